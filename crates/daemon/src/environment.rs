@@ -1,0 +1,45 @@
+//! The environment as an argument: read in one place, replaceable in tests.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Where settings find environment variables.
+pub trait Environment {
+    /// The value of the variable, if it is set.
+    fn raw(&self, name: &str) -> Option<OsString>;
+
+    /// The value without surrounding blanks; a blank value counts as missing, one that is not UTF-8 as malformed.
+    fn text(&self, name: &str) -> Result<Option<String>, NotUtf8> {
+        let Some(value) = self.raw(name) else { return Ok(None) };
+        let value = value.into_string().map_err(|_value| NotUtf8 { name: name.to_owned() })?;
+        let trimmed = value.trim();
+        // A value that needs no trimming is not copied: it may be a credential.
+        let value = if trimmed.len() == value.len() { value } else { trimmed.to_owned() };
+        Ok(Some(value).filter(|value| !value.is_empty()))
+    }
+}
+
+/// A variable whose value is not text; the value is not repeated, as it may be a credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: is not valid UTF-8")]
+pub struct NotUtf8 {
+    /// The variable's name.
+    pub name: String,
+}
+
+/// The environment of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    fn raw(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+}
+
+impl Environment for BTreeMap<&str, &str> {
+    fn raw(&self, name: &str) -> Option<OsString> {
+        self.get(name).map(OsString::from)
+    }
+}

@@ -1,0 +1,256 @@
+//! One flat log line an event, for programs (JSON) or for people (text).
+//!
+//! A line holds the event's own fields and those of the spans around it. Only this project's crates are heard: what
+//! HTTP clients and authentication libraries say at their lower levels may hold tokens.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::io::Write;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Format {
+    /// One JSON object, members in alphabetical order.
+    #[default]
+    Json,
+    /// Time, level, operation, message, then the other fields.
+    Text,
+}
+
+/// What is logged.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How a line looks.
+    pub format: Format,
+    /// The least severe level that is written.
+    pub level: LevelFilter,
+    /// The crates that are heard, as Rust writes their names.
+    pub crates: &'static [&'static str],
+}
+
+type Fields = BTreeMap<&'static str, Value>;
+
+/// Writes each event as one line.
+struct Lines<W> {
+    settings: Settings,
+    writer: Mutex<W>,
+}
+
+/// A text that names no log format or level.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of {allowed}")]
+pub struct Unknown {
+    allowed: &'static str,
+}
+
+/// The subscriber that writes to `writer`; pass it to `tracing::subscriber::set_global_default` or `with_default`.
+pub fn subscriber<W: Write + Send + 'static>(settings: Settings, writer: W) -> impl Subscriber + Send + Sync {
+    Registry::default().with(Lines { settings, writer: Mutex::new(writer) })
+}
+
+/// The level with this name.
+pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
+    match name {
+        "error" => Ok(LevelFilter::ERROR),
+        "warn" => Ok(LevelFilter::WARN),
+        "info" => Ok(LevelFilter::INFO),
+        "debug" => Ok(LevelFilter::DEBUG),
+        _ => Err(Unknown { allowed: "error, warn, info, debug" }),
+    }
+}
+
+// === impl Format ===
+
+impl FromStr for Format {
+    type Err = Unknown;
+
+    fn from_str(name: &str) -> Result<Self, Unknown> {
+        match name {
+            "json" => Ok(Self::Json),
+            "text" => Ok(Self::Text),
+            _ => Err(Unknown { allowed: "json, text" }),
+        }
+    }
+}
+
+impl Format {
+    fn line(self, now: Timestamp, level: &str, mut fields: Fields) -> String {
+        match self {
+            Self::Json => {
+                fields.insert("level", level.into());
+                fields.insert("timestamp", now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into());
+                let object: serde_json::Map<String, Value> =
+                    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                Value::Object(object).to_string() + "\n"
+            }
+            Self::Text => {
+                let operation = fields.remove("operation").unwrap_or_default();
+                let message = fields.remove("message").unwrap_or_default();
+                let mut line =
+                    format!("{} {level:<5} {:<18} {}", now.strftime("%H:%M:%S"), plain(&operation), plain(&message));
+                for (name, value) in fields {
+                    // Writing to a String cannot fail.
+                    let _infallible = write!(line, "  {name}={}", plain(&value));
+                }
+                line + "\n"
+            }
+        }
+    }
+}
+
+/// The value as people read it, with nothing in it that could move a terminal's cursor or begin a new line.
+fn plain(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    text.chars().flat_map(|char| if char.is_control() { char.escape_default().collect() } else { vec![char] }).collect()
+}
+
+// === impl Lines ===
+
+impl<S, W> Layer<S> for Lines<W>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: Write + Send + 'static,
+{
+    fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
+        let root = metadata.target().split("::").next().unwrap_or_default();
+        self.settings.crates.contains(&root) && *metadata.level() <= self.settings.level
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.settings.level)
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(id) {
+            let mut fields = Fields::new();
+            attributes.record(&mut Collect(&mut fields));
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            record.record(&mut Collect(fields));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::new();
+        for span in context.event_scope(event).into_iter().flat_map(tracing_subscriber::registry::Scope::from_root) {
+            fields.extend(span.extensions().get::<Fields>().cloned().unwrap_or_default());
+        }
+        event.record(&mut Collect(&mut fields));
+        let level = event.metadata().level().as_str().to_ascii_lowercase();
+        let line = self.settings.format.line(Timestamp::now(), &level, fields);
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is left to tell when the log itself cannot be written.
+        let _unwritable = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
+    }
+}
+
+impl<W> fmt::Debug for Lines<W> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Lines").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+struct Collect<'a>(&'a mut Fields);
+
+impl Visit for Collect<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name(), value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}").into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(format: Format, level: LevelFilter, events: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let settings = Settings { format, level, crates: &["daemon"] };
+        tracing::subscriber::with_default(subscriber(settings, buffer.clone()), events);
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_json_line_is_flat_and_alphabetical_and_has_the_fields_of_its_spans() {
+        let line = logged(Format::Json, LevelFilter::INFO, || {
+            let _run = tracing::info_span!("run", cluster_id = "cls-1", operation = "outer").entered();
+            tracing::info!(operation = "create-secret", duration_ms = 12_u64, "Creating {}", "x");
+        });
+        let (before, after) = line.split_once("\"timestamp\":\"").unwrap();
+        assert_eq!(
+            before,
+            r#"{"cluster_id":"cls-1","duration_ms":12,"level":"info","message":"Creating x","operation":"create-secret","#
+        );
+        assert!(after.ends_with("Z\"}\n"), "{after}");
+    }
+
+    #[test]
+    fn a_text_line_cannot_be_broken_by_what_it_tells() {
+        let line = logged(Format::Text, LevelFilter::INFO, || {
+            tracing::warn!(operation = "retry", name = "a\nb\u{1b}[2J", "again");
+        });
+        let (_time, rest) = line.split_once(' ').unwrap();
+        assert_eq!(rest, "warn  retry              again  name=a\\nb\\u{1b}[2J\n");
+    }
+
+    #[test]
+    fn lower_levels_and_other_crates_are_not_heard() {
+        let lines = logged(Format::Json, LevelFilter::INFO, || {
+            tracing::debug!("too detailed");
+            tracing::error!(target: "hyper::client", "authorization: Bearer x");
+        });
+        assert_eq!(lines, "");
+    }
+}
