@@ -1,0 +1,181 @@
+//! Documents that are no JSON, or another document.
+
+use super::Bad;
+
+pub(super) const TEXT: &[Bad] = &[
+    ("empty", "", &["document: is empty (line 1, column 1)"]),
+    ("white space only", " \n\t ", &["document: is empty (line 1, column 1)"]),
+    ("null", "null", &["document: must be an object, not null (line 1, column 1)"]),
+    ("true", "true", &["document: must be an object, not a boolean (line 1, column 1)"]),
+    ("number", "17", &["document: must be an object, not a number (line 1, column 1)"]),
+    ("string", r#""hello there""#, &["document: must be an object, not a string (line 1, column 1)"]),
+    ("array", "[]", &["document: must be an object, not an array (line 1, column 1)"]),
+    ("empty object", "{}", &[r#"document: has no member "auths" (line 1, column 1)"#]),
+    ("comment", "// pull secret\n{\"auths\": {}}", &["document: expected a value (line 1, column 1)"]),
+    ("plain words", "not json at all", &["document: expected a value (line 1, column 1)"]),
+    ("open brace only", "{", &["document: ends too early (line 1, column 2)"]),
+    ("cut after name", r#"{"auths""#, &["document: ends too early (line 1, column 9)"]),
+    ("cut after colon", r#"{"auths":"#, &["document: ends too early (line 1, column 10)"]),
+    (
+        "cut in a string",
+        r#"{"auths": {"quay.io": {"auth": "dXNlcjpw"#,
+        &["document: a string that does not end (line 1, column 32)"],
+    ),
+    (
+        "cut before the last brace",
+        r#"{"auths": {"quay.io": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}"#,
+        &["document: ends too early (line 1, column 56)"],
+    ),
+    ("single quotes", "{'auths': {}}", &["document: expected a member name in double quotes (line 1, column 2)"]),
+    ("name without quotes", "{auths: {}}", &["document: expected a member name in double quotes (line 1, column 2)"]),
+    ("colon missing", r#"{"auths" {}}"#, &["document: expected a colon (line 1, column 10)"]),
+    (
+        "comma missing",
+        "{\"auths\": {\"a.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}\n \"b.io\": {}}}",
+        &["document: expected a comma or a closing bracket (line 2, column 2)"],
+    ),
+    (
+        "trailing comma in object",
+        "{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"},\n}}",
+        &["document: a comma with nothing behind it (line 1, column 55)"],
+    ),
+    (
+        "trailing comma in array",
+        r#"{"auths": {}, "x": [1, 2,]}"#,
+        &["document: a comma with nothing behind it (line 1, column 25)"],
+    ),
+    ("lone comma in array", r#"{"x": [,]}"#, &["document: expected a value (line 1, column 8)"]),
+    (
+        "two documents",
+        "{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}}}\n{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}}}",
+        &["document: more text behind the end of the document (line 2, column 1)"],
+    ),
+    (
+        "text behind",
+        r#"{"auths": {"quay.io": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}} EOF"#,
+        &["document: more text behind the end of the document (line 1, column 58)"],
+    ),
+    (
+        "NUL behind",
+        "{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}}}\0",
+        &["document: a NUL byte (line 1, column 57)"],
+    ),
+    ("NUL in a string", "{\"au\0ths\": {}}", &["document: a NUL byte (line 1, column 5)"]),
+    (
+        "raw line feed in base64",
+        "{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpw\nYXNz\"}}}",
+        &["document: a control character in a string (line 1, column 41)"],
+    ),
+    ("raw tab in a name", "{\"a\tuths\": {}}", &["document: a control character in a string (line 1, column 4)"]),
+    (
+        "unknown escape",
+        r#"{"a\uths": {}, "b\q": 1}"#,
+        &["document: an escape that JSON does not know (line 1, column 4)"],
+    ),
+    (
+        "unknown escape later",
+        r#"{"auths": {}, "b\q": 1}"#,
+        &["document: an escape that JSON does not know (line 1, column 17)"],
+    ),
+    ("short unicode escape", r#"{"x": "\u12"}"#, &["document: an escape that JSON does not know (line 1, column 8)"]),
+    ("lone high surrogate", r#"{"é€😀": "\ud83d"}"#, &["document: half of a surrogate pair (line 1, column 10)"]),
+    ("lone low surrogate", r#"{"x": "\ude00"}"#, &["document: half of a surrogate pair (line 1, column 8)"]),
+    ("two high surrogates", r#"{"x": "\ud83d\ud83d"}"#, &["document: half of a surrogate pair (line 1, column 8)"]),
+    ("leading zero", r#"{"x": 01}"#, &["document: not a number as JSON writes it (line 1, column 7)"]),
+    ("bare point", r#"{"x": 1.}"#, &["document: not a number as JSON writes it (line 1, column 7)"]),
+    ("plus sign", r#"{"x": +1}"#, &["document: expected a value (line 1, column 7)"]),
+    ("bare exponent", r#"{"x": 1e}"#, &["document: not a number as JSON writes it (line 1, column 7)"]),
+    ("bare minus", r#"{"x": -}"#, &["document: not a number as JSON writes it (line 1, column 7)"]),
+    ("hexadecimal", r#"{"x": 0x1F}"#, &["document: not a number as JSON writes it (line 1, column 7)"]),
+    ("NaN", r#"{"x": NaN}"#, &["document: expected a value (line 1, column 7)"]),
+    ("wrong literal", r#"{"x": nulL}"#, &["document: expected a value (line 1, column 7)"]),
+    (
+        "too deep",
+        r#"{"x": [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}"#,
+        &["document: nested deeper than 16 levels (line 1, column 22)"],
+    ),
+    (
+        "byte order mark",
+        "\u{feff}{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}}}",
+        &["document: starts with a byte order mark (line 1, column 1)"],
+    ),
+    (
+        "byte order mark and more",
+        "\u{feff}{\"auths\": {\"quay.io\": {\"auth\": \"\"}}}",
+        &[
+            "document: starts with a byte order mark (line 1, column 1)",
+            r#"auths["quay.io"].auth: is empty (line 1, column 32)"#,
+        ],
+    ),
+    (
+        "encoded document",
+        "eyJhdXRocyI6IHsicXVheS5pbyI6IHsiYXV0aCI6ICJkWE5sY2pwd1lYTnpMWGR2Y21RPSJ9fX0=",
+        &["document: is base64 text, not JSON (line 1, column 1)"],
+    ),
+    (
+        "encoded and wrapped",
+        "CiAgeyJhdXRocyI6IHsicXVheS5pbyI6IHsiYXV0aCI6ICJkWE5sY2pwd1lYTnpMWGR2Y21RPSJ9\nfX0=\n",
+        &["document: is base64 text, not JSON (line 1, column 1)"],
+    ),
+    ("encoded in quotes", r#""eyJhdXRocyI6IHt9fQ==""#, &["document: is base64 text, not JSON (line 1, column 1)"]),
+    (
+        "Secret in JSON",
+        r#"{"apiVersion": "v1", "kind": "Secret", "data": {".dockerconfigjson": "e30="}}"#,
+        &["document: is a Kubernetes Secret, not a credential document (line 1, column 1)"],
+    ),
+    (
+        "Secret without kind",
+        r#"{"data": {".dockerconfigjson": "e30="}}"#,
+        &["document: is a Kubernetes Secret, not a credential document (line 1, column 1)"],
+    ),
+    (
+        "Secret in YAML",
+        "apiVersion: v1\nkind: Secret\ndata:\n  .dockerconfigjson: e30=\n",
+        &["document: is a Kubernetes Secret, not a credential document (line 1, column 1)"],
+    ),
+    (
+        "old .dockercfg",
+        r#"{"quay.io": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}"#,
+        &[r#"document: has registries but no member "auths" (line 1, column 1)"#],
+    ),
+    (
+        "AUTHS",
+        r#"{"AUTHS": {"quay.io": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}}"#,
+        &[
+            r#"document: has no member "auths" (line 1, column 1)"#,
+            r#"AUTHS: looks like a misspelling of "auths" (line 1, column 2)"#,
+        ],
+    ),
+    (
+        "auths and Auths",
+        "{\"auths\": {\"quay.io\": {\"auth\": \"dXNlcjpwYXNzLXdvcmQ=\"}},\n \"Auths\": {}}",
+        &[r#"Auths: stands beside "auths" and differs only in case (line 2, column 2)"#],
+    ),
+    (
+        "auth at the top",
+        r#"{"auth": {"quay.io": {}}}"#,
+        &[
+            r#"document: has no member "auths" (line 1, column 1)"#,
+            r#"auth: looks like a misspelling of "auths" (line 1, column 2)"#,
+        ],
+    ),
+    ("cut in an escape", r#"{"a\"#, &["document: a string that does not end (line 1, column 2)"]),
+    ("cut in a literal", r#"{"a": tr"#, &["document: expected a value (line 1, column 7)"]),
+    ("name is a number", "{1: 2}", &["document: expected a member name in double quotes (line 1, column 2)"]),
+    (
+        "upper-case escape is no surrogate pair",
+        r#"{"a": "\uD83D\n"}"#,
+        &["document: half of a surrogate pair (line 1, column 8)"],
+    ),
+    (
+        "vertical tab between tokens",
+        "{\u{b}}",
+        &["document: expected a member name in double quotes (line 1, column 2)"],
+    ),
+    ("no-break space in front", "\u{a0}{}", &["document: expected a value (line 1, column 1)"]),
+    (
+        "high surrogate and a character above",
+        r#"{"x": "\ud800\ue000"}"#,
+        &["document: half of a surrogate pair (line 1, column 8)"],
+    ),
+];

@@ -1,0 +1,187 @@
+//! Documents made up for tests, in as many spellings as JSON and the readers allow.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use proptest::prelude::*;
+
+/// What a document says, apart from how it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub(super) entries: Vec<ModelEntry>,
+    pub(super) extra: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ModelEntry {
+    pub(super) host: String,
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) only_kubelet: bool,
+    pub(super) email: Option<String>,
+    pub(super) token: Option<String>,
+}
+
+/// A small generator (splitmix64), so that a seed reproduces a failure.
+pub(super) struct Dice(u64);
+
+enum Node {
+    Text(String),
+    Object(Vec<(String, Self)>),
+}
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `sides`.
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % sides
+    }
+
+    fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.roll(choices.len())].clone()
+    }
+}
+
+impl Model {
+    /// One of the many ways to write it down.
+    pub(super) fn write(&self, dice: &mut Dice) -> String {
+        let entries = self.entries.iter().map(|entry| (entry.key(dice), entry.node(dice)));
+        let mut members = vec![("auths".to_owned(), Node::Object(entries.collect()))];
+        members.extend(self.extra.clone().map(|extra| ("extra".to_owned(), Node::Text(extra))));
+        let mut text = blanks(dice).to_owned();
+        Node::Object(members).write(dice, &mut text);
+        text + blanks(dice)
+    }
+
+    /// Every text that must never be shown.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let mut secrets: Vec<String> = self.extra.iter().cloned().collect();
+        for entry in &self.entries {
+            secrets.extend([entry.user.clone(), entry.password.clone(), entry.unpadded()]);
+            secrets.extend(entry.email.iter().chain(&entry.token).cloned());
+        }
+        secrets
+    }
+}
+
+impl ModelEntry {
+    fn pair(&self) -> String {
+        format!("{}:{}", self.user, self.password)
+    }
+
+    fn unpadded(&self) -> String {
+        STANDARD_NO_PAD.encode(self.pair())
+    }
+
+    /// An `auth` for the readers that it is for, if there is one.
+    fn auth(&self) -> Option<String> {
+        if self.only_kubelet {
+            Some(self.unpadded()).filter(|auth| !auth.len().is_multiple_of(4))
+        } else {
+            Some(STANDARD.encode(self.pair()))
+        }
+    }
+
+    /// One of the spellings that both readers take alike.
+    fn key(&self, dice: &mut Dice) -> String {
+        let host = &self.host;
+        dice.pick(&[
+            host.clone(),
+            format!("https://{host}"),
+            format!("http://{host}/"),
+            format!("http://{host}/v2/"),
+            format!("https://{host}/v1/"),
+        ])
+    }
+
+    fn node(&self, dice: &mut Dice) -> Node {
+        let mut members = Vec::new();
+        let auth = self.auth().filter(|_| !self.only_kubelet || dice.roll(2) == 0);
+        if auth.is_none() || dice.roll(2) == 0 {
+            members.push(("username", self.user.clone()));
+            members.push(("password", self.password.clone()));
+        }
+        members.extend(auth.map(|auth| ("auth", auth)));
+        members.extend(self.email.clone().map(|email| ("email", email)));
+        members.extend(self.token.clone().map(|token| ("identitytoken", token)));
+        let members = members.into_iter().map(|(name, text)| (name.to_owned(), Node::Text(text)));
+        Node::Object(members.collect())
+    }
+}
+
+impl Node {
+    fn write(self, dice: &mut Dice, text: &mut String) {
+        match self {
+            Self::Text(value) => quote(&value, dice, text),
+            Self::Object(mut members) => {
+                text.push('{');
+                let mut first = true;
+                while !members.is_empty() {
+                    let (name, value) = members.swap_remove(dice.roll(members.len()));
+                    text.push_str(if first { "" } else { "," });
+                    first = false;
+                    text.push_str(blanks(dice));
+                    quote(&name, dice, text);
+                    text.push_str(blanks(dice));
+                    text.push(':');
+                    text.push_str(blanks(dice));
+                    value.write(dice, text);
+                    text.push_str(blanks(dice));
+                }
+                text.push('}');
+            }
+        }
+    }
+}
+
+pub(super) fn model() -> impl Strategy<Value = Model> {
+    let extra = proptest::option::of("EXTRA[A-Z0-9]{8}");
+    (proptest::collection::vec(model_entry(), 1..5), extra).prop_map(|(mut entries, extra)| {
+        for (number, entry) in entries.iter_mut().enumerate() {
+            entry.host = format!("{}{number}.example", entry.host);
+        }
+        Model { entries, extra }
+    })
+}
+
+fn model_entry() -> impl Strategy<Value = ModelEntry> {
+    let email = proptest::option::of("MAIL[a-z]{4}@mail\\.test");
+    let token = proptest::option::of("TOKEN[A-Z0-9]{8}");
+    ("[a-z][a-z0-9]{0,8}", "USER[A-Z0-9]{4,12}", "PASS\\PC{4,20}", any::<bool>(), email, token).prop_map(
+        |(host, user, password, only_kubelet, email, token)| ModelEntry {
+            host,
+            user,
+            password,
+            only_kubelet,
+            email,
+            token,
+        },
+    )
+}
+
+fn blanks(dice: &mut Dice) -> &'static str {
+    dice.pick(&["", "", "", " ", "\n", "\t", "\r\n", " \n  "])
+}
+
+fn quote(value: &str, dice: &mut Dice, text: &mut String) {
+    text.push('"');
+    for character in value.chars() {
+        if matches!(character, '"' | '\\') || dice.roll(8) == 0 {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                write!(text, "\\u{unit:04x}").unwrap();
+            }
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('"');
+}

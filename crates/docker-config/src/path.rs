@@ -1,0 +1,94 @@
+//! JSON paths for messages, with names escaped, shortened and masked.
+
+use std::fmt;
+
+use crate::base64_text;
+
+/// Longer names are cut, so that a message stays one readable line.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// 65535 has five; what is longer behind a colon may be a password.
+const PORT_DIGITS: usize = 5;
+
+/// A path to a member; the root shows as `document`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Path(String);
+
+impl Path {
+    pub(crate) fn root() -> Self {
+        Self(String::new())
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Self {
+        let plain = !name.is_empty()
+            && name.len() <= SHOWN_CHARACTERS
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !hides_credential(name);
+        if !plain {
+            return self.key(name);
+        }
+        let dot = if self.0.is_empty() { "" } else { "." };
+        Self(format!("{}{dot}{name}", self.0))
+    }
+
+    pub(crate) fn key(&self, name: &str) -> Self {
+        Self(format!("{}[\"{}\"]", self.0, shown(name)))
+    }
+
+    pub(crate) fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "document" } else { &self.0 })
+    }
+}
+
+/// A name fit for a message.
+pub(crate) fn shown(name: &str) -> String {
+    let (mask, rest) = masked(name);
+    let mut text = mask.to_owned();
+    let mut rest = rest.chars();
+    for character in rest.by_ref().take(SHOWN_CHARACTERS) {
+        match character {
+            '"' | '\\' => text.extend(['\\', character]),
+            invisible if invisible.is_control() || is_format(invisible) => {
+                text.extend(format!("\\u{:04x}", u32::from(invisible)).chars());
+            }
+            plain => text.push(plain),
+        }
+    }
+    if rest.next().is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// What stands in for the hidden part, and what may be shown behind it.
+fn masked(name: &str) -> (&'static str, &str) {
+    let (mask, rest) = match name.rsplit_once('@') {
+        Some((_, host)) => ("…@", host),
+        None => ("", name),
+    };
+    if hides_credential(rest) { ("…", "") } else { (mask, rest) }
+}
+
+/// Whether somebody wrote a credential, plain or encoded, where a name belongs.
+fn hides_credential(name: &str) -> bool {
+    looks_like_pair(name) || base64_text::is_encoded_pair(name)
+}
+
+/// `user:password` or `host?token=…`, as opposed to `host:port` or `https://host`.
+fn looks_like_pair(name: &str) -> bool {
+    let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let host = name.split('/').next().unwrap_or_default();
+    let is_port = |port: &str| port.len() <= PORT_DIGITS && port.bytes().all(|b| b.is_ascii_digit());
+    name.contains('?') || (!host.starts_with('[') && host.split_once(':').is_some_and(|(_, port)| !is_port(port)))
+}
+
+/// Characters that turn or hide the text around them.
+fn is_format(character: char) -> bool {
+    matches!(character, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+}

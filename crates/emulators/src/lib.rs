@@ -1,0 +1,5 @@
+//! Servers that speak the real protocols on a laptop, with scripted faults.
+//!
+//! They exist for development and tests only: nothing here keeps a secret from anybody who can reach the port or read the folder.
+
+pub mod secret_manager;

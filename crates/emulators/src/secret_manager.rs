@@ -1,0 +1,279 @@
+//! A Google Secret Manager for development and tests: its v1 API over REST/JSON and gRPC on one port, in memory or in a folder.
+//!
+//! **Not for production.** Whoever reaches the port may read everything unless a token is required, and the folder holds
+//! payloads in clear (its files are readable by their owner only).
+//!
+//! What it is for: running the fleet plane on a laptop, and seeing how clients take the service's less friendly sides. So
+//! besides the methods it has scripted [`Fault`]s, [`Quotas`], latency, denied permissions, a required token, and reads that
+//! lag behind writes as the real ones may: with [`Settings::metadata_lag`] everything but create, update, add and access *by
+//! number* shows the state of that long ago.
+//!
+//! Google's own Python and Node clients and `gcloud` are its conformance suite (`tests/real_google_clients.rs`).
+//! It publishes nothing to topics, encrypts with no keys, keeps no IAM policies, and knows no managed rotation.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+mod connections;
+mod engine;
+mod faults;
+mod files;
+mod gate;
+mod grpc;
+mod method;
+mod names;
+mod rest;
+mod state;
+mod status;
+mod wire;
+
+use connections::{Connection, Listening};
+use engine::Engine;
+
+pub use faults::{Fault, ParseFaultError};
+pub use method::Method;
+pub use status::Code;
+
+/// So long open calls may take to end at a shutdown before their connections are cut.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a server behaves.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where secrets outlive the server; in memory if none. Only one server may use a folder.
+    pub data_dir: Option<PathBuf>,
+    /// Scripted faults, in the order in which they are tried.
+    pub faults: Vec<Fault>,
+    /// Limits a project and minute.
+    pub quotas: Quotas,
+    /// So long every call takes at least.
+    pub latency: Duration,
+    /// So far reads of metadata, lists, and `latest` and aliases lag behind. Access by number never does.
+    pub metadata_lag: Duration,
+    /// Permissions that nobody has, such as `secretmanager.versions.access`.
+    pub denied_permissions: BTreeSet<String>,
+    /// The bearer token without which a call is UNAUTHENTICATED.
+    pub required_token: Option<String>,
+}
+
+/// Limits a project and minute, counted over the last 60 s; none means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    /// Calls that read metadata.
+    pub reads_per_minute: Option<u32>,
+    /// Calls that change something.
+    pub writes_per_minute: Option<u32>,
+    /// Calls that read content.
+    pub accesses_per_minute: Option<u32>,
+}
+
+/// A call that was received. It never holds a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What was called.
+    pub method: Method,
+    /// The resource's or parent's name as the caller wrote it.
+    pub resource: String,
+    /// Which protocol brought it.
+    pub wire: Wire,
+    /// The code that was answered; none while it waits, and for good if its connection was cut or it hung.
+    pub outcome: Option<Code>,
+}
+
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// HTTP with JSON.
+    Rest,
+    /// gRPC over HTTP/2 without TLS.
+    Grpc,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder cannot be made or read.
+    #[error("cannot use the data folder {}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another server uses the folder.
+    #[error("the data folder {} is in use by another server", folder.display())]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A stored secret cannot be read.
+    #[error("cannot read the stored secret {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, without any of its content.
+        reason: String,
+    },
+}
+
+/// A running server. Dropping it cuts all connections at once, as a crash would.
+#[derive(Debug)]
+pub struct SecretManager {
+    address: SocketAddr,
+    engine: Arc<Engine>,
+    graceful: CancellationToken,
+    kill: CancellationToken,
+    task: Option<JoinHandle<io::Result<()>>>,
+}
+
+// === impl SecretManager ===
+
+impl SecretManager {
+    /// Loads what is stored, listens, and serves in a task of its own.
+    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        let engine = Arc::new(Engine::open(&settings, jiff::Timestamp::now)?);
+        let fail = |source| StartError::Listen { address: settings.listen, source };
+        let listener = TcpListener::bind(settings.listen).await.map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let (graceful, kill) = (CancellationToken::new(), CancellationToken::new());
+        let listening = Listening::new(listener, kill.clone());
+        let service = router(&engine).into_make_service_with_connect_info::<Connection>();
+        let signal = graceful.clone().cancelled_owned();
+        let server = axum::serve(listening, service).with_graceful_shutdown(signal);
+        let task = Some(tokio::spawn(async move { server.await }));
+        Ok(Self { address, engine, graceful, kill, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Every call so far, in the order of their arrival.
+    pub fn calls(&self) -> Vec<Call> {
+        self.engine.calls()
+    }
+
+    /// Waits until so many calls were received since the start; they need not be answered yet.
+    pub async fn wait_for_calls(&self, count: usize) {
+        self.engine.wait_for_calls(count).await;
+    }
+
+    /// Adds a fault behind those that are there.
+    pub fn inject(&self, fault: Fault) {
+        self.engine.inject(fault);
+    }
+
+    /// Forgets all faults.
+    pub fn clear_faults(&self) {
+        self.engine.clear_faults();
+    }
+
+    /// Moves the server's clock forward: lag, expiry, delayed destruction and quotas follow it.
+    pub fn advance_clock(&self, by: Duration) {
+        self.engine.advance_clock(by);
+    }
+
+    /// Stops: no new connections, open calls are answered within two seconds, calls that hang are cut.
+    pub async fn shutdown(mut self) {
+        self.graceful.cancel();
+        self.engine.stopping.cancel();
+        if tokio::time::timeout(SHUTDOWN_PATIENCE, self.stopped()).await.is_err() {
+            self.kill.cancel();
+            self.stopped().await;
+        }
+    }
+
+    /// Waits until the server's task has ended.
+    pub async fn stopped(&mut self) {
+        if let Some(task) = &mut self.task {
+            // How it ended changes nothing for whoever waits: axum's server ends by its signal only.
+            drop(task.await);
+            self.task = None;
+        }
+    }
+}
+
+impl Drop for SecretManager {
+    fn drop(&mut self) {
+        self.engine.close();
+        self.engine.stopping.cancel();
+        self.kill.cancel();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// One service for both wires: the content type tells them apart.
+fn router(engine: &Arc<Engine>) -> Router {
+    let engine = Arc::clone(engine);
+    let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: http::Request<Body>| {
+        let engine = Arc::clone(&engine);
+        async move {
+            if grpc::is_grpc(&request) {
+                grpc::serve(engine, connection, request).await
+            } else {
+                rest::serve(engine, connection, request).await
+            }
+        }
+    };
+    Router::new().fallback(handler)
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    /// In memory on a free port of the loopback interface, with nothing that gets in the way.
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            data_dir: None,
+            faults: Vec::new(),
+            quotas: Quotas::default(),
+            latency: Duration::ZERO,
+            metadata_lag: Duration::ZERO,
+            denied_permissions: BTreeSet::new(),
+            required_token: None,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { listen, data_dir, faults, quotas, latency, metadata_lag, denied_permissions, required_token } = self;
+        formatter
+            .debug_struct("Settings")
+            .field("listen", listen)
+            .field("data_dir", data_dir)
+            .field("faults", faults)
+            .field("quotas", quotas)
+            .field("latency", latency)
+            .field("metadata_lag", metadata_lag)
+            .field("denied_permissions", denied_permissions)
+            .field("required_token", &required_token.as_ref().map(|_| "redacted"))
+            .finish()
+    }
+}

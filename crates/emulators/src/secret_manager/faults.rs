@@ -1,0 +1,257 @@
+//! Scripted faults: what to do to which call, how often, and from which call on.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::method::Method;
+use super::status::{Code, Status};
+
+/// A fault, written `METHOD:EFFECT[*N][@K]`.
+///
+/// - `METHOD` is `listSecrets`, `createSecret`, `addVersion`, `getSecret`, `updateSecret`, `deleteSecret`, `listVersions`,
+///   `getVersion`, `accessVersion`, `disableVersion`, `enableVersion`, `destroyVersion`, `testIamPermissions`, or `*` for any of them.
+/// - `EFFECT` is one of
+///   - an error code in kebab case, such as `unavailable` or `resource-exhausted`: nothing is done and that is the answer.
+///     `(retry-after=2s)` behind it adds the HTTP header `Retry-After` and a `google.rpc.RetryInfo` (`s` or `ms`);
+///   - `commit-then-timeout`: does it, then answers `DEADLINE_EXCEEDED`;
+///   - `commit-then-cut`: does it, then drops the connection without an answer;
+///   - `commit-then-hang`: does it, then never answers;
+///   - `cut`: does nothing and drops the connection;
+///   - `hang`: does nothing and never answers.
+/// - `*N` makes it happen `N` times, `*0` for ever; without it, once.
+/// - `@K` lets the first `K` − 1 matching calls pass.
+///
+/// Where several faults fit a call, the one that was added first happens; all of them count the call.
+///
+/// ```
+/// use emulators::secret_manager::Fault;
+///
+/// let fault: Fault = "addVersion:unavailable(retry-after=2s)*3@2".parse().unwrap();
+/// assert_eq!(fault.to_string(), "addVersion:unavailable(retry-after=2s)*3@2");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    method: Option<Method>,
+    effect: Effect,
+    times: u32,
+    first: u32,
+}
+
+/// What a fault does to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Refuse { code: Code, retry_after: Option<Duration> },
+    CommitThenTimeout,
+    CommitThenCut,
+    CommitThenHang,
+    Cut,
+    Hang,
+}
+
+/// Why a text is not a fault: the wrong part, and what may stand there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid fault {text:?}: {wrong}")]
+pub struct ParseFaultError {
+    text: String,
+    wrong: String,
+}
+
+/// The faults that wait for their calls.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<Armed>);
+
+#[derive(Debug)]
+struct Armed {
+    fault: Fault,
+    seen: u32,
+    happened: u32,
+}
+
+/// The effects that are not codes, as they are written.
+const EFFECTS: [(&str, Effect); 5] = [
+    ("commit-then-timeout", Effect::CommitThenTimeout),
+    ("commit-then-cut", Effect::CommitThenCut),
+    ("commit-then-hang", Effect::CommitThenHang),
+    ("cut", Effect::Cut),
+    ("hang", Effect::Hang),
+];
+
+// === impl Fault ===
+
+impl FromStr for Fault {
+    type Err = ParseFaultError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).map_err(|wrong| ParseFaultError { text: text.to_owned(), wrong })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.method.map_or("*", Method::name), self.effect)?;
+        if self.times != 1 {
+            write!(formatter, "*{}", self.times)?;
+        }
+        if self.first != 1 {
+            write!(formatter, "@{}", self.first)?;
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Result<Fault, String> {
+    let (method, rest) = text.split_once(':').ok_or("a colon must stand between the method and the effect")?;
+    let (rest, first) = match rest.rsplit_once('@') {
+        Some((rest, number)) => (rest, count(number, "@K", 1)?),
+        None => (rest, 1),
+    };
+    let (effect, times) = match rest.rsplit_once('*') {
+        Some((effect, number)) => (effect, count(number, "*N", 0)?),
+        None => (rest, 1),
+    };
+    Ok(Fault { method: method_named(method)?, effect: effect_named(effect)?, times, first })
+}
+
+fn method_named(name: &str) -> Result<Option<Method>, String> {
+    if name == "*" {
+        return Ok(None);
+    }
+    Method::served().find(|method| method.name() == name).map(Some).ok_or_else(|| {
+        let names: Vec<_> = Method::served().map(Method::name).collect();
+        format!("there is no method {name:?}; allowed are *, {}", names.join(", "))
+    })
+}
+
+fn effect_named(text: &str) -> Result<Effect, String> {
+    if let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == text) {
+        return Ok(*effect);
+    }
+    let (name, option) = match text.split_once('(') {
+        Some((name, option)) => (name, Some(option)),
+        None => (text, None),
+    };
+    let Some(code) = Code::errors().find(|code| code.kebab() == name) else {
+        let names: Vec<_> =
+            EFFECTS.iter().map(|(name, _)| (*name).to_owned()).chain(Code::errors().map(Code::kebab)).collect();
+        return Err(format!("there is no effect {name:?}; allowed are {}", names.join(", ")));
+    };
+    let retry_after = option.map(|option| {
+        let value = option.strip_prefix("retry-after=").and_then(|rest| rest.strip_suffix(')'));
+        value
+            .and_then(duration_of)
+            .ok_or_else(|| format!("{:?} must be (retry-after=2s) or (retry-after=500ms)", format!("({option}")))
+    });
+    Ok(Effect::Refuse { code, retry_after: retry_after.transpose()? })
+}
+
+fn count(text: &str, part: &str, least: u32) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number >= least);
+    number.ok_or_else(|| format!("{text:?} in {part} must be a whole number, {least} or more"))
+}
+
+fn duration_of(text: &str) -> Option<Duration> {
+    match text.strip_suffix("ms") {
+        Some(number) => number.parse().ok().map(Duration::from_millis),
+        None => text.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
+    }
+}
+
+// === impl Effect ===
+
+impl Effect {
+    /// Whether the call's work is done before the fault shows.
+    pub(crate) fn commits(self) -> bool {
+        matches!(self, Self::CommitThenTimeout | Self::CommitThenCut | Self::CommitThenHang)
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Refuse { code, retry_after } = self {
+            formatter.write_str(&code.kebab())?;
+            return match retry_after {
+                Some(after) if after.subsec_millis() == 0 => write!(formatter, "(retry-after={}s)", after.as_secs()),
+                Some(after) => write!(formatter, "(retry-after={}ms)", after.as_millis()),
+                None => Ok(()),
+            };
+        }
+        let named = EFFECTS.iter().find(|(_, effect)| effect == self);
+        formatter.write_str(named.map_or("", |(name, _)| name))
+    }
+}
+
+// === impl Faults ===
+
+impl Faults {
+    pub(crate) fn add(&mut self, fault: Fault) {
+        self.0.push(Armed { fault, seen: 0, happened: 0 });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Counts a call and says what happens to it.
+    pub(crate) fn strike(&mut self, method: Method) -> Option<Effect> {
+        let mut effect = None;
+        for armed in &mut self.0 {
+            if armed.fault.method.is_some_and(|wanted| wanted != method) {
+                continue;
+            }
+            armed.seen = armed.seen.saturating_add(1);
+            let left = armed.fault.times == 0 || armed.happened < armed.fault.times;
+            if effect.is_none() && left && armed.seen >= armed.fault.first {
+                armed.happened = armed.happened.saturating_add(1);
+                effect = Some(armed.fault.effect);
+            }
+        }
+        effect
+    }
+}
+
+/// The refusal that a scripted code is answered with.
+pub(crate) fn refusal(code: Code, retry_after: Option<Duration>) -> Status {
+    let status = Status::new(code, format!("Scripted fault: {code}."));
+    match retry_after {
+        Some(after) => status.with_retry(after),
+        None => status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("addVersion:unavailable")]
+    #[case("*:cut*0")]
+    #[case("accessVersion:hang@3")]
+    #[case("getSecret:resource-exhausted(retry-after=1500ms)*2@4")]
+    #[case("createSecret:commit-then-timeout*3")]
+    fn is_written_as_it_is_read(#[case] text: &str) {
+        assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+    }
+
+    #[rstest::rstest]
+    #[case("unavailable", "a colon must stand between the method and the effect")]
+    #[case("add:cut", "there is no method \"add\"; allowed are *, listSecrets")]
+    #[case("*:gone", "there is no effect \"gone\"; allowed are commit-then-timeout")]
+    #[case("*:cut*x", "\"x\" in *N must be a whole number, 0 or more")]
+    #[case("*:cut@0", "\"0\" in @K must be a whole number, 1 or more")]
+    #[case("*:aborted(later)", "\"(later)\" must be (retry-after=2s)")]
+    #[case("*:ok", "there is no effect \"ok\"")]
+    fn says_which_part_is_wrong(#[case] text: &str, #[case] wrong: &str) {
+        let error = text.parse::<Fault>().unwrap_err().to_string();
+        assert!(error.contains(wrong), "{error}");
+    }
+
+    #[test]
+    fn counts_calls_and_happenings() {
+        let mut faults = Faults::default();
+        faults.add("addVersion:cut*2@2".parse().unwrap());
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(Method::AddVersion).is_some()).collect();
+        assert_eq!(struck, [false, true, true, false, false]);
+        assert_eq!(faults.strike(Method::GetSecret), None);
+    }
+}
