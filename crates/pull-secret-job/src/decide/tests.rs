@@ -1,0 +1,409 @@
+//! What is decided, as a table: what is seen, and the plan as a dry run prints it.
+
+use super::*;
+
+/// The content that is wanted, and contents that are not.
+fn content(name: &str) -> Digest {
+    Digest::of_bytes(name.as_bytes())
+}
+
+fn number(number: u64) -> VersionNumber {
+    VersionNumber::new(number).unwrap()
+}
+
+fn desired() -> Desired {
+    let labels = [("managed-by", "hyperfleet"), ("cluster-id", "cls-1")];
+    Desired {
+        cluster: "cls-1".parse().unwrap(),
+        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        generation: Generation::new(5),
+        content: content("wanted"),
+        shown_digest: Some("hmac-sha256:wanted".to_owned()),
+        retain: 3,
+        always_add: false,
+    }
+}
+
+/// A secret of ours with this record: generation, version, added; the digest is that of the wanted content.
+fn secret(generation: u64, version: u64, added: &[u64]) -> Metadata {
+    let record = Record {
+        generation: Generation::new(generation),
+        version: VersionNumber::new(version),
+        digest: desired().shown_digest,
+        added: added.iter().copied().map(number).collect(),
+    };
+    let mut metadata = Metadata { labels: desired().labels, etag: "e1".to_owned(), ..Metadata::default() };
+    record.write(&mut metadata.annotations);
+    metadata
+}
+
+/// Versions by number: a name of content for a live one, or `disabled`, or `destroyed`.
+fn versions(seen: &[(u64, &str)]) -> BTreeMap<VersionNumber, Seen> {
+    let seen_as = |name: &str| match name {
+        "disabled" => Seen::Disabled,
+        "destroyed" => Seen::Destroyed,
+        name => Seen::Live(content(name)),
+    };
+    seen.iter().map(|(version, name)| (number(*version), seen_as(name))).collect()
+}
+
+fn observed(secret: Metadata, seen: &[(u64, &str)]) -> Observed {
+    Observed { secret: Some(secret), versions: versions(seen), added: BTreeSet::new() }
+}
+
+fn render(plan: &Plan) -> String {
+    let mut lines = vec![format!("{}: {}", plan.reason, plan.because)];
+    for action in &plan.actions {
+        let record = match action {
+            Action::Create { annotations, .. } | Action::Update { annotations, .. } => {
+                let record = Record::read(annotations);
+                let added: Vec<_> = record.added.iter().map(ToString::to_string).collect();
+                let generation = record.generation.map_or("none".to_owned(), |generation| generation.to_string());
+                format!(" [generation {generation}, added {}]", added.join(","))
+            }
+            _ => String::new(),
+        };
+        lines.push(format!("{action}{record}"));
+    }
+    lines.join("\n")
+}
+
+#[track_caller]
+fn check(desired: &Desired, observed: &Observed, expected: &[&str]) {
+    assert_eq!(render(&store(desired, observed)).lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_missing_secret_is_created_with_its_record_and_gets_its_first_version() {
+    check(
+        &desired(),
+        &Observed::default(),
+        &[
+            "SecretStored: the secret does not exist",
+            "create the secret with 2 labels [generation 5, added 1]",
+            "add version 1 and read it back",
+        ],
+    );
+}
+
+#[test]
+fn an_unchanged_secret_is_left_alone() {
+    check(
+        &desired(),
+        &observed(secret(5, 7, &[6, 7]), &[(7, "wanted")]),
+        &["SecretUnchanged: version 7, the newest, holds this pull secret"],
+    );
+}
+
+#[test]
+fn other_content_is_claimed_then_added() {
+    check(
+        &desired(),
+        &observed(secret(4, 7, &[6, 7]), &[(7, "old")]),
+        &[
+            "SecretStored: version 7, the newest, holds other content",
+            "update labels and record (current version: 8) [generation 5, added 6,7,8]",
+            "add version 8 and read it back",
+        ],
+    );
+}
+
+#[test]
+fn what_is_too_much_goes_last_and_only_what_we_added() {
+    check(
+        &desired(),
+        &observed(secret(4, 9, &[3, 6, 9]), &[(9, "old")]),
+        &[
+            "SecretStored: version 9, the newest, holds other content",
+            "update labels and record (current version: 10) [generation 5, added 3,6,9,10]",
+            "add version 10 and read it back",
+            "destroy version 3",
+            "update labels and record (current version: 10) [generation 5, added 6,9,10]",
+        ],
+    );
+}
+
+#[test]
+fn a_run_that_was_killed_before_it_pruned_is_finished_by_the_next() {
+    check(
+        &desired(),
+        &observed(secret(5, 10, &[3, 6, 9, 10]), &[(10, "wanted")]),
+        &[
+            "SecretUnchanged: version 10, the newest, holds this pull secret",
+            "destroy version 3",
+            "update labels and record (current version: 10) [generation 5, added 6,9,10]",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_pruned_where_all_are_kept() {
+    let keep_all = Desired { retain: 0, ..desired() };
+    check(
+        &keep_all,
+        &observed(secret(5, 10, &[1, 2, 3, 4, 10]), &[(10, "wanted")]),
+        &["SecretUnchanged: version 10, the newest, holds this pull secret"],
+    );
+}
+
+#[test]
+fn the_current_version_is_never_pruned() {
+    let keep_one = Desired { retain: 1, ..desired() };
+    check(
+        &keep_one,
+        &observed(secret(5, 10, &[9, 10, 11]), &[(10, "wanted")]),
+        &[
+            "SecretUnchanged: version 10, the newest, holds this pull secret",
+            "destroy version 9",
+            "update labels and record (current version: 10) [generation 5, added 10,11]",
+        ],
+    );
+}
+
+#[test]
+fn a_run_that_was_killed_between_record_and_version_is_finished_by_the_next() {
+    check(
+        &desired(),
+        &observed(secret(5, 1, &[1]), &[]),
+        &["SecretStored: the secret has no version", "add version 1 and read it back"],
+    );
+    check(
+        &desired(),
+        &observed(secret(5, 8, &[7, 8]), &[(7, "old")]),
+        &["SecretStored: version 7, the newest, holds other content", "add version 8 and read it back"],
+    );
+    // Rotated back before the next run: the announced version is not needed any more.
+    check(
+        &desired(),
+        &observed(secret(5, 8, &[7, 8]), &[(7, "wanted")]),
+        &[
+            "SecretUnchanged: version 7, the newest, holds this pull secret",
+            "update labels and record (current version: 7) [generation 5, added 7,8]",
+        ],
+    );
+}
+
+#[test]
+fn a_newest_version_that_cannot_be_read_is_covered_by_one_that_can() {
+    for state in ["disabled", "destroyed"] {
+        let plan = store(&desired(), &observed(secret(5, 7, &[7]), &[(7, state)]));
+        assert_eq!(plan.reason, Reason::SecretStored);
+        assert_eq!(plan.version, Some(number(8)));
+        assert_eq!(plan.because.to_string(), format!("version 7, the newest, is {state}"));
+    }
+}
+
+#[test]
+fn of_two_versions_of_the_same_content_the_higher_stays() {
+    check(
+        &desired(),
+        &observed(secret(5, 1, &[1]), &[(1, "wanted"), (2, "wanted")]),
+        &[
+            "SecretUnchanged: version 2, the newest, holds this pull secret",
+            "destroy version 1",
+            "update labels and record (current version: 2) [generation 5, added 2]",
+        ],
+    );
+}
+
+#[test]
+fn labels_of_ours_are_repaired_and_others_kept() {
+    let mut drifted = secret(5, 7, &[7]);
+    drifted.labels.insert("team".to_owned(), "images".to_owned());
+    let mut labelled = desired();
+    labelled.labels.insert("cluster-name".to_owned(), "prod".to_owned());
+    let plan = store(&labelled, &observed(drifted, &[(7, "wanted")]));
+    let [Action::Update { labels, .. }] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!(labels.keys().collect::<Vec<_>>(), ["cluster-id", "cluster-name", "managed-by", "team"]);
+    assert_eq!(plan.reason, Reason::SecretUnchanged);
+}
+
+#[test]
+fn a_newer_generation_of_the_same_content_is_recorded() {
+    check(
+        &desired(),
+        &observed(secret(4, 7, &[7]), &[(7, "wanted")]),
+        &[
+            "SecretUnchanged: version 7, the newest, holds this pull secret",
+            "update labels and record (current version: 7) [generation 5, added 7]",
+        ],
+    );
+}
+
+#[test]
+fn an_older_generation_changes_nothing() {
+    check(
+        &desired(),
+        &observed(secret(6, 7, &[7]), &[(7, "newer")]),
+        &["Superseded: generation 6, a newer one, holds the secret"],
+    );
+    let unordered = Desired { generation: None, ..desired() };
+    assert_eq!(store(&unordered, &observed(secret(6, 7, &[7]), &[(7, "newer")])).reason, Reason::SecretStored);
+}
+
+#[test]
+fn an_older_generation_that_was_overtaken_puts_the_newer_content_back_on_top() {
+    let mut overtaken = observed(secret(6, 7, &[6, 7]), &[(7, "newer"), (8, "wanted")]);
+    overtaken.added.insert(number(8));
+    check(
+        &desired(),
+        &overtaken,
+        &[
+            "Superseded: generation 6, a newer one, holds the secret",
+            "add version 9 as a copy of version 7 and read it back",
+            "destroy version 7",
+            "destroy version 8",
+            "update labels and record (current version: 9) [generation 6, added 6,9]",
+        ],
+    );
+}
+
+#[test]
+fn an_older_generation_below_the_newer_content_only_takes_its_version_away() {
+    let mut below = observed(secret(6, 8, &[7, 8]), &[(7, "wanted"), (8, "newer")]);
+    below.added.insert(number(7));
+    check(
+        &desired(),
+        &below,
+        &[
+            "Superseded: generation 6, a newer one, holds the secret",
+            "destroy version 7",
+            "update labels and record (current version: 8) [generation 6, added 8]",
+        ],
+    );
+}
+
+#[test]
+fn a_foreign_secret_is_not_touched_and_its_owner_named() {
+    let foreign = |key: &str, value: Option<&str>| {
+        let mut metadata = secret(1, 1, &[1]);
+        match value {
+            Some(value) => metadata.labels.insert(key.to_owned(), value.to_owned()),
+            None => metadata.labels.remove(key),
+        };
+        render(&store(&desired(), &observed(metadata, &[(1, "old")])))
+    };
+    let tells = |managed_by: &str, cluster: &str| {
+        format!(
+            "NameConflict: the secret is not this cluster's: it has {managed_by} as label `managed-by` and {cluster} \
+             as label `cluster-id`"
+        )
+    };
+    assert_eq!(foreign("managed-by", Some("terraform")), tells("\"terraform\"", "\"cls-1\""));
+    assert_eq!(foreign("managed-by", None), tells("no", "\"cls-1\""));
+    assert_eq!(foreign("cluster-id", Some("cls-2")), tells("\"hyperfleet\"", "\"cls-2\""));
+    assert_eq!(foreign("cluster-id", None), tells("\"hyperfleet\"", "no"));
+}
+
+#[test]
+fn a_version_is_added_in_any_case_when_that_is_asked_but_only_once_a_run() {
+    let always = Desired { always_add: true, ..desired() };
+    check(
+        &always,
+        &observed(secret(5, 7, &[7]), &[(7, "wanted")]),
+        &[
+            "SecretStored: a version is added in any case (ALWAYS_ADD_VERSION)",
+            "update labels and record (current version: 8) [generation 5, added 7,8]",
+            "add version 8 and read it back",
+        ],
+    );
+    let mut added = observed(secret(5, 8, &[7, 8]), &[(7, "wanted"), (8, "wanted")]);
+    added.added.insert(number(8));
+    check(&always, &added, &["SecretStored: version 8, the newest, holds this pull secret"]);
+}
+
+#[test]
+fn without_a_key_the_digest_of_other_content_goes() {
+    let keyless = Desired { shown_digest: None, ..desired() };
+    let plan = store(&keyless, &observed(secret(4, 7, &[7]), &[(7, "old")]));
+    let Some(Action::Update { annotations, .. }) = plan.actions.first() else { panic!("{plan:?}") };
+    assert_eq!(Record::read(annotations).digest, None);
+    let same = store(&keyless, &observed(secret(5, 7, &[7]), &[(7, "wanted")]));
+    assert_eq!(same.actions, []);
+}
+
+#[test]
+fn a_secret_is_deleted_as_of_what_was_seen() {
+    let cluster = desired().cluster;
+    let remove = |generation, secret: Option<&Metadata>| render(&delete(&cluster, Generation::new(generation), secret));
+    assert_eq!(remove(5, None), "SecretAbsent: the secret does not exist");
+    assert_eq!(
+        remove(5, Some(&secret(5, 1, &[1]))),
+        "SecretDeleted: the secret is to be deleted\ndelete the secret with all its versions"
+    );
+    assert_eq!(remove(5, Some(&secret(6, 1, &[1]))), "Superseded: generation 6, a newer one, holds the secret");
+    let mut foreign = secret(5, 1, &[1]);
+    foreign.labels.clear();
+    assert!(remove(5, Some(&foreign)).starts_with("NameConflict: "));
+}
+
+/// Many runs, of any generation and content, killed anywhere, each alone: whatever they leave, a run of the newest
+/// generation brings the secret right, and the run after it finds nothing to do.
+mod laws {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A store without its network: what plans do to it.
+    #[derive(Clone, Debug, Default)]
+    struct World {
+        secret: Option<Metadata>,
+        versions: BTreeMap<VersionNumber, Seen>,
+    }
+
+    impl World {
+        fn observe(&self) -> Observed {
+            Observed { secret: self.secret.clone(), versions: self.versions.clone(), added: BTreeSet::new() }
+        }
+
+        /// Carries out the first `steps` actions.
+        fn apply(&mut self, plan: &Plan, desired: &Desired, steps: usize) {
+            for action in plan.actions.iter().take(steps) {
+                match action {
+                    Action::Create { labels, annotations } | Action::Update { labels, annotations } => {
+                        let (labels, annotations) = (labels.clone(), annotations.clone());
+                        self.secret = Some(Metadata { labels, annotations, etag: String::new() });
+                    }
+                    Action::Add { number, .. } => {
+                        let next = self.versions.last_key_value().map_or(VersionNumber::FIRST, |(last, _)| last.next());
+                        assert_eq!(*number, next, "a plan announces the number that its version gets");
+                        self.versions.insert(next, Seen::Live(desired.content));
+                    }
+                    Action::Destroy(number) => {
+                        self.versions.insert(*number, Seen::Destroyed);
+                    }
+                    Action::Delete { .. } => *self = Self::default(),
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_history_converges(history in prop::collection::vec((1_u64..4, 0_u8..3, 0_usize..6, 0_usize..4), 1..12)) {
+            let mut world = World::default();
+            for (generation, name, steps, retain) in history {
+                let run = Desired {
+                    generation: Generation::new(generation),
+                    content: content(&name.to_string()),
+                    retain,
+                    ..desired()
+                };
+                world.apply(&store(&run, &world.observe()), &run, steps);
+            }
+            let last = Desired { generation: Generation::new(9), ..desired() };
+            let plan = store(&last, &world.observe());
+            world.apply(&plan, &last, usize::MAX);
+
+            let live: Vec<_> = world.versions.iter().filter(|(_, seen)| matches!(seen, Seen::Live(_))).collect();
+            let wanted = Seen::Live(last.content);
+            prop_assert_eq!(live.last().map(|(_, seen)| **seen), Some(wanted));
+            prop_assert_eq!(world.versions.last_key_value().map(|(_, seen)| *seen), Some(wanted));
+            prop_assert_eq!(live.iter().filter(|(_, seen)| **seen == wanted).count(), 1);
+            prop_assert!(live.len() <= last.retain, "{:?}", live);
+            let again = store(&last, &world.observe());
+            prop_assert_eq!(again.reason, Reason::SecretUnchanged);
+            prop_assert_eq!(again.actions, vec![]);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The commands and their flags.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use emulators::secret_manager::Fault;
+use fleet_model::job::Reason;
+use pull_secret_job::settings::{SETTINGS, Setting};
+
+/// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
+#[derive(Debug, Parser)]
+#[command(name = "pull-secret", version, arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a Job once, as a Kubernetes Job's container does
+    #[command(arg_required_else_help = true)]
+    RunJob {
+        #[command(subcommand)]
+        job: RunJobCommand,
+    },
+    /// Check a pull secret and say what is wrong with it, with places and without values
+    Validate(ValidateArguments),
+    /// Start a server that stands in for a cloud service; for development and tests
+    #[command(arg_required_else_help = true)]
+    Emulator {
+        #[command(subcommand)]
+        emulator: EmulatorCommand,
+    },
+    /// Run on this machine, on embedded parts, without an account
+    #[command(arg_required_else_help = true)]
+    Local {
+        #[command(subcommand)]
+        local: LocalCommand,
+    },
+    /// Print version, commit and build date
+    Version,
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunJobCommand {
+    /// Store a cluster's pull secret in Google Secret Manager and prove that it can be read back
+    #[command(after_help = exit_codes(), long_about = RUN_JOB)]
+    PullSecret(JobFlags),
+}
+
+const RUN_JOB: &str = "Store a cluster's pull secret in Google Secret Manager and prove that it can be read back
+
+A run that finds the newest version to hold the pull secret already writes nothing. A secret that is not this \
+cluster's is never touched. Flags come before environment variables; a blank value counts as missing. The log is on \
+stdout, one JSON object a line. In a cluster the identity comes from Workload Identity, on a workstation from \
+`gcloud auth application-default login`.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LocalCommand {
+    /// Show the main job on embedded parts: stored, unchanged, rotated
+    Demo,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EmulatorCommand {
+    /// Google Secret Manager: REST and gRPC on one port
+    ///
+    /// For development and tests, never for production: there is no encryption and no authentication. Prints the
+    /// `export` line that points the Job and other clients at it, then serves until it is stopped.
+    SecretManager(Box<SecretManagerArguments>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArguments {
+    /// The file to check, `-` for standard input
+    pub(crate) file: PathBuf,
+    /// How to print the verdict
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// A table, for people
+    #[default]
+    Table,
+    /// JSON, for programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretManagerArguments {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Keep secrets in this directory, across restarts; without it they are in memory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// A failure to play, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
+    /// may be given several times
+    #[arg(long, value_name = "METHOD:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<Fault>,
+    /// Answer this much later than at once, such as `50ms`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) latency: Option<std::time::Duration>,
+    /// Show metadata, lists and `latest` as they were this long ago, such as `60s`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) metadata_lag: Option<std::time::Duration>,
+    /// Deny a permission, such as `secretmanager.versions.add`; may be given several times
+    #[arg(long, value_name = "PERMISSION")]
+    pub(crate) deny: Vec<String>,
+    /// Allow this many reads a minute (Google: 600)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) reads_per_minute: Option<u32>,
+    /// Allow this many writes a minute (Google: 600)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) writes_per_minute: Option<u32>,
+    /// Allow this many accesses to content a minute (Google: 90000)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) accesses_per_minute: Option<u32>,
+}
+
+/// The flags that were given to the Job, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct JobFlags(pub(crate) BTreeMap<&'static str, String>);
+
+// === impl JobFlags ===
+
+impl Args for JobFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        SETTINGS.iter().filter_map(argument).fold(command, clap::Command::arg)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for JobFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let given = SETTINGS.iter().filter_map(|setting| {
+            let flag = setting.flag?;
+            matches.get_one::<String>(flag).map(|value| (flag, value.clone()))
+        });
+        self.0.extend(given);
+        Ok(())
+    }
+}
+
+fn argument(setting: &'static Setting) -> Option<Arg> {
+    let flag = setting.flag?;
+    let mut notes = Vec::new();
+    notes.extend(setting.variable.map(|variable| format!("[env: {variable}]")));
+    notes.extend(Some(setting.default).filter(|text| !text.is_empty()).map(|text| format!("[default: {text}]")));
+    let help = format!("{} {}", setting.help, notes.join(" "));
+    let argument = Arg::new(flag).long(flag).help(help.trim_end().to_owned()).action(ArgAction::Set);
+    Some(if setting.is_switch() {
+        argument.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("true|false")
+    } else {
+        argument.value_name(setting.value)
+    })
+}
+
+fn exit_codes() -> String {
+    let mut reasons: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+    for reason in Reason::ALL {
+        reasons.entry(reason.exit_code()).or_default().push(reason.to_string());
+    }
+    let lines: Vec<String> =
+        reasons.iter().map(|(code, reasons)| format!("  {code:<4} {}", reasons.join(", "))).collect();
+    format!(
+        "Exit codes:\n{}\n\nThe pull secret itself comes from PULL_SECRET_FILE or PULL_SECRET_DATA [env].",
+        lines.join("\n")
+    )
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    pull_secret_job::settings::duration(text).ok_or_else(|| "must be a duration such as `30s` or `50ms`".to_owned())
+}
+
+/// What `pull-secret version` prints.
+pub fn version_info() -> String {
+    let version = option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION"));
+    let commit = option_env!("COMMIT").unwrap_or("unknown");
+    let built = option_env!("BUILD_DATE").unwrap_or("unknown");
+    format!("pull-secret version info:\n  Version:    {version}\n  Commit:     {commit}\n  Built:      {built}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_never_takes_a_credential() {
+        assert!(SETTINGS.iter().any(|setting| setting.variable == Some("PULL_SECRET_DATA") && setting.flag.is_none()));
+    }
+
+    #[test]
+    fn switches_can_be_turned_off_and_values_are_kept_as_given() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+        let Ok(Command::RunJob { job: RunJobCommand::PullSecret(flags) }) =
+            parse("pull-secret run-job pull-secret --dry-run --always-add-version=false --cluster-id cls-1")
+        else {
+            panic!("must parse")
+        };
+        let given: Vec<_> = flags.0.iter().map(|(flag, value)| (*flag, value.as_str())).collect();
+        assert_eq!(given, [("always-add-version", "false"), ("cluster-id", "cls-1"), ("dry-run", "true")]);
+        assert!(parse("pull-secret run-job pull-secret --pull-secret-data x").is_err());
+    }
+}

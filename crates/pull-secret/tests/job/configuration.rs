@@ -1,0 +1,97 @@
+//! What the Job says of an environment or a pull secret that it cannot use.
+
+use crate::rig::{Rig, pull_secret};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_environment_is_told_all_that_is_missing_at_once() {
+    let rig = Rig::new().await;
+    let mut job = rig.job("");
+    let outcome = rig.run(job.env_remove("CLUSTER_ID").env("GCP_PROJECT_ID", "  ").env("GENERATION", "x")).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{outcome:#?}");
+    assert_eq!(outcome.operations(), ["validate-config"]);
+    assert_eq!(outcome.stderr, "");
+    assert_eq!(
+        outcome.message(),
+        "missing required environment variable: GCP_PROJECT_ID (or --gcp-project-id); \
+         missing required environment variable: CLUSTER_ID (or --cluster-id); \
+         GENERATION: must be a whole number from 1 to 9223372036854775807; \
+         missing pull secret: set PULL_SECRET_FILE or PULL_SECRET_DATA (--fake-pull-secret for a test)"
+    );
+    assert_eq!(rig.calls(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flag_comes_before_its_variable() {
+    let rig = Rig::new().await;
+    let outcome = rig.run(rig.job(&pull_secret("a")).args(["--cluster-id", "cls-9"])).await;
+    assert_eq!(outcome.result["details"]["secretName"], "hyperfleet-cls-9-pull-secret");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_problem_of_a_pull_secret_is_named_with_its_place() {
+    let rig = Rig::new().await;
+    let document =
+        "{\n  \"auths\": {\n    \"quay.io\": {\"auth\": \"s3cr?t\"},\n    \"registry.redhat.io\": {}\n  }\n}";
+    let outcome = rig.run(&mut rig.job(document)).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(3), "InvalidPullSecret"), "{outcome:#?}");
+    assert_eq!(outcome.operations(), ["validate-pull-secret"]);
+    let message = outcome.message();
+    assert!(
+        message.starts_with("Invalid pull secret format: auths[\"quay.io\"].auth: not base64 (line 3, column 25)"),
+        "{message}"
+    );
+    assert!(message.contains("auths[\"registry.redhat.io\"]"), "{message}");
+    assert!(message.contains("(line 4, column 27)"), "{message}");
+    assert_eq!(rig.calls(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_placeholders_of_the_specification_are_refused_as_such() {
+    let rig = Rig::new().await;
+    for placeholder in ["base64-encoded-credentials", "base64-encoded-username:password", "..."] {
+        let document = format!(r#"{{"auths":{{"quay.io":{{"auth":"{placeholder}","email":"user@example.com"}}}}}}"#);
+        let outcome = rig.run(&mut rig.job(&document)).await;
+        assert_eq!(outcome.code, Some(3), "{placeholder}: {outcome:#?}");
+        assert!(outcome.message().contains("placeholder"), "{placeholder}: {outcome:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_the_specification_is_stored() {
+    let rig = Rig::new().await;
+    let example = r#"{"auths":{"registry.redhat.io":{"auth":"dGVzdDp0ZXN0","email":"test@example.com"}}}"#;
+    let outcome = rig.run(&mut rig.job(example)).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    // 83 bytes, as its sample log says.
+    assert!(outcome.stdout.contains("Verified secret (83 bytes)"), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fake_pull_secret_must_be_asked_for() {
+    let rig = Rig::new().await;
+    let mut job = rig.job("");
+    let outcome = rig.run(job.arg("--fake-pull-secret")).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_read_is_named() {
+    let rig = Rig::new().await;
+    let mut job = rig.job("");
+    let outcome = rig.run(job.env("PULL_SECRET_FILE", "/nowhere/pull-secret.json")).await;
+    assert_eq!(outcome.code, Some(2), "{outcome:#?}");
+    assert!(outcome.message().contains("cannot read file /nowhere/pull-secret.json: No such file"), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_the_store_takes_is_refused_before_anything_is_sent() {
+    let rig = Rig::new().await;
+    let file = rig.path("pull-secret.json");
+    let large = pull_secret("a") + &" ".repeat(65_536);
+    daemon::file::replace(&file, large.as_bytes()).unwrap();
+    let mut job = rig.job("");
+    let outcome = rig.run(job.env("PULL_SECRET_FILE", &file)).await;
+    assert_eq!(outcome.code, Some(3), "{outcome:#?}");
+    assert!(outcome.message().contains("65536"), "{outcome:#?}");
+    assert_eq!(rig.calls(), 0);
+}

@@ -1,0 +1,117 @@
+//! Law 5: whatever happens, no credential and no piece of one is told.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use emulators::secret_manager::Settings;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::rig::{Outcome, Rig};
+
+const PASSWORD: &str = "Zq7wordThatMustNotShow";
+const TOKEN: &str = "tok3nThatMustNotShow";
+const KEY: &[u8] = b"k3yThatMustNotShow-32-bytes-long";
+
+/// Everything that would be a leak, in the forms in which it could slip out.
+fn marks() -> Vec<String> {
+    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
+    let marks = [
+        PASSWORD.to_owned(),
+        TOKEN.to_owned(),
+        String::from_utf8_lossy(KEY).into_owned(),
+        STANDARD.encode(PASSWORD),
+        auth.clone(),
+        auth.trim_end_matches('=').to_owned(),
+        STANDARD.encode(&auth),
+    ];
+    marks.into()
+}
+
+fn check(what: &str, text: &str) {
+    for mark in marks() {
+        for piece in [&mark[..], &mark[4..16]] {
+            assert!(!text.contains(piece), "{what} tells a credential: {text}");
+        }
+    }
+}
+
+fn documents() -> Vec<(&'static str, String)> {
+    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
+    vec![
+        ("valid", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"}}}}}}"#)),
+        ("user and password", format!(r#"{{"auths":{{"quay.io":{{"username":"user","password":"{PASSWORD}"}}}}}}"#)),
+        ("a token", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}","identitytoken":"{TOKEN}"}}}}}}"#)),
+        ("not base64", format!(r#"{{"auths":{{"quay.io":{{"auth":"{PASSWORD}"}}}}}}"#)),
+        ("a wrong type", format!(r#"{{"auths":{{"quay.io":"{auth}"}}}}"#)),
+        ("a number", format!(r#"{{"auths":{{"quay.io":{{"auth":["{PASSWORD}"]}}}}}}"#)),
+        ("as a key", format!(r#"{{"auths":{{"https://user:{PASSWORD}@quay.io":{{"auth":"{auth}"}}}}}}"#)),
+        ("cut off", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"#)),
+        ("no JSON", PASSWORD.to_owned()),
+        ("bare entries", format!(r#"{{"quay.io":{{"auth":"{auth}"}}}}"#)),
+        ("encoded", STANDARD.encode(format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"}}}}}}"#))),
+        ("twice", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}","auth":"{auth}"}}}}}}"#)),
+    ]
+}
+
+fn check_outcome(what: &str, outcome: &Outcome) {
+    check(what, &outcome.stdout);
+    check(what, &outcome.stderr);
+    check(what, &outcome.result.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_tells_no_credential_however_it_ends() {
+    let faults =
+        ["none:none", "createSecret:commit-then-timeout", "addVersion:permission-denied", "accessVersion:internal*0"];
+    for (name, document) in documents() {
+        for fault in faults {
+            let faults = fault.parse().into_iter().collect();
+            let rig = Rig::with(Settings { faults, ..Settings::default() }).await;
+            let key = rig.path("key");
+            daemon::file::replace(&key, KEY).unwrap();
+            let termination_log = rig.path("termination-log");
+            daemon::file::replace(&termination_log, b"").unwrap();
+            let mut job = rig.job(&document);
+            job.env("LOG_LEVEL", "debug")
+                .env("DIGEST_KEY_FILE", &key)
+                .env("RUN_TIMEOUT", "3s")
+                .env("RUST_BACKTRACE", "1")
+                .env("RUST_LOG", "trace")
+                .env("TERMINATION_LOG_PATH", &termination_log);
+            for flags in [vec![], vec!["--dry-run"], vec!["--delete"]] {
+                let outcome = rig.run(job.args(flags)).await;
+                check_outcome(&format!("{name}, {fault}"), &outcome);
+                check(name, &std::fs::read_to_string(&termination_log).unwrap());
+            }
+            check(name, &format!("{:?}", rig.emulator.calls()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_document_of_others_is_not_told_either() {
+    use secrecy::SecretSlice;
+    use secret_store::SecretStore as _;
+    let rig = Rig::new().await;
+    rig.foreign(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-123")]).await;
+    let content = SecretSlice::from(format!("not a document: {PASSWORD}").into_bytes());
+    rig.store.add_version(&crate::rig::secret(), &content).await.unwrap();
+    let outcome = rig.run(rig.job(&documents()[0].1).env("LOG_LEVEL", "debug")).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    check_outcome("a stored document", &outcome);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn validate_tells_no_credential() {
+    for (name, document) in documents() {
+        for output in ["table", "json"] {
+            let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+            command.args(["validate", "-", "--output", output]).env_clear();
+            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+            let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(document.as_bytes()).await.unwrap();
+            let told = child.wait_with_output().await.unwrap();
+            check(name, &String::from_utf8_lossy(&told.stdout));
+            check(name, &String::from_utf8_lossy(&told.stderr));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Two and more copies of the Job at once.
+
+use std::collections::BTreeSet;
+
+use crate::rig::{Outcome, Rig, pull_secret};
+
+/// Every live version's content.
+async fn live(rig: &Rig) -> Vec<String> {
+    let versions = rig.versions().await;
+    versions.into_iter().filter(|version| version != "destroyed").collect()
+}
+
+async fn together(rig: &Rig, copies: usize) -> Vec<Outcome> {
+    let jobs: Vec<_> = (0..copies)
+        .map(|copy| rig.job(&pull_secret("a")).env("RESULTS_PATH", rig.path(&copy.to_string())).spawn().unwrap())
+        .collect();
+    let mut outcomes = Vec::new();
+    for job in jobs {
+        outcomes.push(rig.finish(job).await);
+    }
+    outcomes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_copies_from_an_empty_start_leave_one_live_version_a_hundred_times() {
+    let mut numbers = BTreeSet::new();
+    for round in 0..100 {
+        let rig = Rig::new().await;
+        let outcomes = together(&rig, 2).await;
+        for outcome in &outcomes {
+            assert_eq!(outcome.code, Some(0), "round {round}: {outcomes:#?}");
+        }
+        assert_eq!(live(&rig).await, ["a"], "round {round}: {outcomes:#?}");
+        // `latest` is the highest number: it must be the live one.
+        let versions = rig.versions().await;
+        assert_eq!(versions.last().map(String::as_str), Some("a"), "round {round}: {versions:?}");
+        assert_eq!(rig.annotations().await["hyperfleet-version"], versions.len().to_string(), "round {round}");
+        numbers.insert(versions.len());
+    }
+    eprintln!("versions added in a round of two copies: {numbers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_copies_leave_one_live_version() {
+    for round in 0..10 {
+        let rig = Rig::new().await;
+        let outcomes = together(&rig, 5).await;
+        assert!(outcomes.iter().all(|outcome| outcome.code == Some(0)), "round {round}: {outcomes:#?}");
+        assert_eq!(live(&rig).await, ["a"], "round {round}: {outcomes:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_generations_at_once_the_newer_one_wins() {
+    for round in 0..40 {
+        let rig = Rig::new().await;
+        rig.stored("a").await;
+        let start = |name: &str, generation: &str| {
+            let mut job = rig.job(&pull_secret(name));
+            job.env("GENERATION", generation).env("RESULTS_PATH", rig.path(name)).spawn().unwrap()
+        };
+        let (older, newer) = if round % 2 == 0 {
+            let older = start("b", "2");
+            (older, start("c", "3"))
+        } else {
+            let newer = start("c", "3");
+            (start("b", "2"), newer)
+        };
+        let (older, newer) = (rig.finish(older).await, rig.finish(newer).await);
+        assert_eq!((older.code, newer.code), (Some(0), Some(0)), "round {round}: {older:#?} {newer:#?}");
+        let versions = rig.versions().await;
+        assert_eq!(versions.last().map(String::as_str), Some("c"), "round {round}: {versions:?} {older:#?} {newer:#?}");
+        assert_eq!(versions.iter().filter(|version| *version == "c").count(), 1, "round {round}: {versions:?}");
+        assert_eq!(rig.annotations().await["hyperfleet-generation"], "3", "round {round}");
+    }
+}
+
+/// The older generation is held between its claim and its addition while the newer one does all its work.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_generation_that_is_overtaken_in_the_middle_puts_the_newer_content_back() {
+    let rig = Rig::new().await;
+    rig.stored("a").await;
+    let calls = rig.calls();
+    // The answer to its claim is lost in a hang until the call times out; meanwhile the newer generation runs.
+    rig.emulator.inject("updateSecret:commit-then-hang".parse().unwrap());
+    let older = rig.job(&pull_secret("b")).env("GENERATION", "2").env("GCP_API_TIMEOUT", "2s").spawn().unwrap();
+    rig.emulator.wait_for_calls(calls + 4).await;
+    let newer = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3").env("RESULTS_PATH", rig.path("c"))).await;
+    assert_eq!(newer.code, Some(0), "{newer:#?}");
+    let older = rig.finish(older).await;
+    assert_eq!((older.code, older.reason()), (Some(0), "Superseded"), "{older:#?}");
+    assert_eq!(rig.versions().await, ["a", "c"]);
+}

@@ -1,0 +1,179 @@
+//! A store within the process: for tests and laptops, and gone with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+use crate::error::{Fault, Operation};
+use crate::promise::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, VersionState};
+use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
+
+/// A [`SecretStore`] in memory; its limits are Google Secret Manager's.
+#[derive(Default)]
+pub struct MemoryStore {
+    secrets: Mutex<BTreeMap<SecretId, Kept>>,
+}
+
+struct Kept {
+    metadata: Metadata,
+    editions: u64,
+    versions: BTreeMap<VersionNumber, KeptVersion>,
+}
+
+enum KeptVersion {
+    Live(SecretSlice<u8>),
+    Disabled,
+    Destroyed,
+}
+
+// === impl MemoryStore ===
+
+impl MemoryStore {
+    /// A store without secrets.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Disables a version, as an administrator might.
+    pub fn disable_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
+        self.with_version(Operation::ReadVersion, secret, number, |version| {
+            if let KeptVersion::Live(_) = version {
+                *version = KeptVersion::Disabled;
+            }
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, Kept>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(
+        &self,
+        operation: Operation,
+        secret: &SecretId,
+        work: impl FnOnce(&mut Kept) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let result = self.lock().get_mut(secret).ok_or(Fault::NotFound).and_then(work);
+        result.map_err(|fault| StoreError::new(operation, self.path(secret), fault))
+    }
+
+    fn with_version<T>(
+        &self,
+        operation: Operation,
+        secret: &SecretId,
+        number: VersionNumber,
+        work: impl FnOnce(&mut KeptVersion) -> T,
+    ) -> Result<T, StoreError> {
+        self.with(operation, secret, |kept| kept.versions.get_mut(&number).map(work).ok_or(Fault::NotFound))
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl SecretStore for MemoryStore {
+    fn capabilities() -> Capabilities {
+        Capabilities { max_content_bytes: crate::google::MAX_CONTENT_BYTES }
+    }
+
+    fn path(&self, secret: &SecretId) -> String {
+        format!("memory/secrets/{secret}")
+    }
+
+    async fn find(&self, secret: &SecretId) -> Result<Option<Secret>, StoreError> {
+        Ok(self.lock().get(secret).map(|kept| Secret { metadata: kept.metadata.clone() }))
+    }
+
+    async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
+        let mut secrets = self.lock();
+        if secrets.contains_key(secret) {
+            return Err(StoreError::new(Operation::Create, self.path(secret), Fault::AlreadyExists));
+        }
+        let NewSecret { labels, annotations, replication: _ } = new.clone();
+        let metadata = Metadata { labels, annotations, etag: "1".to_owned() };
+        secrets.insert(secret.clone(), Kept { metadata, editions: 1, versions: BTreeMap::new() });
+        Ok(())
+    }
+
+    async fn update(&self, secret: &SecretId, metadata: &Metadata) -> Result<String, StoreError> {
+        self.with(Operation::Update, secret, |kept| {
+            if kept.metadata.etag != metadata.etag {
+                return Err(Fault::Changed);
+            }
+            kept.editions += 1;
+            let etag = kept.editions.to_string();
+            kept.metadata = Metadata { etag: etag.clone(), ..metadata.clone() };
+            Ok(etag)
+        })
+    }
+
+    async fn delete(&self, secret: &SecretId, etag: &str) -> Result<bool, StoreError> {
+        let mut secrets = self.lock();
+        match secrets.get(secret) {
+            None => Ok(false),
+            Some(kept) if kept.metadata.etag == etag => Ok(secrets.remove(secret).is_some()),
+            Some(_) => Err(StoreError::new(Operation::Delete, self.path(secret), Fault::Changed)),
+        }
+    }
+
+    async fn add_version(&self, secret: &SecretId, content: &SecretSlice<u8>) -> Result<VersionNumber, StoreError> {
+        let limit = Self::capabilities().max_content_bytes;
+        self.with(Operation::AddVersion, secret, |kept| {
+            if content.expose_secret().len() > limit {
+                return Err(Fault::Invalid);
+            }
+            let number = kept.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());
+            kept.versions.insert(number, KeptVersion::Live(content.clone()));
+            Ok(number)
+        })
+    }
+
+    async fn read_version(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {
+        let read = self.with_version(Operation::ReadVersion, secret, number, |version| match version {
+            KeptVersion::Live(content) => Version::Live(content.clone()),
+            KeptVersion::Disabled => Version::Disabled,
+            KeptVersion::Destroyed => Version::Destroyed,
+        });
+        match read {
+            Err(error) if error.fault == Fault::NotFound => Ok(Version::Absent),
+            other => other,
+        }
+    }
+
+    async fn list_versions(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {
+        self.with(Operation::ListVersions, secret, |kept| {
+            let summary = |(number, version): (&VersionNumber, &KeptVersion)| VersionSummary {
+                number: *number,
+                state: version.state(),
+            };
+            Ok(kept.versions.iter().rev().map(summary).collect())
+        })
+    }
+
+    async fn destroy_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
+        self.with_version(Operation::DestroyVersion, secret, number, |version| {
+            *version = KeptVersion::Destroyed;
+        })
+    }
+
+    async fn permissions(&self, _secret: &SecretId, _wanted: &BTreeSet<Permission>) -> Result<Permissions, StoreError> {
+        Ok(Permissions { missing: BTreeSet::new(), unknown: BTreeSet::new() })
+    }
+}
+
+// === impl KeptVersion ===
+
+impl KeptVersion {
+    fn state(&self) -> VersionState {
+        match self {
+            Self::Live(_) => VersionState::Live,
+            Self::Disabled => VersionState::Disabled,
+            Self::Destroyed => VersionState::Destroyed,
+        }
+    }
+}
