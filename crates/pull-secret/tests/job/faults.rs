@@ -6,7 +6,7 @@ use emulators::secret_manager::Settings;
 use rstest::rstest;
 use secret_store::SecretStore as _;
 
-use crate::rig::{Outcome, Rig, number, pull_secret, secret};
+use crate::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
 
 async fn run_with(faults: &[&str]) -> (Rig, Outcome) {
     let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();
@@ -141,8 +141,7 @@ async fn sigterm_during_a_wait_ends_the_job_at_once() {
     let job = rig.job(&pull_secret("a")).spawn().unwrap();
     rig.emulator.wait_for_calls(1).await;
     rig.answered(1).await;
-    let process = rustix::process::Pid::from_raw(i32::try_from(job.id().unwrap()).unwrap()).unwrap();
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    signal(&job, Signal::TERM);
     let outcome = tokio::time::timeout(Duration::from_secs(60), rig.finish(job)).await.unwrap();
     assert_eq!((outcome.code, outcome.reason()), (Some(143), "Interrupted"), "{outcome:#?}");
     assert_eq!(rig.calls(), 1);

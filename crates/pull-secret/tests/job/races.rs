@@ -1,8 +1,16 @@
 //! Two and more copies of the Job at once.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use crate::rig::{Outcome, Rig, pull_secret};
+use emulators::secret_manager::Settings;
+
+use crate::rig::{Outcome, Rig, Signal, pull_secret, signal};
+
+/// A store that takes its time, so that the calls of several Jobs lie between each other.
+async fn slow(milliseconds: u64) -> Rig {
+    Rig::with(Settings { latency: Duration::from_millis(milliseconds), ..Settings::default() }).await
+}
 
 /// Every live version's content.
 async fn live(rig: &Rig) -> Vec<String> {
@@ -25,7 +33,7 @@ async fn together(rig: &Rig, copies: usize) -> Vec<Outcome> {
 async fn two_copies_from_an_empty_start_leave_one_live_version_a_hundred_times() {
     let mut numbers = BTreeSet::new();
     for round in 0..100 {
-        let rig = Rig::new().await;
+        let rig = slow(round % 25).await;
         let outcomes = together(&rig, 2).await;
         for outcome in &outcomes {
             assert_eq!(outcome.code, Some(0), "round {round}: {outcomes:#?}");
@@ -37,13 +45,13 @@ async fn two_copies_from_an_empty_start_leave_one_live_version_a_hundred_times()
         assert_eq!(rig.annotations().await["hyperfleet-version"], versions.len().to_string(), "round {round}");
         numbers.insert(versions.len());
     }
-    eprintln!("versions added in a round of two copies: {numbers:?}");
+    assert!(numbers.contains(&2), "the copies never met: {numbers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_copies_leave_one_live_version() {
     for round in 0..10 {
-        let rig = Rig::new().await;
+        let rig = slow(10 * (round % 5)).await;
         let outcomes = together(&rig, 5).await;
         assert!(outcomes.iter().all(|outcome| outcome.code == Some(0)), "round {round}: {outcomes:#?}");
         assert_eq!(live(&rig).await, ["a"], "round {round}: {outcomes:#?}");
@@ -53,7 +61,7 @@ async fn five_copies_leave_one_live_version() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_generations_at_once_the_newer_one_wins() {
     for round in 0..40 {
-        let rig = Rig::new().await;
+        let rig = slow(round % 20).await;
         rig.stored("a").await;
         let start = |name: &str, generation: &str| {
             let mut job = rig.job(&pull_secret(name));
@@ -75,13 +83,12 @@ async fn of_two_generations_at_once_the_newer_one_wins() {
     }
 }
 
-/// The older generation is held between its claim and its addition while the newer one does all its work.
+/// The answer to the older generation's claim is lost; when it looks again, the newer generation is done.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_generation_that_is_overtaken_in_the_middle_puts_the_newer_content_back() {
+async fn an_older_generation_that_is_overtaken_at_its_claim_gives_way() {
     let rig = Rig::new().await;
     rig.stored("a").await;
     let calls = rig.calls();
-    // The answer to its claim is lost in a hang until the call times out; meanwhile the newer generation runs.
     rig.emulator.inject("updateSecret:commit-then-hang".parse().unwrap());
     let older = rig.job(&pull_secret("b")).env("GENERATION", "2").env("GCP_API_TIMEOUT", "2s").spawn().unwrap();
     rig.emulator.wait_for_calls(calls + 4).await;
@@ -90,4 +97,28 @@ async fn an_older_generation_that_is_overtaken_in_the_middle_puts_the_newer_cont
     let older = rig.finish(older).await;
     assert_eq!((older.code, older.reason()), (Some(0), "Superseded"), "{older:#?}");
     assert_eq!(rig.versions().await, ["a", "c"]);
+}
+
+/// The older generation stands still between its claim and its addition while the newer one does all its work.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_generation_that_is_overtaken_in_the_middle_puts_the_newer_content_back() {
+    let rig = slow(200).await;
+    rig.stored("a").await;
+    let calls = rig.calls();
+    let older = rig.job(&pull_secret("b")).env("GENERATION", "2").spawn().unwrap();
+    // getSecret, two versions, and the claim: it is stopped while it waits for the claim's answer.
+    rig.emulator.wait_for_calls(calls + 4).await;
+    signal(&older, Signal::STOP);
+    rig.answered(calls + 4).await;
+    let newer = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3").env("RESULTS_PATH", rig.path("c"))).await;
+    assert_eq!(newer.code, Some(0), "{newer:#?}");
+    assert_eq!(rig.versions().await, ["a", "c"]);
+    signal(&older, Signal::CONT);
+    let older = rig.finish(older).await;
+    assert_eq!((older.code, older.reason()), (Some(0), "Superseded"), "{older:#?}");
+    assert_eq!(rig.versions().await, ["a", "destroyed", "destroyed", "c"]);
+    let record = rig.annotations().await;
+    assert_eq!((record["hyperfleet-generation"].as_str(), record["hyperfleet-version"].as_str()), ("3", "4"));
+    let newer = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3")).await;
+    assert_eq!(newer.reason(), "SecretUnchanged", "{newer:#?}");
 }

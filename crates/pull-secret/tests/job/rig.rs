@@ -6,6 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use emulators::secret_manager::{SecretManager, Settings};
+use rustix::process::Pid;
+pub(crate) use rustix::process::Signal;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::google::{self, Endpoint};
 use secret_store::{
@@ -196,6 +198,11 @@ impl Outcome {
     pub(crate) fn message(&self) -> &str {
         self.result["message"].as_str().unwrap_or("none")
     }
+}
+
+pub(crate) fn signal(job: &Child, signal: Signal) {
+    let id = i32::try_from(job.id().unwrap()).unwrap();
+    rustix::process::kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
 }
 
 pub(crate) fn secret() -> SecretId {
