@@ -164,7 +164,11 @@ fn argument(setting: &'static Setting) -> Option<Arg> {
     let flag = setting.flag?;
     let mut notes = Vec::new();
     notes.extend(setting.variable.map(|variable| format!("[env: {variable}]")));
-    notes.extend(Some(setting.default).filter(|text| !text.is_empty()).map(|text| format!("[default: {text}]")));
+    notes.extend(match setting.default {
+        "" => None,
+        "required" => Some("[required]".to_owned()),
+        default => Some(format!("[default: {default}]")),
+    });
     let help = format!("{} {}", setting.help, notes.join(" "));
     let argument = Arg::new(flag).long(flag).help(help.trim_end().to_owned()).action(ArgAction::Set);
     Some(if setting.is_switch() {

@@ -26,7 +26,7 @@ struct Verdict {
 
 #[derive(Serialize)]
 struct Registry {
-    registry: String,
+    key: String,
     normalized: String,
     credential: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,16 +126,16 @@ impl Verdict {
 
 impl Registry {
     fn row(&self) -> [String; 4] {
-        let Self { registry, normalized: _, credential, user, line } = self;
+        let Self { key, normalized: _, credential, user, line } = self;
         let user = user.as_deref().unwrap_or("-");
-        [registry.clone(), (*credential).to_owned(), user.to_owned(), line.to_string()]
+        [key.clone(), (*credential).to_owned(), user.to_owned(), line.to_string()]
     }
 }
 
 impl From<&Entry> for Registry {
     fn from(entry: &Entry) -> Self {
         Self {
-            registry: entry.key().to_string(),
+            key: entry.key().to_string(),
             normalized: entry.key().normalized().to_owned(),
             credential: entry.credential().label(),
             user: entry.masked_user(),

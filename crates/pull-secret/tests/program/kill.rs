@@ -27,23 +27,28 @@ async fn killed_everywhere(history: &[&str], name: &str, effect: &str) -> usize 
             rig.run(rig.job(&pull_secret(earlier)).env("RETAIN_VERSIONS", "2")).await;
         }
         let reached = killed_in(&rig, name, call, effect).await;
-        let again = rig.run(rig.job(&pull_secret(name)).env("RETAIN_VERSIONS", "2")).await;
-        assert_eq!(again.code, Some(0), "{effect} in call {call}: {again:#?}");
-        let versions = rig.versions().await;
-        let live: Vec<_> = versions.iter().filter(|version| *version != "destroyed").collect();
-        assert_eq!(versions.last().map(String::as_str), Some(name), "{effect} in call {call}: {versions:?}");
-        let once = live.iter().collect::<BTreeSet<_>>().len() == live.len();
-        assert!(once && live.len() <= 2, "{effect} in call {call}: {versions:?}");
-        assert_eq!(versions.len(), history.len() + 1, "no duplicate version, {effect} in call {call}: {versions:?}");
-        let calls = rig.calls();
-        let unchanged = rig.run(rig.job(&pull_secret(name)).env("RETAIN_VERSIONS", "2")).await;
-        assert_eq!(unchanged.reason(), "SecretUnchanged", "{effect} in call {call}");
-        assert_eq!(rig.calls() - calls, 3, "nothing is left to do, {effect} in call {call}");
+        set_right(&rig, name, history.len() + 1, &format!("{effect} in call {call}")).await;
         if !reached {
             return call - 1;
         }
     }
     0
+}
+
+/// Runs the Job that was killed again, and once more: all is as if it had never been killed.
+async fn set_right(rig: &Rig, name: &str, count: usize, what: &str) {
+    let again = rig.run(rig.job(&pull_secret(name)).env("RETAIN_VERSIONS", "2")).await;
+    assert_eq!(again.code, Some(0), "{what}: {again:#?}");
+    let versions = rig.versions().await;
+    assert_eq!(versions.last().map(String::as_str), Some(name), "{what}: {versions:?}");
+    assert_eq!(versions.len(), count, "no duplicate version, {what}: {versions:?}");
+    let live: Vec<_> = versions.iter().filter(|version| *version != "destroyed").collect();
+    let contents: BTreeSet<_> = live.iter().collect();
+    assert!(contents.len() == live.len() && live.len() <= 2, "{what}: {versions:?}");
+    let calls = rig.calls();
+    let unchanged = rig.run(rig.job(&pull_secret(name)).env("RETAIN_VERSIONS", "2")).await;
+    assert_eq!(unchanged.reason(), "SecretUnchanged", "{what}");
+    assert_eq!(rig.calls() - calls, 3, "nothing is left to do, {what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

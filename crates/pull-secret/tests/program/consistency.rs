@@ -7,7 +7,7 @@ use tokio::process::Child;
 
 use crate::rig::{Outcome, Rig, pull_secret};
 
-const LAG: Duration = Duration::from_secs(60);
+const LAG: Duration = Duration::from_mins(1);
 
 async fn lagging() -> Rig {
     Rig::with(Settings { metadata_lag: LAG, ..Settings::default() }).await

@@ -1,0 +1,57 @@
+# HyperFleet's target names; what they do is in cargo and xtask.
+
+VERSION        ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0)
+COMMIT         ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+BUILD_DATE     ?= $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
+CONTAINER_TOOL ?= $(shell command -v podman 2>/dev/null || command -v docker 2>/dev/null || echo podman)
+IMAGE_REGISTRY ?= quay.io/openshift-hyperfleet
+IMAGE_NAME     ?= pull-secret
+IMAGE_TAG      ?= $(VERSION)
+QUAY_USER      ?=
+DEV_TAG        ?= dev-$(COMMIT)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint fmt demo real-parts bench image image-push image-dev clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Build, and show the main job on embedded parts
+	cargo build --locked --package pull-secret
+	target/debug/pull-secret local demo
+
+test: ## Run the test suite; with CI=true the real parts are got first and must be there
+	@if [ "$(CI)" = true ]; then hack/real-parts/google-clients.sh; fi
+	cargo test --locked --workspace
+
+real-parts: ## Get the real parts that tests are held to, and run those tests
+	hack/real-parts/google-clients.sh
+	cargo test --locked --package emulators --test real_google_clients -- --nocapture
+
+build: ## Leave release binaries in target/release
+	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
+
+lint: ## Check laws, generated pages, format, lints, docs and dependencies
+	cargo xtask ci
+
+fmt: ## Format the code and write the generated pages
+	cargo fmt --all
+	cargo xtask gen
+
+bench: ## Measure against baselines in the same run
+	cargo bench --locked --package docker-config --bench parse
+	cargo bench --locked --package pull-secret --bench job
+
+image: ## Build the container image
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG) -f Containerfile .
+
+image-push: image ## Build and push the container image
+	$(CONTAINER_TOOL) push $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
+
+image-dev: ## Build and push quay.io/QUAY_USER/pull-secret:dev-COMMIT
+	@if [ -z "$(QUAY_USER)" ]; then echo "Error: QUAY_USER is not set" >&2; exit 1; fi
+	$(MAKE) image-push IMAGE_REGISTRY=quay.io/$(QUAY_USER) IMAGE_TAG=$(DEV_TAG)
+
+clean: ## Remove what was built
+	cargo clean

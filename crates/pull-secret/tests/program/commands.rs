@@ -1,0 +1,99 @@
+//! The commands beside the Job: the emulator as a process, the demo, version and completion.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::rig::pull_secret;
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// An emulator process that keeps its secrets in `folder`, and the address from the line that it prints.
+async fn emulator(folder: &Path) -> (Child, String) {
+    let mut command = program(&["emulator", "secret-manager", "--data-dir"]);
+    let mut child = command.arg(folder).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    let address = line.trim().strip_prefix("export SECRET_MANAGER_EMULATOR_HOST=").unwrap().to_owned();
+    (child, address)
+}
+
+async fn job(address: &str) -> Output {
+    let mut command = program(&["run-job", "pull-secret", "--cluster-id=cls-1", "--gcp-project-id=my-project-1"]);
+    command
+        .env("PULL_SECRET_DATA", pull_secret("a"))
+        .env("SECRET_MANAGER_EMULATOR_HOST", address)
+        .output()
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_emulator_with_a_folder_survives_kill_9() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut first, address) = emulator(folder.path()).await;
+    assert!(job(&address).await.status.success());
+    first.kill().await.unwrap();
+    let (_second, address) = emulator(folder.path()).await;
+    let again = job(&address).await;
+    assert!(again.status.success());
+    assert!(text(&again.stdout).contains("SecretUnchanged"), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_second_emulator_on_the_same_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_first, _) = emulator(folder.path()).await;
+    let second = program(&["emulator", "secret-manager", "--data-dir"]).arg(folder.path()).output().await.unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second.stderr).contains("is in use by another server"), "{second:?}");
+}
+
+#[tokio::test]
+async fn a_fault_that_is_none_is_refused_with_what_may_stand_there() {
+    let refused = program(&["emulator", "secret-manager", "--fault", "addVersion:explode"]).output().await.unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("commit-then-timeout"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_demo_ends_with_what_is_in_the_store() {
+    let demo = program(&["local", "demo"]).output().await.unwrap();
+    assert_eq!(demo.status.code(), Some(0), "{demo:?}");
+    let told = text(&demo.stdout);
+    let (log, table): (Vec<_>, Vec<_>) = told.lines().partition(|line| line.starts_with('{'));
+    let reasons: Vec<_> = log.iter().filter_map(|line| line.split_once(r#""reason":""#)?.1.split('"').next()).collect();
+    assert_eq!(reasons, ["SecretStored", "SecretUnchanged", "SecretStored"]);
+    assert_eq!(table[1], "VERSION  STATE      DIGEST");
+    assert!(table[2].starts_with("2        enabled    hmac-sha256:"), "{table:?}");
+    assert_eq!(table[3], "1        destroyed  -");
+}
+
+#[tokio::test]
+async fn version_and_completion_are_printed() {
+    let version = program(&["version"]).output().await.unwrap();
+    let told = text(&version.stdout);
+    let names: Vec<_> = told.lines().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(names, ["pull-secret version info", "  Version", "  Commit", "  Built"]);
+    let completion = program(&["completion", "bash"]).output().await.unwrap();
+    assert!(text(&completion.stdout).contains("--pull-secret-file"));
+}
+
+#[tokio::test]
+async fn what_is_no_command_is_refused_with_the_usage() {
+    let refused = program(&["run-job", "pull-secret", "--no-such-flag"]).output().await.unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--no-such-flag"), "{refused:?}");
+    assert!(program(&["run-job"]).output().await.unwrap().stderr.len() > 100);
+}

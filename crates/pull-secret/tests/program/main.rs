@@ -1,0 +1,21 @@
+//! The program as its users start it; the Pull Secret Job against the Secret Manager emulator.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test that is the right way to fail"
+)]
+
+mod authentication;
+mod commands;
+mod configuration;
+mod consistency;
+mod faults;
+mod kill;
+mod leaks;
+mod modes;
+mod races;
+mod rig;
+mod story;
+mod validate;

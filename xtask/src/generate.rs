@@ -1,0 +1,107 @@
+//! The pages of docs/reference, written from the code that they describe.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::CommandFactory as _;
+use fleet_model::job::Reason;
+use fleet_model::names::{self, Name};
+use pull_secret_job::settings::SETTINGS;
+
+use crate::tree;
+
+const NOTE: &str = "<!-- Written by `cargo xtask gen`; change the code instead. -->\n";
+
+/// Writes the pages, or with `check` fails where one is not as it would be written.
+pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
+    let folder = root.join("docs/reference");
+    let mut stale = Vec::new();
+    for (name, page) in [
+        ("cli.md", command_line()),
+        ("environment.md", environment()),
+        ("exit-codes.md", exit_codes()),
+        ("names.md", names_page()),
+    ] {
+        let path = folder.join(name);
+        if fs::read_to_string(&path).is_ok_and(|current| current == page) {
+            continue;
+        }
+        if check {
+            stale.push(name);
+        } else {
+            fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            let mut file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            std::io::Write::write_all(&mut file, page.as_bytes())?;
+            tree::tell(format_args!("gen: wrote docs/reference/{name}"));
+        }
+    }
+    if !stale.is_empty() {
+        bail!("docs/reference is not as the code has it: {}; run: cargo xtask gen", stale.join(", "));
+    }
+    Ok(())
+}
+
+fn command_line() -> String {
+    let mut page = format!("# Command line\n\n{NOTE}");
+    let mut root = pull_secret::cli::Cli::command().term_width(100);
+    root.build();
+    let mut open = vec![("pull-secret".to_owned(), root)];
+    while let Some((name, mut command)) = open.pop() {
+        let help = command.render_long_help().to_string();
+        let help: String = help.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        // Writing to a String cannot fail, here and below.
+        let _infallible = write!(page, "\n## `{name}`\n\n```text\n{}\n```\n", help.trim_end());
+        let below: Vec<_> = command.get_subcommands().filter(|below| below.get_name() != "help").cloned().collect();
+        open.extend(below.into_iter().rev().map(|below| (format!("{name} {}", below.get_name()), below)));
+    }
+    page
+}
+
+fn environment() -> String {
+    let mut page = format!(
+        "# Settings of the Pull Secret Job\n\n{NOTE}\nFlags come before environment variables; a blank value counts as \
+         missing. Everything that is wrong is named at once, before anything is done.\n\n\
+         | variable | flag | value | default | meaning |\n|---|---|---|---|---|\n"
+    );
+    for setting in SETTINGS {
+        let code = |name: Option<String>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
+        let variable = code(setting.variable.map(str::to_owned));
+        let flag = code(setting.flag.map(|flag| format!("--{flag}")));
+        let value = code(Some(setting.value.to_owned()).filter(|value| !value.is_empty()));
+        let default = if setting.default.is_empty() { "none" } else { setting.default };
+        let help = setting.help;
+        let _infallible = writeln!(page, "| {variable} | {flag} | {value} | {default} | {help} |");
+    }
+    page
+}
+
+fn exit_codes() -> String {
+    let mut page = format!(
+        "# How a Pull Secret Job ends\n\n{NOTE}\nThe reason stands in the last log line, in the result file and in the \
+         termination message. Codes 2 to 6 are permanent: running again without a change cannot help. 75 is worth \
+         another try.\n\n| exit code | reason | meaning |\n|---|---|---|\n"
+    );
+    let mut reasons = Reason::ALL.to_vec();
+    reasons.sort_by_key(|reason| reason.exit_code());
+    for reason in reasons {
+        let _infallible = writeln!(page, "| {} | `{reason}` | {} |", reason.exit_code(), reason.meaning());
+    }
+    page
+}
+
+fn names_page() -> String {
+    let mut page = format!("# Names written to the world\n\n{NOTE}");
+    let groups: [(&str, &[Name]); 2] = [
+        ("Labels of a secret", names::LABELS),
+        ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
+    ];
+    for (title, group) in groups {
+        let _infallible = write!(page, "\n## {title}\n\n| name | meaning |\n|---|---|\n");
+        for Name { name, meaning } in group {
+            let _infallible = writeln!(page, "| `{name}` | {} |", meaning.trim());
+        }
+    }
+    page
+}
