@@ -88,7 +88,8 @@ impl Budget {
         if self.stop.is_cancelled() {
             return Err(Spent::Stopped);
         }
-        if Instant::now() + wait >= self.deadline {
+        let ends = Instant::now().checked_add(wait);
+        if ends.is_none_or(|ends| ends >= self.deadline) {
             return Err(Spent::DeadlinePassed);
         }
         self.spend(sleep(wait)).await

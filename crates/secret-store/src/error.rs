@@ -156,7 +156,8 @@ impl StoreError {
     #[must_use]
     pub fn with_detail(mut self, detail: &str) -> Self {
         const LONGEST: usize = 400;
-        let mut line: String = detail.split_whitespace().collect::<Vec<_>>().join(" ");
+        let apart = |char: char| char.is_whitespace() || char.is_control();
+        let mut line = detail.split(apart).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         if let Some((end, _)) = line.char_indices().nth(LONGEST) {
             line.truncate(end);
             line.push('…');

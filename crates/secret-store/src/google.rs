@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use google_cloud_auth::credentials::{self, Credentials};
+use google_cloud_gax::client_builder::internal::with_follow_redirects;
 use google_cloud_gax::options::RequestOptionsBuilder;
 use google_cloud_gax::paginator::ItemPaginator as _;
 use google_cloud_gax::retry_policy::NeverRetry;
@@ -126,6 +127,8 @@ impl GoogleSecretManager {
         })?;
         // The library's own retries would hide failures and spend the run's time unseen.
         let mut builder = SecretManagerService::builder().with_retry_policy(NeverRetry).with_credentials(credentials);
+        // A redirection would take content, and what looks like its success, to an address that nobody has configured.
+        builder = with_follow_redirects(builder, false);
         if let Some(address) = settings.address() {
             builder = builder.with_endpoint(address);
         }
@@ -173,6 +176,10 @@ impl SecretStore for GoogleSecretManager {
         let path = self.path(secret);
         let request = ours(self.client.get_secret().set_name(&path)).send();
         match self.call(Operation::Find, &path, request).await {
+            // Without an etag, later writes would be made to any edition.
+            Ok(found) if found.etag.is_empty() => {
+                Err(StoreError::new(Operation::Find, path, Fault::Internal).with_detail("the answer has no etag"))
+            }
             Ok(found) => Ok(Some(convert::secret(found))),
             Err(error) if error.fault == Fault::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -188,6 +195,9 @@ impl SecretStore for GoogleSecretManager {
 
     async fn update(&self, secret: &SecretId, metadata: &Metadata) -> Result<String, StoreError> {
         let path = self.path(secret);
+        if metadata.etag.is_empty() {
+            return Err(StoreError::new(Operation::Update, path, Fault::Changed));
+        }
         let mask = FieldMask::default().set_paths(["labels", "annotations"]);
         let changed = convert::changed_secret(&path, metadata);
         let request = ours(self.client.update_secret().set_secret(changed).set_update_mask(mask)).send();
@@ -197,6 +207,9 @@ impl SecretStore for GoogleSecretManager {
 
     async fn delete(&self, secret: &SecretId, etag: &str) -> Result<bool, StoreError> {
         let path = self.path(secret);
+        if etag.is_empty() {
+            return Err(StoreError::new(Operation::Delete, path, Fault::Changed));
+        }
         let request = ours(self.client.delete_secret().set_name(&path).set_etag(etag)).send();
         match self.call(Operation::Delete, &path, request).await {
             Ok(()) => Ok(true),

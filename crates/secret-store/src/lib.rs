@@ -1,8 +1,8 @@
 //! Where a fleet's secrets rest: one promise, memory and Google Secret Manager.
 //!
 //! [`SecretStore`] is the promise. [`MemoryStore`] keeps it within the process, [`GoogleSecretManager`] at Google; the
-//! suite in `tests/conformance.rs` holds both to it. No method retries: a failed call says in [`StoreError`] whether
-//! another attempt may help, and the caller knows how much time it has.
+//! suite in `tests/store/conformance.rs` holds both to it. No method retries: a failed call says in [`StoreError`]
+//! whether another attempt may help, and the caller knows how much time it has.
 
 pub mod error;
 pub mod google;

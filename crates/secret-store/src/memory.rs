@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -14,11 +15,12 @@ use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSu
 #[derive(Default)]
 pub struct MemoryStore {
     secrets: Mutex<BTreeMap<SecretId, Kept>>,
+    /// Counts the editions of all secrets: the etag of a deleted one is never given again.
+    editions: AtomicU64,
 }
 
 struct Kept {
     metadata: Metadata,
-    editions: u64,
     versions: BTreeMap<VersionNumber, KeptVersion>,
 }
 
@@ -43,6 +45,10 @@ impl MemoryStore {
                 *version = KeptVersion::Disabled;
             }
         })
+    }
+
+    fn next_etag(&self) -> String {
+        self.editions.fetch_add(1, Ordering::Relaxed).to_string()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, Kept>> {
@@ -95,8 +101,8 @@ impl SecretStore for MemoryStore {
             return Err(StoreError::new(Operation::Create, self.path(secret), Fault::AlreadyExists));
         }
         let NewSecret { labels, annotations, replication: _ } = new.clone();
-        let metadata = Metadata { labels, annotations, etag: "1".to_owned() };
-        secrets.insert(secret.clone(), Kept { metadata, editions: 1, versions: BTreeMap::new() });
+        let metadata = Metadata { labels, annotations, etag: self.next_etag() };
+        secrets.insert(secret.clone(), Kept { metadata, versions: BTreeMap::new() });
         Ok(())
     }
 
@@ -105,8 +111,7 @@ impl SecretStore for MemoryStore {
             if kept.metadata.etag != metadata.etag {
                 return Err(Fault::Changed);
             }
-            kept.editions += 1;
-            let etag = kept.editions.to_string();
+            let etag = self.next_etag();
             kept.metadata = Metadata { etag: etag.clone(), ..metadata.clone() };
             Ok(etag)
         })
@@ -124,7 +129,7 @@ impl SecretStore for MemoryStore {
     async fn add_version(&self, secret: &SecretId, content: &SecretSlice<u8>) -> Result<VersionNumber, StoreError> {
         let limit = Self::capabilities().max_content_bytes;
         self.with(Operation::AddVersion, secret, |kept| {
-            if content.expose_secret().len() > limit {
+            if !(1..=limit).contains(&content.expose_secret().len()) {
                 return Err(Fault::Invalid);
             }
             let number = kept.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());

@@ -10,10 +10,18 @@ use google_cloud_secretmanager_v1::Error;
 use crate::error::{Fault, Operation};
 use crate::{StoreError, Version};
 
+/// Beyond this, a store's wish to be left alone is taken for nonsense: added to the clock it would overflow.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
 /// The error in our words. The store's own words are taken only from a proper status: other texts may quote content.
 pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> StoreError {
     let mut classified = if let Some(status) = error.status() {
-        StoreError::new(operation, resource, of_status(status)).with_detail(&status.message)
+        let fault = match (status.code, error.http_status_code()) {
+            // No canonical code: not the store itself, but a front end or proxy of its kind.
+            (Code::Unknown, Some(code)) => of_http(code),
+            _ => of_status(status),
+        };
+        StoreError::new(operation, resource, fault).with_detail(&status.message)
     } else if let Some(code) = error.http_status_code() {
         StoreError::new(operation, resource, of_http(code)).with_detail(&format!("HTTP status {code}"))
     } else if error.is_authentication() {
@@ -82,7 +90,7 @@ fn of_http(code: u16) -> Fault {
         403 => Fault::PermissionDenied,
         408 | 504 => Fault::TimedOut,
         429 => Fault::QuotaExceeded,
-        400..=499 => Fault::Invalid,
+        300..=499 => Fault::Invalid,
         500 => Fault::Internal,
         _ => Fault::Unavailable,
     }
@@ -116,7 +124,7 @@ fn retry_after(error: &Error) -> Option<Duration> {
         let seconds = error.http_headers()?.get(http::header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
         Some(Duration::from_secs(seconds))
     };
-    in_status.or_else(in_header)
+    in_status.or_else(in_header).map(|wait: Duration| wait.min(LONGEST_WAIT))
 }
 
 /// The last cause of a failure to reach the store, such as "connection refused".

@@ -1,0 +1,70 @@
+//! One suite of cases that every store passes, whatever it is made of.
+
+mod secrets;
+mod subject;
+mod versions;
+
+use subject::Subject;
+
+/// Runs each case against each store; every case has a store of its own.
+macro_rules! kept_by_every_store {
+    ($($module:ident: { $($case:ident)+ })+) => {$($(
+        mod $case {
+            use super::{$module, Subject};
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_memory() {
+                $module::$case(&Subject::in_memory()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_google() {
+                $module::$case(&Subject::at_google(None).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_google_in_one_region() {
+                $module::$case(&Subject::at_google(Some("europe-west1")).await).await;
+            }
+        }
+    )+)+};
+}
+
+kept_by_every_store! {
+    secrets: {
+        an_absent_secret_is_not_found
+        a_created_secret_shows_its_labels_and_annotations
+        a_secret_is_created_once
+        of_many_creators_one_creates
+        an_update_replaces_labels_and_annotations
+        the_etag_of_an_update_serves_the_next_one
+        a_stale_update_changes_nothing
+        of_many_updates_of_one_edition_one_is_made
+        an_absent_secret_is_not_updated
+        a_deleted_secret_is_gone_with_its_versions
+        an_absent_secret_is_not_deleted
+        a_stale_deletion_deletes_nothing
+        a_secret_created_again_starts_anew
+        an_etag_does_not_outlive_its_secret
+        an_empty_etag_is_of_no_edition
+        no_permission_is_missing
+    }
+    versions: {
+        versions_are_numbered_from_one
+        every_content_is_read_as_it_was_added
+        the_largest_content_fits
+        content_of_the_wrong_size_is_refused
+        numbers_without_a_version_are_absent
+        nothing_is_added_to_an_absent_secret
+        versions_are_listed_newest_first
+        a_secret_without_versions_lists_none
+        an_absent_secret_lists_nothing
+        a_disabled_version_is_not_read
+        a_destroyed_version_is_gone_for_good
+        a_destroyed_number_is_not_given_again
+        a_disabled_version_can_be_destroyed
+        an_absent_version_is_not_destroyed
+        many_adders_get_a_number_each
+        the_longest_name_hides_no_state
+    }
+}

@@ -1,0 +1,110 @@
+//! A store under test, with the ways into it that the promise does not have.
+
+use std::fmt;
+use std::sync::Arc;
+
+use emulators::secret_manager::{SecretManager, Settings as Emulator};
+use google_cloud_auth::credentials::anonymous;
+use google_cloud_secretmanager_v1::client::SecretManagerService;
+use secrecy::ExposeSecret as _;
+use secret_store::google::Settings;
+use secret_store::{
+    Fault, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, StoreError, Version,
+    VersionNumber,
+};
+
+use crate::rig::{bytes, new_secret, number, secret_id, settings};
+
+pub(super) struct Subject<S> {
+    pub(super) store: Arc<S>,
+    pub(super) secret: SecretId,
+    pub(super) replication: Replication,
+    administrator: Administrator,
+}
+
+/// Disables versions behind the store's back.
+enum Administrator {
+    OfMemory(Arc<MemoryStore>),
+    OfEmulator(SecretManager),
+}
+
+// === impl Subject ===
+
+impl Subject<MemoryStore> {
+    pub(super) fn in_memory() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let administrator = Administrator::OfMemory(Arc::clone(&store));
+        Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
+    }
+}
+
+impl Subject<GoogleSecretManager> {
+    pub(super) async fn at_google(location: Option<&str>) -> Self {
+        let server = SecretManager::start(Emulator::default()).await.unwrap();
+        let location = location.map(|location| location.parse().unwrap());
+        let replication = match &location {
+            None => Replication::Automatic { kms_key: None },
+            Some(_) => Replication::Regional { kms_key: None },
+        };
+        let settings = Settings { location, ..settings(server.address()) };
+        let store = Arc::new(GoogleSecretManager::connect(&settings).await.unwrap());
+        Self { store, secret: secret_id(), replication, administrator: Administrator::OfEmulator(server) }
+    }
+}
+
+impl<S: SecretStore> Subject<S> {
+    pub(super) async fn create(&self) {
+        self.store.create(&self.secret, &new_secret(self.replication.clone())).await.unwrap();
+    }
+
+    /// Creates the secret with these versions.
+    pub(super) async fn create_with(&self, contents: &[&str]) {
+        self.create().await;
+        for content in contents {
+            self.add(content.as_bytes()).await.unwrap();
+        }
+    }
+
+    pub(super) async fn metadata(&self) -> Metadata {
+        self.store.find(&self.secret).await.unwrap().unwrap().metadata
+    }
+
+    pub(super) async fn add(&self, content: &[u8]) -> Result<VersionNumber, StoreError> {
+        self.store.add_version(&self.secret, &bytes(content)).await
+    }
+
+    pub(super) async fn read(&self, version: u64) -> Version {
+        self.store.read_version(&self.secret, number(version)).await.unwrap()
+    }
+
+    /// Checks that a version is live and what its content is.
+    pub(super) async fn reads(&self, version: u64, content: &[u8]) {
+        let read = self.read(version).await;
+        let same = matches!(&read, Version::Live(found) if found.expose_secret() == content);
+        assert!(same, "version {version} is {read:?}, perhaps with another content");
+    }
+
+    pub(super) async fn destroy(&self, version: u64) -> Result<(), StoreError> {
+        self.store.destroy_version(&self.secret, number(version)).await
+    }
+
+    pub(super) async fn disable(&self, version: u64) {
+        match &self.administrator {
+            Administrator::OfMemory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
+            Administrator::OfEmulator(server) => {
+                let builder = SecretManagerService::builder().with_endpoint(format!("http://{}", server.address()));
+                let client = builder.with_credentials(anonymous::Builder::new().build()).build().await.unwrap();
+                let name = format!("{}/versions/{version}", self.store.path(&self.secret));
+                client.disable_secret_version().set_name(name).send().await.unwrap();
+            }
+        }
+    }
+
+    /// Checks how a call on the secret failed.
+    #[track_caller]
+    pub(super) fn refused<T: fmt::Debug>(&self, result: Result<T, StoreError>, fault: Fault) {
+        let error = result.unwrap_err();
+        assert_eq!(error.fault, fault, "{error}");
+        assert!(error.resource.starts_with(&self.store.path(&self.secret)), "{error}");
+    }
+}

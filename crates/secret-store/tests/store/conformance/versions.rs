@@ -1,0 +1,153 @@
+//! What is promised of versions and their content.
+
+use std::sync::Arc;
+
+use daemon::retry::Transient as _;
+use secret_store::{Fault, SecretStore, Version, VersionState, VersionSummary};
+use tokio::task::JoinSet;
+
+use super::subject::Subject;
+use crate::rig::{bytes, number};
+
+pub(super) async fn versions_are_numbered_from_one(subject: &Subject<impl SecretStore>) {
+    subject.create().await;
+    for expected in 1..=3 {
+        assert_eq!(subject.add(b"content").await.unwrap().get(), expected);
+    }
+}
+
+pub(super) async fn every_content_is_read_as_it_was_added(subject: &Subject<impl SecretStore>) {
+    let every_byte: Vec<u8> = (0..=255).collect();
+    let contents: [&[u8]; 6] =
+        [b"{\"auths\":{}}", b" \r\n ", &[0], &[0xff, 0xfe], "gr\u{f6}\u{df}e".as_bytes(), &every_byte];
+    subject.create().await;
+    for content in contents {
+        let added = subject.add(content).await.unwrap();
+        subject.reads(added.get(), content).await;
+    }
+    subject.reads(1, b"{\"auths\":{}}").await;
+}
+
+pub(super) async fn the_largest_content_fits<S: SecretStore>(subject: &Subject<S>) {
+    assert_eq!(S::capabilities().max_content_bytes, 64 * 1024);
+    subject.create().await;
+    let largest = vec![0xa5; 64 * 1024];
+    subject.add(&largest).await.unwrap();
+    subject.reads(1, &largest).await;
+}
+
+pub(super) async fn content_of_the_wrong_size_is_refused(subject: &Subject<impl SecretStore>) {
+    subject.create().await;
+    for size in [64 * 1024 + 1, 0] {
+        let refused = subject.add(&vec![b'x'; size]).await;
+        assert!(refused.as_ref().is_err_and(|error| !error.is_transient()), "{size} bytes: {refused:?}");
+        subject.refused(refused, Fault::Invalid);
+    }
+    assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap(), []);
+}
+
+pub(super) async fn numbers_without_a_version_are_absent(subject: &Subject<impl SecretStore>) {
+    assert!(matches!(subject.read(1).await, Version::Absent), "there is no secret");
+    subject.create().await;
+    assert!(matches!(subject.read(1).await, Version::Absent), "there is no version");
+    subject.add(b"content").await.unwrap();
+    for beyond in [2, i64::MAX.unsigned_abs()] {
+        assert!(matches!(subject.read(beyond).await, Version::Absent), "{beyond}");
+    }
+    subject.reads(1, b"content").await;
+}
+
+pub(super) async fn nothing_is_added_to_an_absent_secret(subject: &Subject<impl SecretStore>) {
+    subject.refused(subject.add(b"content").await, Fault::NotFound);
+    assert_eq!(subject.store.find(&subject.secret).await.unwrap(), None);
+}
+
+pub(super) async fn versions_are_listed_newest_first(subject: &Subject<impl SecretStore>) {
+    subject.create_with(&["content"; 30]).await;
+    subject.destroy(7).await.unwrap();
+    subject.disable(30).await;
+    let state = |number| match number {
+        7 => VersionState::Destroyed,
+        30 => VersionState::Disabled,
+        _ => VersionState::Live,
+    };
+    let expected: Vec<_> =
+        (1..=30).rev().map(|version| VersionSummary { number: number(version), state: state(version) }).collect();
+    assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap(), expected);
+}
+
+pub(super) async fn a_secret_without_versions_lists_none(subject: &Subject<impl SecretStore>) {
+    subject.create().await;
+    assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap(), []);
+}
+
+pub(super) async fn an_absent_secret_lists_nothing(subject: &Subject<impl SecretStore>) {
+    subject.refused(subject.store.list_versions(&subject.secret).await, Fault::NotFound);
+}
+
+pub(super) async fn a_disabled_version_is_not_read(subject: &Subject<impl SecretStore>) {
+    subject.create_with(&["a", "b"]).await;
+    subject.disable(2).await;
+    assert!(matches!(subject.read(2).await, Version::Disabled));
+    subject.reads(1, b"a").await;
+    assert_eq!(subject.add(b"c").await.unwrap().get(), 3);
+}
+
+pub(super) async fn a_destroyed_version_is_gone_for_good(subject: &Subject<impl SecretStore>) {
+    subject.create_with(&["a", "b"]).await;
+    for _ in 0..2 {
+        subject.destroy(1).await.unwrap();
+        assert!(matches!(subject.read(1).await, Version::Destroyed));
+    }
+    subject.reads(2, b"b").await;
+}
+
+pub(super) async fn a_destroyed_number_is_not_given_again(subject: &Subject<impl SecretStore>) {
+    subject.create_with(&["a", "b"]).await;
+    subject.destroy(2).await.unwrap();
+    assert_eq!(subject.add(b"c").await.unwrap().get(), 3);
+    assert!(matches!(subject.read(2).await, Version::Destroyed));
+}
+
+pub(super) async fn a_disabled_version_can_be_destroyed(subject: &Subject<impl SecretStore>) {
+    subject.create_with(&["a"]).await;
+    subject.disable(1).await;
+    subject.destroy(1).await.unwrap();
+    assert!(matches!(subject.read(1).await, Version::Destroyed));
+}
+
+pub(super) async fn an_absent_version_is_not_destroyed(subject: &Subject<impl SecretStore>) {
+    subject.refused(subject.destroy(1).await, Fault::NotFound);
+    subject.create_with(&["a"]).await;
+    subject.refused(subject.destroy(2).await, Fault::NotFound);
+    subject.reads(1, b"a").await;
+}
+
+pub(super) async fn many_adders_get_a_number_each(subject: &Subject<impl SecretStore + 'static>) {
+    subject.create().await;
+    let mut adders = JoinSet::new();
+    for adder in 0..20_u8 {
+        let (store, secret) = (Arc::clone(&subject.store), subject.secret.clone());
+        adders.spawn(async move { (store.add_version(&secret, &bytes(&[adder])).await.unwrap().get(), adder) });
+    }
+    let mut added = adders.join_all().await;
+    added.sort_unstable();
+    assert!(added.iter().map(|(version, _)| *version).eq(1..=20), "{added:?}");
+    for (version, adder) in added {
+        subject.reads(version, &[adder]).await;
+    }
+}
+
+/// States and stale etags are recognised by the store's words, which quote the secret's name and are cut.
+pub(super) async fn the_longest_name_hides_no_state(subject: &Subject<impl SecretStore>) {
+    let (store, secret) = (&subject.store, "s".repeat(255).parse().unwrap());
+    store.create(&secret, &crate::rig::new_secret(subject.replication.clone())).await.unwrap();
+    let stale = store.find(&secret).await.unwrap().unwrap().metadata;
+    store.update(&secret, &stale).await.unwrap();
+    assert_eq!(store.update(&secret, &stale).await.unwrap_err().fault, Fault::Changed);
+    let added = store.add_version(&secret, &bytes(b"content")).await.unwrap();
+    for _ in 0..2 {
+        store.destroy_version(&secret, added).await.unwrap();
+        assert!(matches!(store.read_version(&secret, added).await.unwrap(), Version::Destroyed));
+    }
+}

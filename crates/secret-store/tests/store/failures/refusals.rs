@@ -1,0 +1,250 @@
+//! Proper refusals: codes, permissions, waits, words.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use daemon::retry::Transient as _;
+use emulators::secret_manager::{Quotas, Settings as Emulator};
+use rstest::rstest;
+use secret_store::{Blame, Fault, Operation, Permission, Permissions, SecretStore as _, StoreError, Version};
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, json as document, page};
+use crate::rig::{OPERATIONS, PATH, attempt, emulated, faulty, number, secret_id, store_at};
+
+/// How creating a secret fails at a server that refuses with this document.
+async fn refused_with(status: u16, error: Value) -> StoreError {
+    let fake = Fake::answering(document(status, &json!({ "error": error }))).await;
+    attempt(&store_at(fake.address).await, Operation::Create).await.unwrap_err()
+}
+
+#[rstest]
+#[case("cancelled", Fault::Internal, Blame::Store, true)]
+#[case("unknown", Fault::Internal, Blame::Store, true)]
+#[case("invalid-argument", Fault::Invalid, Blame::Configuration, false)]
+#[case("deadline-exceeded", Fault::TimedOut, Blame::Store, true)]
+#[case("not-found", Fault::NotFound, Blame::Configuration, false)]
+#[case("already-exists", Fault::AlreadyExists, Blame::OtherWriter, false)]
+#[case("permission-denied", Fault::PermissionDenied, Blame::Access, false)]
+#[case("resource-exhausted", Fault::QuotaExceeded, Blame::Store, true)]
+#[case("failed-precondition", Fault::Invalid, Blame::Configuration, false)]
+#[case("aborted", Fault::Changed, Blame::OtherWriter, false)]
+#[case("out-of-range", Fault::Invalid, Blame::Configuration, false)]
+#[case("unimplemented", Fault::Invalid, Blame::Configuration, false)]
+#[case("internal", Fault::Internal, Blame::Store, true)]
+#[case("unavailable", Fault::Unavailable, Blame::Store, true)]
+#[case("data-loss", Fault::Internal, Blame::Store, true)]
+#[case("unauthenticated", Fault::Unauthenticated, Blame::Access, false)]
+#[tokio::test]
+async fn every_code_has_its_meaning(
+    #[case] code: &str,
+    #[case] fault: Fault,
+    #[case] blame: Blame,
+    #[case] transient: bool,
+) {
+    let (_server, store) = emulated(faulty(&format!("createSecret:{code}"))).await;
+    let error = attempt(&store, Operation::Create).await.unwrap_err();
+    assert_eq!((error.fault, error.blame(), error.is_transient()), (fault, blame, transient));
+    assert_eq!((error.operation, error.resource.as_str()), (Operation::Create, PATH));
+    let words = format!("Scripted fault: {}.", code.to_uppercase().replace('-', "_"));
+    assert_eq!((error.detail.as_deref(), error.retry_after), (Some(words.as_str()), None));
+    assert!(error.to_string().starts_with(&format!("cannot create {PATH}: ")), "{error}");
+    assert!(error.to_string().ends_with(&format!(" (the store says: {words})")), "{error}");
+}
+
+#[rstest]
+#[case("permission-denied", Some("grant the Job's service account secretmanager.secrets.create"))]
+#[case("unauthenticated", Some("Workload Identity"))]
+#[case("resource-exhausted", Some("quota"))]
+#[case("unavailable", None)]
+#[case("invalid-argument", None)]
+#[tokio::test]
+async fn a_hint_is_given_where_there_is_one(#[case] code: &str, #[case] hint: Option<&str>) {
+    let (_server, store) = emulated(faulty(&format!("createSecret:{code}"))).await;
+    let given = attempt(&store, Operation::Create).await.unwrap_err().hint();
+    match hint {
+        Some(hint) => assert!(given.unwrap().contains(hint)),
+        None => assert_eq!(given, None),
+    }
+}
+
+#[rstest]
+#[case(Operation::Find, Permission::Get, "look up")]
+#[case(Operation::Create, Permission::Create, "create")]
+#[case(Operation::Update, Permission::Update, "update")]
+#[case(Operation::Delete, Permission::Delete, "delete")]
+#[case(Operation::AddVersion, Permission::AddVersion, "add a version to")]
+#[case(Operation::ReadVersion, Permission::AccessVersion, "read")]
+#[case(Operation::ListVersions, Permission::ListVersions, "list the versions of")]
+#[case(Operation::DestroyVersion, Permission::DestroyVersion, "destroy")]
+#[tokio::test]
+async fn a_denial_names_the_permission(
+    #[case] operation: Operation,
+    #[case] permission: Permission,
+    #[case] words: &str,
+) {
+    let denied_permissions = BTreeSet::from([permission.name().to_owned()]);
+    let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
+    let error = attempt(&store, operation).await.unwrap_err();
+    assert_eq!((error.fault, error.missing_permission()), (Fault::PermissionDenied, Some(permission)));
+    let beginning = format!("cannot {words} {}: permission denied: {permission} (the store says: ", error.resource);
+    assert!(error.to_string().starts_with(&beginning), "{error}");
+    assert!(error.resource.starts_with(PATH) && error.hint().unwrap().contains(permission.name()));
+}
+
+#[tokio::test]
+async fn a_denial_to_ask_for_permissions_names_none() {
+    let (_server, store) = emulated(faulty("testIamPermissions:permission-denied")).await;
+    let error = attempt(&store, Operation::CheckPermissions).await.unwrap_err();
+    assert_eq!((error.fault, error.missing_permission()), (Fault::PermissionDenied, None));
+    assert_eq!(error.hint().unwrap(), "check the roles of the Job's service account");
+}
+
+#[tokio::test]
+async fn missing_permissions_are_told_from_those_that_are_not_known() {
+    let denied_permissions = BTreeSet::from([Permission::AddVersion.name().to_owned()]);
+    let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
+    attempt(&store, Operation::Create).await.unwrap();
+    let wanted = BTreeSet::from([Permission::Create, Permission::Get, Permission::AddVersion]);
+    let (missing, unknown) = (BTreeSet::from([Permission::AddVersion]), BTreeSet::from([Permission::Create]));
+    let held = store.permissions(&secret_id(), &wanted).await.unwrap();
+    assert_eq!(held, Permissions { missing, unknown });
+}
+
+#[rstest]
+#[case("SERVICE_DISABLED", Fault::ApiDisabled, Some("run: gcloud services enable secretmanager.googleapis.com"))]
+#[case("IAM_PERMISSION_DENIED", Fault::PermissionDenied, None)]
+#[tokio::test]
+async fn a_disabled_api_is_told_from_a_missing_permission(
+    #[case] reason: &str,
+    #[case] fault: Fault,
+    #[case] hint: Option<&str>,
+) {
+    let info =
+        json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "googleapis.com"});
+    let help = json!({"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://example.com"}]});
+    let unknown = json!({"@type": "type.googleapis.com/google.rpc.NotYetKnown", "x": 1});
+    let error = json!({"code": 403, "message": "No.", "status": "PERMISSION_DENIED", "details": [unknown, help, info]});
+    let error = refused_with(403, error).await;
+    assert_eq!((error.fault, error.blame()), (fault, Blame::Access));
+    assert!(hint.is_none_or(|hint| error.hint().as_deref() == Some(hint)), "{:?}", error.hint());
+}
+
+#[rstest]
+#[case("permission-denied", Operation::Update, Fault::PermissionDenied)]
+#[case("aborted", Operation::Update, Fault::Changed)]
+#[case("failed-precondition", Operation::Update, Fault::Invalid)]
+#[case("aborted", Operation::Delete, Fault::Changed)]
+#[case("failed-precondition", Operation::Delete, Fault::Invalid)]
+#[case("failed-precondition", Operation::ReadVersion, Fault::Invalid)]
+#[case("failed-precondition", Operation::DestroyVersion, Fault::Invalid)]
+#[tokio::test]
+async fn what_codes_mean_to_an_operation_depends_on_the_stores_words(
+    #[case] code: &str,
+    #[case] operation: Operation,
+    #[case] fault: Fault,
+) {
+    let (_server, store) = emulated(faulty(&format!("*:{code}"))).await;
+    assert_eq!(attempt(&store, operation).await.unwrap_err().fault, fault);
+}
+
+#[rstest]
+#[case("1500ms", Duration::from_millis(1500))]
+#[case("0s", Duration::ZERO)]
+#[case("3600s", Duration::from_hours(1))]
+#[tokio::test]
+async fn the_wait_that_a_status_asks_for_is_told(#[case] asked: &str, #[case] expected: Duration) {
+    let (_server, store) = emulated(faulty(&format!("*:resource-exhausted(retry-after={asked})*0"))).await;
+    for operation in OPERATIONS {
+        assert_eq!(attempt(&store, operation).await.unwrap_err().retry_after(), Some(expected), "{operation:?}");
+    }
+}
+
+#[rstest]
+#[case("7", Some(7))]
+#[case("0", Some(0))]
+#[case("-1", None)]
+#[case("1.5", None)]
+#[case("soon", None)]
+#[case("", None)]
+#[case("18446744073709551615", Some(24 * 60 * 60))]
+#[tokio::test]
+async fn the_wait_that_a_header_asks_for_is_told(#[case] header: &str, #[case] seconds: Option<u64>) {
+    for mut answer in [page(503, "busy"), document(503, &json!({"error": {"status": "UNAVAILABLE"}}))] {
+        answer.headers_mut().insert("retry-after", header.parse().unwrap());
+        let fake = Fake::answering(answer).await;
+        let error = attempt(&store_at(fake.address).await, Operation::Find).await.unwrap_err();
+        assert_eq!((error.fault, error.retry_after()), (Fault::Unavailable, seconds.map(Duration::from_secs)));
+    }
+}
+
+#[tokio::test]
+async fn an_exhausted_quota_is_the_stores_to_mend() {
+    let quotas = Quotas { writes_per_minute: Some(1), ..Quotas::default() };
+    let (_server, store) = emulated(Emulator { quotas, ..Emulator::default() }).await;
+    attempt(&store, Operation::Create).await.unwrap();
+    let error = attempt(&store, Operation::AddVersion).await.unwrap_err();
+    assert_eq!((error.fault, error.is_transient()), (Fault::QuotaExceeded, true));
+    assert!(error.to_string().contains("quota exceeded (the store says: Quota exceeded for quota metric 'Write"));
+}
+
+#[rstest]
+#[case("One line.", "One line.")]
+#[case("\u{1b}[31mRed\u{0}\u{7}alert", "[31mRed alert")]
+#[case("  First\r\n\tsecond\u{2028}third\n\n", "First second third")]
+#[tokio::test]
+async fn the_stores_words_are_put_on_one_line(#[case] message: &str, #[case] expected: &str) {
+    let error = refused_with(400, json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"})).await;
+    assert_eq!(error.detail.as_deref(), Some(expected));
+    assert_eq!(error.to_string().lines().count(), 1);
+}
+
+#[tokio::test]
+async fn the_stores_words_are_cut() {
+    let message = "\u{f6}".repeat(100_000);
+    let error = refused_with(400, json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"})).await;
+    assert_eq!(error.detail.unwrap(), format!("{}…", "\u{f6}".repeat(400)));
+}
+
+/// Front ends answer in the store's form, but without its codes.
+#[rstest]
+#[case(400, Fault::Invalid, false)]
+#[case(401, Fault::Unauthenticated, false)]
+#[case(403, Fault::PermissionDenied, false)]
+#[case(404, Fault::Invalid, false)]
+#[case(429, Fault::QuotaExceeded, true)]
+#[case(500, Fault::Internal, true)]
+#[case(503, Fault::Unavailable, true)]
+#[tokio::test]
+async fn a_refusal_without_a_code_is_told_by_its_status(
+    #[case] status: u16,
+    #[case] fault: Fault,
+    #[case] transient: bool,
+) {
+    for mut error in [json!({}), json!({"status": "NOT_YET_KNOWN"}), json!({"status": "UNKNOWN"})] {
+        error["message"] = json!("No.");
+        let error = refused_with(status, error).await;
+        assert_eq!((error.fault, error.is_transient()), (fault, transient));
+        assert_eq!(error.detail.as_deref(), Some("No."));
+    }
+}
+
+#[tokio::test]
+async fn a_store_without_words_is_not_quoted() {
+    let error = refused_with(503, json!({"code": 503, "status": "UNAVAILABLE"})).await;
+    assert_eq!(error.to_string(), format!("cannot create {PATH}: the store is unavailable"));
+}
+
+/// The work was done, but the answer says otherwise or does not come: reading by number tells.
+#[rstest]
+#[case("addVersion:commit-then-timeout", Fault::TimedOut)]
+#[case("addVersion:commit-then-cut", Fault::Unavailable)]
+#[tokio::test]
+async fn a_version_may_have_been_added_all_the_same(#[case] script: &str, #[case] fault: Fault) {
+    let (_server, store) = emulated(faulty(script)).await;
+    attempt(&store, Operation::Create).await.unwrap();
+    let error = attempt(&store, Operation::AddVersion).await.unwrap_err();
+    assert_eq!((error.fault, error.is_transient()), (fault, true));
+    assert!(matches!(store.read_version(&secret_id(), number(1)).await.unwrap(), Version::Live(_)));
+    assert!(matches!(store.read_version(&secret_id(), number(2)).await.unwrap(), Version::Absent));
+}

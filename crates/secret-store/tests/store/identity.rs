@@ -1,0 +1,38 @@
+//! Who calls, as the server sees it. Other identities need another environment; the program's own tests give it one.
+
+use emulators::secret_manager::Settings as Emulator;
+use secret_store::{Blame, Fault};
+use serde_json::json;
+
+use crate::fake::{Fake, json as document};
+use crate::rig::{OPERATIONS, attempt, emulated, store_at};
+
+#[tokio::test]
+async fn an_emulator_is_told_the_program_and_no_identity() {
+    let fake = Fake::answering(document(200, &json!({}))).await;
+    let store = store_at(fake.address).await;
+    for operation in OPERATIONS {
+        // Not every operation succeeds with such an answer; all of them have asked for it.
+        drop(attempt(&store, operation).await);
+    }
+    let requests = fake.received();
+    assert_eq!(requests.len(), OPERATIONS.len());
+    for request in requests {
+        let agent = request.headers.get("user-agent").unwrap().to_str().unwrap();
+        assert!(agent.starts_with("pull-secret/"), "{agent}");
+        for header in ["authorization", "x-goog-user-project", "x-goog-api-key"] {
+            assert!(!request.headers.contains_key(header), "{header} in {}", request.target);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_wants_an_identity_refuses_none() {
+    let required_token = Some("ya29.token".to_owned());
+    let (_server, store) = emulated(Emulator { required_token, ..Emulator::default() }).await;
+    for operation in OPERATIONS {
+        let error = attempt(&store, operation).await.unwrap_err();
+        assert_eq!((error.fault, error.blame()), (Fault::Unauthenticated, Blame::Access));
+        assert!(error.hint().unwrap().contains("Workload Identity"));
+    }
+}
