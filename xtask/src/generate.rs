@@ -93,9 +93,10 @@ fn exit_codes() -> String {
 
 fn names_page() -> String {
     let mut page = format!("# Names written to the world\n\n{NOTE}");
-    let groups: [(&str, &[Name]); 2] = [
+    let groups: [(&str, &[Name]); 3] = [
         ("Labels of a secret", names::LABELS),
         ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
+        ("Annotations of the Kubernetes Secret", names::HANDED_OVER_ANNOTATIONS),
     ];
     for (title, group) in groups {
         let _infallible = write!(page, "\n## {title}\n\n| name | meaning |\n|---|---|\n");

@@ -17,8 +17,9 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("docker-config", &[]),
     ("daemon", &[]),
     ("secret-store", &["daemon"]),
+    ("kubernetes", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
-    ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "secret-store"]),
+    ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     ("pull-secret", &["daemon", "docker-config", "emulators", "fleet-model", "pull-secret-job", "secret-store"]),
     ("xtask", &["fleet-model", "pull-secret", "pull-secret-job"]),
 ];

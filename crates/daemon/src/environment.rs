@@ -8,14 +8,16 @@ pub trait Environment {
     /// The value of the variable, if it is set.
     fn raw(&self, name: &str) -> Option<OsString>;
 
-    /// The value without surrounding blanks; a blank value counts as missing, one that is not UTF-8 as malformed.
-    fn text(&self, name: &str) -> Result<Option<String>, NotUtf8> {
+    /// The value as it is; a blank value counts as missing, one that is not UTF-8 as malformed.
+    fn verbatim(&self, name: &str) -> Result<Option<String>, NotUtf8> {
         let Some(value) = self.raw(name) else { return Ok(None) };
         let value = value.into_string().map_err(|_value| NotUtf8 { name: name.to_owned() })?;
-        let trimmed = value.trim();
-        // A value that needs no trimming is not copied: it may be a credential.
-        let value = if trimmed.len() == value.len() { value } else { trimmed.to_owned() };
-        Ok(Some(value).filter(|value| !value.is_empty()))
+        Ok(Some(value).filter(|value| !value.trim().is_empty()))
+    }
+
+    /// The value without surrounding blanks; a blank value counts as missing, one that is not UTF-8 as malformed.
+    fn text(&self, name: &str) -> Result<Option<String>, NotUtf8> {
+        Ok(self.verbatim(name)?.map(|value| value.trim().to_owned()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Files that are either wholly the old one or wholly the new one, whatever happens in between.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
@@ -15,14 +16,40 @@ pub struct ReplaceError {
     source: io::Error,
 }
 
+impl ReplaceError {
+    /// What kind of failure it was.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner.
+    Owner,
+    /// Everybody: for what holds no secret and is read by another user.
+    Everybody,
+}
+
 /// Puts `content` at `path`: written to a temporary file beside it, flushed to disk, renamed over it.
 ///
 /// A reader sees the old content or the new one, never a part. A crash at any instruction leaves one of the two.
-/// The new file is readable and writable by its owner only.
+/// The new file is readable by its owner only; [`replace_for`] says otherwise.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
+    replace_for(Readers::Owner, path, content)
+}
+
+/// Does what [`replace`] does, for these readers.
+pub fn replace_for(readers: Readers, path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = Builder::new().prefix(".replace-").tempfile_in(folder).map_err(fail)?;
+    let mode = match readers {
+        Readers::Owner => 0o600,
+        Readers::Everybody => 0o644,
+    };
+    let permissions = Permissions::from_mode(mode);
+    let mut file = Builder::new().prefix(".replace-").permissions(permissions).tempfile_in(folder).map_err(fail)?;
     file.write_all(content).map_err(fail)?;
     file.as_file().sync_all().map_err(fail)?;
     file.persist(path).map_err(|error| fail(error.error))?;
@@ -58,6 +85,9 @@ mod tests {
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        replace_for(Readers::Everybody, &path, b"third").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         remove(&path).unwrap();
         remove(&path).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -59,9 +59,9 @@ pub fn subscriber<W: Write + Send + 'static>(settings: Settings, writer: W) -> i
     Registry::default().with(Lines { settings, writer: Mutex::new(writer) })
 }
 
-/// The level with this name.
+/// The level with this name, in any case.
 pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
-    match name {
+    match name.to_ascii_lowercase().as_str() {
         "error" => Ok(LevelFilter::ERROR),
         "warn" => Ok(LevelFilter::WARN),
         "info" => Ok(LevelFilter::INFO),

@@ -83,13 +83,17 @@ impl Budget {
         }
     }
 
+    /// Whether the deadline lies behind the end of such a wait.
+    pub fn has_time_for(&self, wait: Duration) -> bool {
+        Instant::now().checked_add(wait).is_some_and(|end| end < self.deadline)
+    }
+
     /// Waits; gives up at once when the deadline lies before the end of the wait.
     pub async fn pause(&self, wait: Duration) -> Result<(), Spent> {
         if self.stop.is_cancelled() {
             return Err(Spent::Stopped);
         }
-        let ends = Instant::now().checked_add(wait);
-        if ends.is_none_or(|ends| ends >= self.deadline) {
+        if !self.has_time_for(wait) {
             return Err(Spent::DeadlinePassed);
         }
         self.spend(sleep(wait)).await
@@ -118,6 +122,10 @@ impl Budget {
                 return Err(Failure::Failed(error));
             };
             let wait = delay.max(error.retry_after().unwrap_or_default());
+            // A wait that does not fit is no retry: the failure stands as it is.
+            if !self.has_time_for(wait) {
+                return Err(Failure::Failed(error));
+            }
             tell(failures, wait, &error);
             if let Err(spent) = self.pause(wait).await {
                 return Err(Failure::Spent(spent, Some(error)));
@@ -219,7 +227,7 @@ mod tests {
     async fn gives_up_before_a_wait_that_leads_past_the_deadline() {
         let start = Instant::now();
         let result: Result<(), _> = budget(2).retry(&BACKOFF, |_, _, _| {}, async || Err(BUSY)).await;
-        assert_eq!(result, Err(Failure::Spent(Spent::DeadlinePassed, Some(BUSY))));
+        assert_eq!(result, Err(Failure::Failed(BUSY)));
         assert!(start.elapsed() < Duration::from_secs(2));
     }
 

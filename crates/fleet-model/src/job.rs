@@ -9,7 +9,9 @@ pub enum Reason {
     SecretStored,
     /// The newest version already held the pull secret; no version was added.
     SecretUnchanged,
-    /// A newer generation has been stored; this one changed nothing.
+    /// The store held the pull secret already; the Kubernetes Secret was created or brought right.
+    SecretHandedOver,
+    /// A newer generation or a later run holds the secret; this run changed nothing of theirs.
     Superseded,
     /// The secret and all its versions were deleted.
     SecretDeleted,
@@ -31,14 +33,26 @@ pub enum Reason {
     PermissionDenied,
     /// The store's API is not enabled in the project.
     ApiDisabled,
+    /// Admission in the management cluster has refused the Kubernetes Secret.
+    AdmissionDenied,
     /// A secret of this name exists and is not this cluster's.
     NameConflict,
+    /// The Kubernetes Secret is immutable and holds something else.
+    SecretImmutable,
     /// What was read back is not what was written.
     VerificationFailed,
     /// The store's quota was still exhausted after all retries.
     QuotaExceeded,
     /// The store was still unreachable or failing after all retries.
     StoreUnavailable,
+    /// The management cluster's API server was still unreachable or failing after all retries.
+    KubernetesUnavailable,
+    /// The namespace for the Kubernetes Secret did not come to be in time.
+    NamespaceMissing,
+    /// The namespace for the Kubernetes Secret is being deleted.
+    NamespaceTerminating,
+    /// The namespace's quota has no room for the Kubernetes Secret.
+    NamespaceQuotaExceeded,
     /// The run's own time was over.
     DeadlineExceeded,
     /// The Job was told to stop.
@@ -50,6 +64,7 @@ impl Reason {
     pub const ALL: &'static [Self] = &[
         Self::SecretStored,
         Self::SecretUnchanged,
+        Self::SecretHandedOver,
         Self::Superseded,
         Self::SecretDeleted,
         Self::SecretAbsent,
@@ -61,10 +76,16 @@ impl Reason {
         Self::Unauthenticated,
         Self::PermissionDenied,
         Self::ApiDisabled,
+        Self::AdmissionDenied,
         Self::NameConflict,
+        Self::SecretImmutable,
         Self::VerificationFailed,
         Self::QuotaExceeded,
         Self::StoreUnavailable,
+        Self::KubernetesUnavailable,
+        Self::NamespaceMissing,
+        Self::NamespaceTerminating,
+        Self::NamespaceQuotaExceeded,
         Self::DeadlineExceeded,
         Self::Interrupted,
     ];
@@ -75,6 +96,7 @@ impl Reason {
         match self {
             Self::SecretStored
             | Self::SecretUnchanged
+            | Self::SecretHandedOver
             | Self::Superseded
             | Self::SecretDeleted
             | Self::SecretAbsent
@@ -82,10 +104,16 @@ impl Reason {
             Self::InternalError => 1,
             Self::InvalidConfiguration | Self::InvalidRequest => 2,
             Self::InvalidPullSecret => 3,
-            Self::Unauthenticated | Self::PermissionDenied | Self::ApiDisabled => 4,
-            Self::NameConflict => 5,
+            Self::Unauthenticated | Self::PermissionDenied | Self::ApiDisabled | Self::AdmissionDenied => 4,
+            Self::NameConflict | Self::SecretImmutable => 5,
             Self::VerificationFailed => 6,
-            Self::QuotaExceeded | Self::StoreUnavailable | Self::DeadlineExceeded => 75,
+            Self::QuotaExceeded
+            | Self::StoreUnavailable
+            | Self::KubernetesUnavailable
+            | Self::NamespaceMissing
+            | Self::NamespaceTerminating
+            | Self::NamespaceQuotaExceeded
+            | Self::DeadlineExceeded => 75,
             Self::Interrupted => 143,
         }
     }
@@ -100,7 +128,14 @@ impl Reason {
         match self {
             Self::SecretStored => "a new version holds the pull secret and was read back by number",
             Self::SecretUnchanged => "the newest version already held the pull secret; no version was added",
-            Self::Superseded => "a newer generation is recorded on the secret; nothing was changed",
+            Self::SecretHandedOver => "the store held the pull secret already; the Kubernetes Secret was brought right",
+            Self::AdmissionDenied => "admission in the management cluster has refused the Kubernetes Secret",
+            Self::SecretImmutable => "the Kubernetes Secret is immutable and holds something else; it was not touched",
+            Self::KubernetesUnavailable => "the management cluster was unreachable or failing after all retries",
+            Self::NamespaceMissing => "the namespace for the Kubernetes Secret does not exist; placement creates it",
+            Self::NamespaceTerminating => "the namespace for the Kubernetes Secret is being deleted",
+            Self::NamespaceQuotaExceeded => "the namespace's quota has no room for the Kubernetes Secret",
+            Self::Superseded => "a newer generation, or a later run, holds the secret; nothing of theirs was changed",
             Self::SecretDeleted => "the secret and all its versions were deleted",
             Self::SecretAbsent => "there was nothing to delete",
             Self::DryRunPassed => "the dry run found nothing that would stop a real run",

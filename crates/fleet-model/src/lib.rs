@@ -6,5 +6,7 @@
 pub mod id;
 pub mod job;
 pub mod names;
+pub mod owner;
 
 pub use id::{ClusterId, Generation, InvalidId};
+pub use owner::Owner;

@@ -44,12 +44,33 @@ names! {
     ANNOTATION_GENERATION = "hyperfleet-generation";
     /// The number of the version that holds the current pull secret; where the next run begins to look.
     ANNOTATION_VERSION = "hyperfleet-version";
+    /// The number that the next version is about to get; there only while a run is adding one.
+    ANNOTATION_ANNOUNCED = "hyperfleet-announced";
     /// HMAC-SHA256 of the current pull secret's canonical form; written where `DIGEST_KEY_FILE` is given.
     ANNOTATION_DIGEST = "hyperfleet-digest";
     /// The numbers of the versions that this project added and has not destroyed, ascending, joined by commas.
     ANNOTATION_ADDED = "hyperfleet-added";
 }
 
+names! {
+    /// The annotations of the Kubernetes Secret that HyperShift reads.
+    HANDED_OVER_ANNOTATIONS:
+    /// Where the pull secret rests in Google Secret Manager; always the path that ends in `latest`.
+    ANNOTATION_STORE_PATH = "hyperfleet.io/gcp-secret-path";
+    /// The number of the version that the content was read from.
+    ANNOTATION_STORE_VERSION = "hyperfleet.io/gcp-secret-version";
+    /// `pullsecret-adapter`.
+    ANNOTATION_CREATED_BY = "hyperfleet.io/created-by";
+    /// When the Secret was created; stays through every change.
+    ANNOTATION_CREATED_AT = "hyperfleet.io/created-at";
+    /// The newest generation that has written this Secret; an older one changes nothing.
+    ANNOTATION_HANDED_OVER_GENERATION = "hyperfleet.io/generation";
+    /// HMAC-SHA256 of the pull secret's canonical form; written where `DIGEST_KEY_FILE` is given.
+    ANNOTATION_HANDED_OVER_DIGEST = "hyperfleet.io/digest";
+}
+
+/// The value of [`ANNOTATION_CREATED_BY`].
+pub const CREATED_BY: &str = "pullsecret-adapter";
 /// The value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].
@@ -62,4 +83,10 @@ pub const SCHEMA: &str = "v1";
 /// The name of a cluster's secret in the store, unless `SECRET_NAME` says otherwise.
 pub fn secret_name(cluster: &ClusterId) -> String {
     format!("hyperfleet-{cluster}-pull-secret")
+}
+
+/// The name of the Kubernetes Secret that a cluster's pull secret is handed over in, unless `K8S_SECRET_NAME` says
+/// otherwise.
+pub fn handed_over_name(cluster: &ClusterId) -> String {
+    format!("{cluster}-pull-secret")
 }

@@ -1,16 +1,15 @@
 //! Carrying a plan out, one action at a time, until it is done or the world turns out to be another one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Fault, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::decide::{Action, Content, Plan};
 use crate::ending::Stop;
-use crate::session::{BACKOFF, Session};
+use crate::session::Session;
 
 /// Whether a plan was carried out to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +27,16 @@ pub(crate) struct Done {
     pub(crate) added: BTreeSet<VersionNumber>,
     /// How many versions it has destroyed.
     pub(crate) destroyed: u32,
+    /// The content of the version that was added last, as it was read back.
+    pub(crate) read_back: Option<SecretSlice<u8>>,
     /// The number from which a version of ours may be found whose addition was not answered.
     pub(crate) unanswered: Option<VersionNumber>,
     /// How often adding has failed.
     failed_additions: usize,
 }
+
+/// A run that has added so many versions, and none of them has stayed, ends: each one is billed.
+const MOST_ADDITIONS: usize = 3;
 
 /// Carries plans out for one run.
 pub(crate) struct Performer<'a, S> {
@@ -86,7 +90,8 @@ impl<S: SecretStore> Performer<'_, S> {
         };
         let created = self
             .session
-            .call("createSecret", async || surprise(store.create(secret, &new).await, Fault::AlreadyExists));
+            .caller
+            .call("createSecret", async || surprise(store.create(secret, &new).await, &[Fault::AlreadyExists]));
         if created.await?.is_none() {
             return Ok(Progress::LookAgain("another run, or an unanswered call of this one, has created the secret"));
         }
@@ -98,10 +103,11 @@ impl<S: SecretStore> Performer<'_, S> {
     async fn update(&self, metadata: &Metadata) -> Result<Result<String, Progress>, Stop> {
         let Session { store, secret, .. } = self.session;
         let start = Instant::now();
-        let updated =
-            self.session.call("updateSecret", async || surprise(store.update(secret, metadata).await, Fault::Changed));
+        let updated = self.session.caller.call("updateSecret", async || {
+            surprise(store.update(secret, metadata).await, &[Fault::Changed, Fault::NotFound])
+        });
         let Some(etag) = updated.await? else {
-            return Ok(Err(Progress::LookAgain("the secret was changed meanwhile")));
+            return Ok(Err(Progress::LookAgain("the secret was changed or deleted meanwhile")));
         };
         info!(operation = "update-secret", duration_ms = elapsed(start), "Updated labels and record of the secret");
         Ok(Ok(etag))
@@ -120,10 +126,13 @@ impl<S: SecretStore> Performer<'_, S> {
                 _ => return Ok(Progress::LookAgain("the version to copy has gone meanwhile")),
             },
         };
+        if self.done.added.len() >= MOST_ADDITIONS {
+            return Err(Stop::contended(MOST_ADDITIONS));
+        }
         info!(operation = "add-secret-version", "Adding secret version with pull secret data");
         let start = Instant::now();
         let adding = self.session.store.add_version(self.session.secret, bytes);
-        let number = match self.session.call_once("addVersion", adding).await? {
+        let number = match self.session.caller.call_once("addVersion", adding).await? {
             Ok(number) => number,
             Err(error) => return self.look_into(error, expected).await,
         };
@@ -143,17 +152,18 @@ impl<S: SecretStore> Performer<'_, S> {
             return Ok(Progress::LookAgain("the secret was deleted meanwhile, or does not show yet"));
         }
         self.done.failed_additions += 1;
-        self.session.pause_after(self.done.failed_additions, error).await?;
+        self.session.caller.pause_after(self.done.failed_additions, error).await?;
         self.done.unanswered.get_or_insert(expected);
         Ok(Progress::LookAgain("the addition was not answered; it may have been done"))
     }
 
     /// Reads an added version back: the same bytes, by its number.
-    async fn verify(&self, number: VersionNumber, written: &SecretSlice<u8>) -> Result<Progress, Stop> {
+    async fn verify(&mut self, number: VersionNumber, written: &SecretSlice<u8>) -> Result<Progress, Stop> {
         let start = Instant::now();
         match self.session.read(number).await? {
             Version::Live(read) if read.expose_secret() == written.expose_secret() => {
                 self.session.tell_verified(number, read.expose_secret().len(), elapsed(start));
+                self.done.read_back = Some(read);
                 Ok(Progress::Done)
             }
             Version::Live(_) => Err(Stop::unverified(number)),
@@ -167,7 +177,8 @@ impl<S: SecretStore> Performer<'_, S> {
         let Session { store, secret, .. } = self.session;
         let destroyed = self
             .session
-            .call("destroyVersion", async || surprise(store.destroy_version(secret, number).await, Fault::NotFound));
+            .caller
+            .call("destroyVersion", async || surprise(store.destroy_version(secret, number).await, &[Fault::NotFound]));
         if destroyed.await?.is_some() {
             self.done.destroyed += 1;
             let version = self.session.version_path(number);
@@ -179,39 +190,23 @@ impl<S: SecretStore> Performer<'_, S> {
     async fn delete(&self, etag: &str) -> Result<Progress, Stop> {
         let Session { store, secret, .. } = self.session;
         let start = Instant::now();
-        let deleted =
-            self.session.call("deleteSecret", async || surprise(store.delete(secret, etag).await, Fault::Changed));
+        let deleted = self
+            .session
+            .caller
+            .call("deleteSecret", async || surprise(store.delete(secret, etag).await, &[Fault::Changed]));
         if deleted.await?.is_none() {
             return Ok(Progress::LookAgain("the secret was changed meanwhile"));
         }
         info!(operation = "delete-secret", duration_ms = elapsed(start), "Deleted secret: {secret}");
         Ok(Progress::Done)
     }
-
-    /// Waits before the look that follows a surprise: not at all the first time, then longer and longer, as lagging
-    /// metadata may take minutes to show.
-    pub(crate) async fn wait_to_look_again(&self, surprises: usize, why: &str) -> Result<(), Stop> {
-        let seconds = |surprises: usize| 1 << surprises.min(4).saturating_sub(2);
-        let wait = Duration::from_secs(if surprises < 2 { 0 } else { seconds(surprises) });
-        let jittered = wait.mul_f64(1.0 + BACKOFF.jitter * (2.0 * rand::random::<f64>() - 1.0));
-        if surprises < 2 {
-            info!(operation = "look-again", "Looking again: {why}");
-        } else {
-            warn!(operation = "look-again", "Looking again in {:.1}s: {why}", jittered.as_secs_f64());
-        }
-        self.session.budget.pause(jittered).await.map_err(|spent| {
-            let mut stop = Stop::from(spent);
-            stop.message = format!("{}; last seen: {why}", stop.message);
-            stop
-        })
-    }
 }
 
-/// `None` where the call found the one thing that means: look again.
-fn surprise<T>(result: Result<T, StoreError>, surprising: Fault) -> Result<Option<T>, StoreError> {
+/// `None` where the call found what means that the secret is not as it was seen.
+fn surprise<T>(result: Result<T, StoreError>, surprising: &[Fault]) -> Result<Option<T>, StoreError> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.fault == surprising => Ok(None),
+        Err(error) if surprising.contains(&error.fault) => Ok(None),
         Err(error) => Err(error),
     }
 }

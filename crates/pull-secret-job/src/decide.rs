@@ -2,21 +2,26 @@
 //!
 //! Three rules carry the rest:
 //!
-//! * **The highest version is live and holds the wanted content**, and no other version seen does. So `latest`, which is
-//!   always the highest number, reads what the record says. When two runs have added the same content, the one with
-//!   the higher number sees the other (adding and reading by number are strongly consistent) and destroys it.
-//! * **Claim, then add.** The record announces the version before it is added, under the secret's etag. A run of an older
-//!   generation fails to claim, or, if it was overtaken between its claim and its addition, finds that its version
-//!   did not get the number that it announced, looks again, and puts the newer content back on top.
-//! * **Only what we added is destroyed** to keep few versions; a duplicate of the wanted content is, whoever added it.
+//! * **The highest version is live and holds the wanted content**, and no other version seen that is ours does. So
+//!   `latest`, which is always the highest number, reads what the record says. When two runs have added the same
+//!   content, the one with the higher number sees the other (adding and reading by number are strongly consistent) and
+//!   destroys it.
+//! * **Announce, add, confirm.** Both writes of the record are under the secret's etag. A run of an older generation fails
+//!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then looks again, and puts
+//!   the newer content back on top.
+//! * **Only what we are known to have added is destroyed.**
+//!
+//! What is seen begins at the recorded version: an older version of the same content, from before a rotation and back,
+//! stays until it is pruned.
 
+pub mod hand_over;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use fleet_model::{ClusterId, Generation, names};
+use fleet_model::{ClusterId, Generation, Owner};
 use secret_store::{Metadata, VersionNumber};
 
 pub use plan::{Action, Because, Content, Plan};
@@ -70,16 +75,23 @@ pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     if let Some(refusal) = refuse_foreign(&desired.cluster, secret) {
         return refusal;
     }
-    let record = Record::read(&secret.annotations);
-    if let Some(newer) = newer_generation(desired.generation, &record) {
-        return give_way(newer, secret, record, observed);
+    let view = View { desired, observed, secret, record: Record::read(&secret.annotations) };
+    if let Some(newer) = newer_generation(desired.generation, &view.record) {
+        return view.give_way(newer);
     }
-    let view = View { desired, observed, secret, record };
-    match view.head() {
-        Some((head, seen)) if seen == Seen::Live(desired.content) && !view.must_add(head) => view.keep(head),
+    let head = observed.versions.last_key_value().map(|(number, seen)| (*number, *seen));
+    match head {
+        Some((head, seen)) if seen == Seen::Live(desired.content) && !view.must_add() => view.keep(head),
+        Some((head, Seen::Live(_))) if view.is_overtaken(head) => view.accept(head),
         Some((head, seen)) => view.add(head.next(), view.why_add(head, seen)),
         None => view.add(VersionNumber::FIRST, Because::NoVersion),
     }
+}
+
+/// The plan that refuses a secret that is not ours.
+pub fn refuse_foreign(cluster: &ClusterId, secret: &Metadata) -> Option<Plan> {
+    let owner = Owner::of(&secret.labels);
+    (!owner.is(cluster)).then(|| Plan::new(Reason::NameConflict, Because::Foreign(owner)))
 }
 
 /// What to do so that the secret does not exist.
@@ -94,12 +106,13 @@ pub fn delete(cluster: &ClusterId, generation: Option<Generation>, secret: Optio
     }
 }
 
-/// The first version of a secret has the number 1, so its record can be written with the secret itself.
+/// The first version of a secret that we create has the number 1 and is ours, so its record comes with the secret.
 fn create(desired: &Desired) -> Plan {
     let first = VersionNumber::FIRST;
     let record = Record {
         generation: desired.generation,
         version: Some(first),
+        announced: None,
         digest: desired.shown_digest.clone(),
         added: BTreeSet::from([first]),
     };
@@ -111,42 +124,11 @@ fn create(desired: &Desired) -> Plan {
         .then(Action::Add { content: Content::Wanted, number: first })
 }
 
-fn refuse_foreign(cluster: &ClusterId, secret: &Metadata) -> Option<Plan> {
-    let label = |name: &str| secret.labels.get(name).map(String::as_str);
-    let managed_by = label(names::LABEL_MANAGED_BY);
-    let owner = label(names::LABEL_CLUSTER_ID);
-    let ours = managed_by == Some(names::MANAGED_BY) && owner == Some(cluster.as_str());
-    let foreign = || Because::Foreign { managed_by: managed_by.map(str::to_owned), cluster: owner.map(str::to_owned) };
-    (!ours).then(|| Plan::new(Reason::NameConflict, foreign()))
-}
-
 fn newer_generation(ours: Option<Generation>, record: &Record) -> Option<Generation> {
     record.generation.filter(|recorded| ours.is_some_and(|ours| *recorded > ours))
 }
 
-/// A newer generation holds the secret. If this run has put a version above the newer content meanwhile, the newer
-/// content goes back on top; any version that this run has added goes away.
-fn give_way(newer: Generation, secret: &Metadata, mut record: Record, observed: &Observed) -> Plan {
-    let mut plan = Plan::new(Reason::Superseded, Because::NewerGeneration(newer));
-    let is_live = |number: &VersionNumber| matches!(observed.versions.get(number), Some(Seen::Live(_)));
-    let mut strays: BTreeSet<_> = observed.added.iter().copied().filter(is_live).collect();
-    let head = observed.versions.last_key_value().map(|(number, _)| *number);
-    let covered = record.version.filter(is_live).filter(|current| Some(*current) < head);
-    if let (Some(current), Some(head)) = (covered, head.filter(|head| strays.contains(head))) {
-        let number = head.next();
-        record.version = Some(number);
-        record.added.insert(number);
-        strays.insert(current);
-        plan = plan.then(Action::Add { content: Content::CopyOf(current), number });
-    }
-    if strays.is_empty() {
-        return plan;
-    }
-    record.added.retain(|number| !strays.contains(number));
-    strays.into_iter().fold(plan, |plan, stray| plan.then(Action::Destroy(stray))).and_record(secret, &record, None)
-}
-
-/// The secret is ours and no newer generation holds it.
+/// A secret that is ours.
 struct View<'a> {
     desired: &'a Desired,
     observed: &'a Observed,
@@ -155,12 +137,14 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn head(&self) -> Option<(VersionNumber, Seen)> {
-        self.observed.versions.last_key_value().map(|(number, seen)| (*number, *seen))
+    fn must_add(&self) -> bool {
+        self.desired.always_add && self.observed.added.is_empty()
     }
 
-    fn must_add(&self, head: VersionNumber) -> bool {
-        self.desired.always_add && !self.observed.added.contains(&head)
+    /// Without generations nobody is older: a run that has stored its content does not fight one that came after it.
+    fn is_overtaken(&self, head: VersionNumber) -> bool {
+        let added = &self.observed.added;
+        self.desired.generation.is_none() && !added.is_empty() && !added.contains(&head)
     }
 
     fn why_add(&self, head: VersionNumber, seen: Seen) -> Because {
@@ -172,59 +156,116 @@ impl View<'_> {
         }
     }
 
+    fn is_live(&self, number: VersionNumber) -> bool {
+        matches!(self.observed.versions.get(&number), Some(Seen::Live(_)))
+    }
+
+    /// The versions known to be ours, without those that are seen to be gone.
+    fn added(&self) -> BTreeSet<VersionNumber> {
+        let is_gone = |number: &VersionNumber| self.observed.versions.get(number) == Some(&Seen::Destroyed);
+        self.record.added.union(&self.observed.added).copied().filter(|number| !is_gone(number)).collect()
+    }
+
     /// The head holds the wanted content: mend what is around it.
     fn keep(&self, head: VersionNumber) -> Plan {
-        let stored = self.observed.added.contains(&head);
-        let reason = if stored { Reason::SecretStored } else { Reason::SecretUnchanged };
-        let mut record = self.new_record(head);
+        let reason = if self.observed.added.is_empty() { Reason::SecretUnchanged } else { Reason::SecretStored };
+        let mut record = self.confirmed(head);
+        if self.record.announced == Some(head) {
+            record.added.insert(head);
+        }
         let surplus = self.surplus(head, &mut record);
-        let plan = Plan::new(reason, Because::Holds(head)).holding(head);
-        destroy(plan, surplus).and_record(self.secret, &record, Some(&self.desired.labels))
+        let plan = Plan::new(reason, Because::Holds(head)).holding(head).destroying(surplus);
+        plan.recording(self.secret, &record, Some(&self.desired.labels))
     }
 
-    /// The claim, the addition, then what is now too much.
+    /// Another run has stored other content since this one did: ours is an old version now.
+    fn accept(&self, head: VersionNumber) -> Plan {
+        let record = Record { added: self.added(), ..self.record.clone() };
+        Plan::new(Reason::Superseded, Because::Overtaken(head)).recording(self.secret, &record, None)
+    }
+
+    /// Announce, add, confirm, then destroy what is now too much.
     fn add(&self, number: VersionNumber, because: Because) -> Plan {
-        let mut record = self.new_record(number);
+        let generation = self.desired.generation.max(self.record.generation);
+        let claim = Record { generation, announced: Some(number), added: self.added(), ..self.record.clone() };
+        let mut record = self.confirmed(number);
+        record.added.insert(number);
+        let labels = Some(&self.desired.labels);
         let plan = Plan::new(Reason::SecretStored, because)
             .holding(number)
-            .and_record(self.secret, &record, Some(&self.desired.labels))
-            .then(Action::Add { content: Content::Wanted, number });
+            .recording(self.secret, &claim, labels)
+            .then(Action::Add { content: Content::Wanted, number })
+            .recording(self.secret, &record, labels);
         let surplus = self.surplus(number, &mut record);
-        if surplus.is_empty() {
-            return plan;
-        }
-        destroy(plan, surplus).and_record(self.secret, &record, Some(&self.desired.labels))
+        plan.destroying(surplus).recording(self.secret, &record, labels)
     }
 
-    fn new_record(&self, version: VersionNumber) -> Record {
-        let is_gone = |number: &VersionNumber| self.observed.versions.get(number) == Some(&Seen::Destroyed);
-        let mut added: BTreeSet<_> = self.record.added.union(&self.observed.added).copied().collect();
-        added.retain(|number| !is_gone(number));
-        added.insert(version);
+    fn confirmed(&self, version: VersionNumber) -> Record {
         // Without a key for it the digest of other content must go; that of the same content may stay.
         let same_content = self.record.version == Some(version);
         let digest = self.desired.shown_digest.clone().or_else(|| self.record.digest.clone().filter(|_| same_content));
         let generation = self.desired.generation.max(self.record.generation);
-        Record { generation, version: Some(version), digest, added }
+        Record { generation, version: Some(version), announced: None, digest, added: self.added() }
     }
 
     /// The versions to destroy once `current` is in place; takes them off the record.
     fn surplus(&self, current: VersionNumber, record: &mut Record) -> BTreeSet<VersionNumber> {
         let wanted = Seen::Live(self.desired.content);
-        let seen = &self.observed.versions;
-        let duplicates = seen.iter().filter(|(number, seen)| **number < current && **seen == wanted);
-        let mut surplus: BTreeSet<_> =
-            duplicates.map(|(number, _)| *number).filter(|_| !self.desired.always_add).collect();
+        let is_ours = |number: &VersionNumber| record.added.contains(number) || self.record.announced == Some(*number);
+        let seen = self.observed.versions.range(..current).filter(|(_, seen)| **seen == wanted);
+        let duplicates = seen.map(|(number, _)| *number).filter(|number| !self.desired.always_add && is_ours(number));
+        let mut surplus: BTreeSet<_> = duplicates.collect();
         let kept: BTreeSet<_> = record.added.difference(&surplus).copied().collect();
         let too_many = if self.desired.retain == 0 { 0 } else { kept.len().saturating_sub(self.desired.retain) };
         surplus.extend(kept.into_iter().filter(|number| *number < current).take(too_many));
         record.added.retain(|number| !surplus.contains(number));
         surplus
     }
-}
 
-fn destroy(plan: Plan, surplus: BTreeSet<VersionNumber>) -> Plan {
-    surplus.into_iter().fold(plan, |plan, number| plan.then(Action::Destroy(number)))
+    /// A newer generation holds the secret. Where a version of ours lies above its content, the newer content goes back
+    /// on top; where its content is not there yet, ours stays: it is better than none.
+    fn give_way(&self, newer: Generation) -> Plan {
+        let plan = Plan::new(Reason::Superseded, Because::NewerGeneration(newer));
+        let mut strays = self.strays();
+        let mut record = Record { added: self.added(), ..self.record.clone() };
+        record.added.extend(&strays);
+        let theirs = self.record.announced.or(self.record.version);
+        let theirs = theirs.filter(|number| self.is_live(*number) && !strays.contains(number));
+        let (Some(theirs), false) = (theirs, strays.is_empty()) else {
+            return plan.recording(self.secret, &record, None);
+        };
+        let head = self.observed.versions.last_key_value().map(|(number, _)| *number);
+        let Some(head) = head.filter(|head| strays.contains(head)) else {
+            record.added.retain(|number| !strays.contains(number));
+            return plan.destroying(strays).recording(self.secret, &record, None);
+        };
+        let number = head.next();
+        let plan = plan.then(Action::Add { content: Content::CopyOf(theirs), number });
+        strays.extend(Some(theirs).filter(|theirs| self.is_ours(*theirs)));
+        record.added.retain(|number| !strays.contains(number));
+        record.added.insert(number);
+        record = Record { version: Some(number), announced: None, ..record };
+        plan.destroying(strays).recording(self.secret, &record, None)
+    }
+
+    /// The live versions that an older generation should not have added: those of this run, and those of this content
+    /// that a killed run of this generation has left above the newer one's.
+    fn strays(&self) -> BTreeSet<VersionNumber> {
+        let mut strays: BTreeSet<_> =
+            self.observed.added.iter().copied().filter(|number| self.is_live(*number)).collect();
+        let ours = Seen::Live(self.desired.content);
+        let Some(current) = self.record.version else { return strays };
+        let holds_other = matches!(self.observed.versions.get(&current), Some(seen @ Seen::Live(_)) if *seen != ours);
+        if holds_other {
+            let above = self.observed.versions.range(current.next()..).filter(|(_, seen)| **seen == ours);
+            strays.extend(above.map(|(number, _)| *number).filter(|number| Some(*number) != self.record.announced));
+        }
+        strays
+    }
+
+    fn is_ours(&self, number: VersionNumber) -> bool {
+        self.record.added.contains(&number) || self.record.announced == Some(number)
+    }
 }
 
 #[cfg(test)]

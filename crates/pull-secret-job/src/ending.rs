@@ -2,6 +2,7 @@
 
 use daemon::retry::{Failure, Spent};
 use fleet_model::job::Reason;
+use kubernetes::KubernetesError;
 use secret_store::{Fault, Operation, StoreError, VersionNumber};
 
 use crate::report::Details;
@@ -26,11 +27,23 @@ pub(crate) struct Stop {
     pub(crate) hint: Option<String>,
     /// The step that it happened in, as the log names it.
     pub(crate) operation: &'static str,
+    /// The phase that it happened in.
+    pub(crate) phase: &'static str,
 }
+
+/// The name of the phase that stores the pull secret.
+pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
+/// The name of the phase that hands it over to HyperShift.
+pub(crate) const HAND_OVER_PHASE: &str = "k8s-secret";
 
 impl Stop {
     pub(crate) fn new(operation: &'static str, reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), hint: None, operation }
+        Self { reason, message: message.into(), hint: None, operation, phase: STORE_PHASE }
+    }
+
+    pub(crate) fn contended(additions: usize) -> Self {
+        let message = format!("Failed to verify secret: {additions} versions were added, and none of them has stayed");
+        Self::new("verify-secret", Reason::VerificationFailed, message)
     }
 
     pub(crate) fn unverified(version: VersionNumber) -> Self {
@@ -42,13 +55,30 @@ impl Stop {
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         let (operation, words) = step(error.operation);
-        let message = format!("{words}: {error}");
-        Self { reason: reason(error.fault), message, hint: error.hint(), operation }
+        Self { hint: error.hint(), ..Self::new(operation, reason(error.fault), format!("{words}: {error}")) }
+    }
+}
+
+impl From<KubernetesError> for Stop {
+    fn from(error: KubernetesError) -> Self {
+        let (operation, words) = match error.verb {
+            kubernetes::Verb::Connect => ("init-client", "Failed to create Kubernetes client"),
+            kubernetes::Verb::Delete => ("delete-secret", "Failed to delete Kubernetes secret"),
+            _ => ("create-update-secret", "Failed to create/update Kubernetes secret"),
+        };
+        let stop = Self::new(operation, reason_in_kubernetes(error.fault), format!("{words}: {error}"));
+        Self { hint: error.hint(), phase: HAND_OVER_PHASE, ..stop }
     }
 }
 
 impl From<Spent> for Stop {
     fn from(spent: Spent) -> Self {
+        Self::told(spent)
+    }
+}
+
+impl Stop {
+    fn told(spent: Spent) -> Self {
         match spent {
             Spent::Stopped => {
                 Self::new("interrupted", Reason::Interrupted, "Stopped by a signal; the next run continues")
@@ -60,16 +90,18 @@ impl From<Spent> for Stop {
     }
 }
 
-impl From<Failure<StoreError>> for Stop {
-    fn from(failure: Failure<StoreError>) -> Self {
+impl<E> From<Failure<E>> for Stop
+where
+    Self: From<E>,
+{
+    fn from(failure: Failure<E>) -> Self {
         match failure {
             Failure::Failed(error) => error.into(),
-            Failure::Spent(spent, None) => spent.into(),
+            Failure::Spent(spent, None) => Self::told(spent),
             Failure::Spent(spent, Some(error)) => {
-                let mut stop = Self::from(spent);
-                stop.hint = error.hint();
-                stop.message = format!("{}; last failure: {error}", stop.message);
-                stop
+                let (spent, last) = (Self::told(spent), Self::from(error));
+                let message = format!("{}; last failure: {}", spent.message, last.message);
+                Self { message, hint: last.hint, phase: last.phase, ..spent }
             }
         }
     }
@@ -87,6 +119,22 @@ fn reason(fault: Fault) -> Reason {
     }
 }
 
+fn reason_in_kubernetes(fault: kubernetes::Fault) -> Reason {
+    use kubernetes::Fault;
+    match fault {
+        Fault::NotFound | Fault::AlreadyExists | Fault::Invalid => Reason::InvalidRequest,
+        Fault::NamespaceMissing => Reason::NamespaceMissing,
+        Fault::NamespaceTerminating => Reason::NamespaceTerminating,
+        Fault::Forbidden => Reason::PermissionDenied,
+        Fault::QuotaExceeded => Reason::NamespaceQuotaExceeded,
+        Fault::AdmissionDenied => Reason::AdmissionDenied,
+        Fault::Unauthenticated => Reason::Unauthenticated,
+        Fault::Changed | Fault::TooManyRequests | Fault::Unavailable | Fault::TimedOut | Fault::Internal => {
+            Reason::KubernetesUnavailable
+        }
+    }
+}
+
 /// The log's name of the step that a call belongs to, and the words that begin the line about its failure.
 fn step(operation: Operation) -> (&'static str, &'static str) {
     match operation {
@@ -94,7 +142,7 @@ fn step(operation: Operation) -> (&'static str, &'static str) {
         Operation::Find | Operation::ListVersions | Operation::Create | Operation::Update | Operation::AddVersion => {
             ("create-update-secret", "Failed to create/update secret")
         }
-        Operation::ReadVersion => ("verify-secret", "Failed to verify secret"),
+        Operation::ReadVersion => ("verify-secret", "Failed to read secret"),
         Operation::DestroyVersion => ("prune-versions", "Failed to prune versions"),
         Operation::Delete => ("delete-secret", "Failed to delete secret"),
         Operation::CheckPermissions => ("dry-run", "Failed to check permissions"),

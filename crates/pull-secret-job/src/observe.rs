@@ -6,24 +6,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::{Digest, Limits};
-use secrecy::ExposeSecret as _;
-use secret_store::{Metadata, SecretStore, Version, VersionNumber};
+use secrecy::{ExposeSecret as _, SecretSlice};
+use secret_store::{Fault, Metadata, SecretStore, Version, VersionNumber};
 
 use crate::decide::{Observed, Seen};
 use crate::ending::Stop;
 use crate::record::Record;
 use crate::session::Session;
 
-/// What was seen, and the size of the content of each live version.
+/// What was seen, and what the live versions hold.
 pub(crate) struct Look {
     pub(crate) observed: Observed,
-    pub(crate) sizes: BTreeMap<VersionNumber, usize>,
+    pub(crate) contents: BTreeMap<VersionNumber, SecretSlice<u8>>,
+}
+
+impl Look {
+    /// Nothing was looked at.
+    pub(crate) fn of_nothing() -> Self {
+        Self { observed: Observed::default(), contents: BTreeMap::new() }
+    }
 }
 
 impl<S: SecretStore> Session<'_, S> {
     /// The secret's metadata.
     pub(crate) async fn find(&self) -> Result<Option<Metadata>, Stop> {
-        let found = self.call("getSecret", async || self.store.find(self.secret).await).await?;
+        let found = self.caller.call("getSecret", async || self.store.find(self.secret).await).await?;
         Ok(found.map(|secret| secret.metadata))
     }
 
@@ -38,15 +45,24 @@ impl<S: SecretStore> Session<'_, S> {
             // A version that this run knows to exist must be seen, however old the record is.
             let start = added.first().map_or(start, |first| start.min(*first));
             self.read_upwards(start, &mut versions).await?;
-            if versions.seen.is_empty() {
-                self.read_downwards(start, &mut versions).await?;
+            if versions.seen.is_empty() && start > VersionNumber::FIRST {
+                // The record is damaged, or the secret was made anew: the list knows, if late, where its versions end.
+                self.read_upwards(self.highest_listed().await?, &mut versions).await?;
             }
         }
-        Ok(Look { observed: Observed { secret, versions: versions.seen, added: added.clone() }, sizes: versions.sizes })
+        Ok(Look {
+            observed: Observed { secret, versions: versions.seen, added: added.clone() },
+            contents: versions.contents,
+        })
     }
 
     async fn highest_listed(&self) -> Result<VersionNumber, Stop> {
-        let listed = self.call("listVersions", async || self.store.list_versions(self.secret).await).await?;
+        let list = async || match self.store.list_versions(self.secret).await {
+            // Deleted meanwhile, or not shown yet: whatever follows will meet that too.
+            Err(error) if error.fault == Fault::NotFound => Ok(Vec::new()),
+            listed => listed,
+        };
+        let listed = self.caller.call("listVersions", list).await?;
         Ok(listed.iter().map(|version| version.number).max().unwrap_or(VersionNumber::FIRST))
     }
 
@@ -58,27 +74,21 @@ impl<S: SecretStore> Session<'_, S> {
         Ok(())
     }
 
-    /// The record was written, but the version that it announces was never added: the one before it is the highest.
-    async fn read_downwards(&self, start: VersionNumber, versions: &mut Versions) -> Result<(), Stop> {
-        let mut below = start.previous();
-        while let Some(number) = below
-            && !versions.take(number, self.read(number).await?)
-        {
-            below = number.previous();
-        }
-        Ok(())
+    /// Whether a version of that number has ever been added to the secret as it is now.
+    pub(crate) async fn read_exists(&self, number: VersionNumber) -> Result<bool, Stop> {
+        Ok(!matches!(self.read(number).await?, Version::Absent))
     }
 
     /// What a version is now.
     pub(crate) async fn read(&self, number: VersionNumber) -> Result<Version, Stop> {
-        self.call("accessVersion", async || self.store.read_version(self.secret, number).await).await
+        self.caller.call("accessVersion", async || self.store.read_version(self.secret, number).await).await
     }
 }
 
 #[derive(Default)]
 struct Versions {
     seen: BTreeMap<VersionNumber, Seen>,
-    sizes: BTreeMap<VersionNumber, usize>,
+    contents: BTreeMap<VersionNumber, SecretSlice<u8>>,
 }
 
 impl Versions {
@@ -89,9 +99,9 @@ impl Versions {
             Version::Disabled => Seen::Disabled,
             Version::Destroyed => Seen::Destroyed,
             Version::Live(content) => {
-                let bytes = content.expose_secret();
-                self.sizes.insert(number, bytes.len());
-                Seen::Live(meaning(bytes))
+                let meaning = meaning(content.expose_secret());
+                self.contents.insert(number, content);
+                Seen::Live(meaning)
             }
         };
         self.seen.insert(number, seen);

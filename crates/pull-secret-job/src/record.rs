@@ -1,7 +1,7 @@
 //! What the Job writes on a secret for its later runs, kept in the secret's annotations.
 //!
-//! The record is written before the version that it announces: it is the claim that keeps an older generation from
-//! writing, and the journal from which the next run picks up after a crash. What a run believes of the content it
+//! A version is announced before it is added, and taken into the record after it was read back. The announcement is the
+//! claim that keeps an older generation from writing, and the journal from which the next run picks up after a crash. What a run believes of the content it
 //! always reads by number; a stale or damaged record costs calls, never correctness.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +14,14 @@ use secret_store::VersionNumber;
 pub struct Record {
     /// The newest generation that has claimed the secret.
     pub generation: Option<Generation>,
-    /// The version that holds, or is about to hold, the current content.
+    /// The version that holds the current content.
     pub version: Option<VersionNumber>,
+    /// The number that a version is about to get. A run that was killed leaves it behind.
+    pub announced: Option<VersionNumber>,
     /// The keyed digest of the current content.
     pub digest: Option<String>,
-    /// The versions that this project added and has not destroyed.
+    /// The versions that this project is known to have added and has not destroyed: nothing else is ever destroyed to
+    /// keep few.
     pub added: BTreeSet<VersionNumber>,
 }
 
@@ -34,6 +37,7 @@ impl Record {
         Self {
             generation: text(names::ANNOTATION_GENERATION).and_then(|text| text.parse().ok()),
             version: text(names::ANNOTATION_VERSION).and_then(|text| text.parse().ok()),
+            announced: text(names::ANNOTATION_ANNOUNCED).and_then(|text| text.parse().ok()),
             digest: text(names::ANNOTATION_DIGEST).map(str::to_owned),
             added: added.split(',').filter_map(|number| number.parse().ok()).collect(),
         }
@@ -46,6 +50,7 @@ impl Record {
         let values = [
             (names::ANNOTATION_GENERATION, self.generation.map(|generation| generation.to_string())),
             (names::ANNOTATION_VERSION, self.version.map(|version| version.to_string())),
+            (names::ANNOTATION_ANNOUNCED, self.announced.map(|version| version.to_string())),
             (names::ANNOTATION_DIGEST, self.digest.clone()),
             (names::ANNOTATION_ADDED, Some(added.join(",")).filter(|added| !added.is_empty())),
         ];
@@ -70,6 +75,7 @@ mod tests {
     fn a_record_survives_its_annotations_beside_those_of_others() {
         let written = annotations(&[
             ("hyperfleet-added", "3,4,10"),
+            ("hyperfleet-announced", "11"),
             ("hyperfleet-digest", "hmac-sha256:00"),
             ("hyperfleet-generation", "7"),
             ("hyperfleet-version", "10"),

@@ -5,9 +5,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use daemon::file::Readers;
 use serde::Serialize;
 
-use crate::Ending;
+use crate::{Ending, Settings};
 
 /// What the adapter reports as `data`. Members that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,12 +35,21 @@ pub struct Details {
     /// The keyed digest of the pull secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The namespace that the pull secret is handed over in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The name of the Kubernetes Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k8s_secret_name: Option<String>,
     /// How many versions were added.
     pub versions_added: u32,
     /// How many versions were destroyed.
     pub versions_destroyed: u32,
     /// How many calls of each kind the store was asked, failed ones included.
     pub api_calls: BTreeMap<&'static str, u32>,
+    /// How many calls of each kind the management cluster was asked, failed ones included.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub k8s_api_calls: BTreeMap<&'static str, u32>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
 }
@@ -55,6 +65,22 @@ struct ResultFile<'a> {
 
 const LONGEST_MESSAGE: usize = 1024;
 
+impl Details {
+    /// What is known before the run.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let key = settings.hand_over.as_ref().map(|hand_over| &hand_over.key);
+        Self {
+            cluster_id: Some(settings.cluster.to_string()),
+            secret_name: Some(settings.secret.to_string()),
+            gcp_project: Some(settings.store.project.to_string()),
+            generation: settings.generation.map(|generation| generation.to_string()),
+            namespace: key.map(|key| key.namespace.clone()),
+            k8s_secret_name: key.map(|key| key.name.clone()),
+            ..Self::default()
+        }
+    }
+}
+
 /// The result as JSON. With its bounded message it fits the 4096 bytes of a termination message.
 pub fn render(ending: &Ending) -> String {
     let status = if ending.reason.is_success() { "success" } else { "failure" };
@@ -63,9 +89,10 @@ pub fn render(ending: &Ending) -> String {
     serde_json::to_string(&file).unwrap_or_default() + "\n"
 }
 
-/// Writes the result file as a whole or not at all: its reader parses it as soon as it appears.
+/// Writes the result file as a whole or not at all: its reader parses it as soon as it appears. That is a container of
+/// its own, under a user of its own.
 pub fn write_result(path: &Path, result: &str) -> Result<(), daemon::file::ReplaceError> {
-    daemon::file::replace(path, result.as_bytes())
+    daemon::file::replace_for(Readers::Everybody, path, result.as_bytes())
 }
 
 /// Writes the termination message, if the container runtime has provided the file. It is mounted, so it can only be

@@ -1,38 +1,50 @@
-//! One run's way to the store: every call counted, retried within the run's budget, its failures told.
+//! One run's way to the outside: every call counted, retried within the run's budget, its failures told.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
-use daemon::retry::{Backoff, Budget, Transient as _};
+use daemon::retry::{Backoff, Budget, Failure, Transient};
 use secret_store::{SecretId, SecretStore, StoreError, VersionNumber};
 use tracing::{info, warn};
 
 use crate::ending::Stop;
 
 /// DESIGN: one try and up to three retries after 1 s, 2 s and 4 s, ±20 %.
-pub(crate) const BACKOFF: Backoff =
+const BACKOFF: Backoff =
     Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
 
-/// See the module.
-pub(crate) struct Session<'a, S> {
-    pub(crate) store: &'a S,
-    pub(crate) secret: &'a SecretId,
-    pub(crate) budget: &'a Budget,
+/// Makes calls for one phase of a run.
+pub(crate) struct Caller<'a> {
+    budget: &'a Budget,
     calls: RefCell<BTreeMap<&'static str, u32>>,
 }
 
-impl<'a, S: SecretStore> Session<'a, S> {
-    pub(crate) fn new(store: &'a S, secret: &'a SecretId, budget: &'a Budget) -> Self {
-        Self { store, secret, budget, calls: RefCell::default() }
+/// One run's way to the store.
+pub(crate) struct Session<'a, S> {
+    pub(crate) store: &'a S,
+    pub(crate) secret: &'a SecretId,
+    pub(crate) caller: Caller<'a>,
+}
+
+// === impl Caller ===
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(budget: &'a Budget) -> Self {
+        Self { budget, calls: RefCell::default() }
     }
 
     /// A call that may be repeated blindly.
-    pub(crate) async fn call<T>(
+    pub(crate) async fn call<T, E>(
         &self,
         name: &'static str,
-        mut attempt: impl AsyncFnMut() -> Result<T, StoreError>,
-    ) -> Result<T, Stop> {
+        mut attempt: impl AsyncFnMut() -> Result<T, E>,
+    ) -> Result<T, Stop>
+    where
+        E: Transient + Display,
+        Stop: From<E>,
+    {
         let counted = async || {
             self.count(name);
             attempt().await
@@ -41,11 +53,7 @@ impl<'a, S: SecretStore> Session<'a, S> {
     }
 
     /// A call whose failure must be looked into before it is repeated.
-    pub(crate) async fn call_once<T>(
-        &self,
-        name: &'static str,
-        attempt: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<Result<T, StoreError>, Stop> {
+    pub(crate) async fn call_once<T>(&self, name: &'static str, attempt: impl Future<Output = T>) -> Result<T, Stop> {
         self.count(name);
         Ok(self.budget.spend(attempt).await?)
     }
@@ -53,13 +61,53 @@ impl<'a, S: SecretStore> Session<'a, S> {
     /// The wait that follows a transient failure of [`Self::call_once`]; the failure itself when it was the last.
     pub(crate) async fn pause_after(&self, failures: usize, error: StoreError) -> Result<(), Stop> {
         let delay = BACKOFF.delay(failures, rand::random()).filter(|_| error.is_transient());
-        let Some(delay) = delay else { return Err(error.into()) };
-        let wait = delay.max(error.retry_after().unwrap_or_default());
+        let wait = delay.map(|delay| delay.max(error.retry_after().unwrap_or_default()));
+        let Some(wait) = wait.filter(|wait| self.budget.has_time_for(*wait)) else { return Err(error.into()) };
         tell_retry(failures, wait, &error);
-        match self.budget.pause(wait).await {
-            Ok(()) => Ok(()),
-            Err(spent) => Err(daemon::retry::Failure::Spent(spent, Some(error)).into()),
+        self.budget.pause(wait).await.map_err(|spent| Failure::Spent(spent, Some(error)).into())
+    }
+
+    /// Waits before the look that follows a surprise: not at all the first time, then longer and longer, as what is
+    /// awaited (lagging metadata, a namespace) may take minutes.
+    pub(crate) async fn pause_before_looking_again(&self, surprises: usize, why: &str) -> Result<(), Stop> {
+        const LONGEST: u64 = 4;
+        let seconds = match surprises {
+            0 | 1 => 0,
+            more => (1 << more.min(8).saturating_sub(2)).min(LONGEST),
+        };
+        let jitter = 1.0 + BACKOFF.jitter * (2.0 * rand::random::<f64>() - 1.0);
+        let wait = Duration::from_secs(seconds).mul_f64(jitter);
+        if seconds == 0 {
+            info!(operation = "look-again", "Looking again: {why}");
+        } else {
+            warn!(operation = "look-again", "Looking again in {:.1}s: {why}", wait.as_secs_f64());
         }
+        self.budget.pause(wait).await.map_err(|spent| {
+            let stop = Stop::from(spent);
+            Stop { message: format!("{}; last seen: {why}", stop.message), ..stop }
+        })
+    }
+
+    /// How many calls of each kind were made so far, failed ones included.
+    pub(crate) fn calls(&self) -> BTreeMap<&'static str, u32> {
+        self.calls.borrow().clone()
+    }
+
+    fn count(&self, name: &'static str) {
+        *self.calls.borrow_mut().entry(name).or_default() += 1;
+    }
+}
+
+fn tell_retry(failures: usize, wait: Duration, error: &impl Display) {
+    let retries = BACKOFF.delays.len();
+    warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
+}
+
+// === impl Session ===
+
+impl<'a, S: SecretStore> Session<'a, S> {
+    pub(crate) fn new(store: &'a S, secret: &'a SecretId, budget: &'a Budget) -> Self {
+        Self { store, secret, caller: Caller::new(budget) }
     }
 
     /// The full name of a version.
@@ -72,18 +120,4 @@ impl<'a, S: SecretStore> Session<'a, S> {
         let version = self.version_path(number);
         info!(operation = "verify-secret", duration_ms, version, "Verified secret ({bytes} bytes)");
     }
-
-    /// How many calls of each kind were made so far.
-    pub(crate) fn calls(&self) -> BTreeMap<&'static str, u32> {
-        self.calls.borrow().clone()
-    }
-
-    fn count(&self, name: &'static str) {
-        *self.calls.borrow_mut().entry(name).or_default() += 1;
-    }
-}
-
-fn tell_retry(failures: usize, wait: Duration, error: &StoreError) {
-    let retries = BACKOFF.delays.len();
-    warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
 }

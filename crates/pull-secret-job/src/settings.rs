@@ -1,5 +1,6 @@
 //! What a run is to do, from flags and environment, checked before anything is done.
 
+mod hand_over;
 mod parse;
 pub mod table;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fleet_model::{ClusterId, Generation};
+use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId, google};
 use tracing::level_filters::LevelFilter;
@@ -32,8 +34,8 @@ pub struct Settings {
     pub generation: Option<Generation>,
     /// The longest that the whole run may take.
     pub run_timeout: Duration,
-    /// The namespace that a later phase hands the secret to.
-    pub management_namespace: Option<String>,
+    /// Where the pull secret is handed over to HyperShift; `None` skips that phase.
+    pub hand_over: Option<HandOver>,
     /// Where the result file goes; `None` for nowhere.
     pub results_path: Option<PathBuf>,
     /// Where the termination message goes, if there is a file.
@@ -68,8 +70,21 @@ pub struct StoreTask {
     pub digest_key_file: Option<PathBuf>,
 }
 
-/// Where the pull secret comes from.
+/// Where the pull secret is handed over to HyperShift.
 #[derive(Debug)]
+pub struct HandOver {
+    /// The Kubernetes Secret.
+    pub key: SecretKey,
+    /// The API server that has it.
+    pub cluster: kubernetes::Settings,
+    /// The labels of the Secret.
+    pub labels: BTreeMap<String, String>,
+    /// Take a Secret over that is not this cluster's.
+    pub adopt: bool,
+}
+
+/// Where the pull secret comes from.
+#[derive(Clone, Debug)]
 pub enum Source {
     /// A file, mounted from a Kubernetes Secret.
     File(PathBuf),
@@ -107,6 +122,9 @@ pub struct InvalidSettings(pub Vec<String>);
 pub trait Values {
     /// The value of a setting as given, without surrounding blanks; a blank one counts as missing.
     fn get(&self, setting: &Setting) -> Result<Option<String>, String>;
+
+    /// The value as given, blanks and all; a blank one counts as missing.
+    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String>;
 }
 
 /// Reads and checks everything; names all that is wrong at once.
@@ -117,6 +135,16 @@ pub fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
         Some(settings) if parser.problems.is_empty() => Ok(settings),
         _ => Err(InvalidSettings(parser.problems)),
     }
+}
+
+/// The patch that makes a `HostedCluster` use the Kubernetes Secret, if it is asked for.
+pub fn hosted_cluster_patch(values: &dyn Values) -> Option<Result<String, InvalidSettings>> {
+    let mut parser = parse::Parser::new(values);
+    if !parser.switch(&table::PRINT_HOSTED_CLUSTER_PATCH) {
+        return None;
+    }
+    let patch = parser.hosted_cluster_patch().filter(|_| parser.problems.is_empty());
+    Some(patch.ok_or(InvalidSettings(parser.problems)))
 }
 
 /// Reads how to log. What is wrong with it falls back to the default and is told by [`resolve`].
@@ -131,7 +159,13 @@ pub fn resolve_log(values: &dyn Values) -> LogSettings {
 /// Where a result goes: the result file, if there is to be one, and the termination message.
 pub fn resolve_paths(values: &dyn Values) -> (Option<PathBuf>, PathBuf) {
     let mut parser = parse::Parser::new(values);
-    (parser.results_path(), parser.termination_log())
+    let results_path = parser.results_path().filter(|_| parser.problems.is_empty());
+    (results_path, parser.termination_log())
+}
+
+/// Whether a setting has a value of its own.
+pub fn is_given(values: &dyn Values, setting: &Setting) -> bool {
+    values.get(setting).is_ok_and(|value| value.is_some())
 }
 
 /// A duration as settings take it: from 1 ms to 24 h, such as `30s`, `2m` or `1m30s`.

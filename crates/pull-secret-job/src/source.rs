@@ -25,15 +25,16 @@ const LARGEST_FILE: u64 = 1024 * 1024;
 /// More problems than this are counted, not named: the log line and the termination message are to be read.
 const MOST_PROBLEMS: usize = 10;
 
-/// Why there is no pull secret to store, or no key for its digest.
+/// Why there is no pull secret to store, or no key for its digest. No path is told: it may be the document itself, given
+/// in the wrong place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
-    #[error("cannot read file {path}")]
-    Unreadable { path: String, source: io::Error },
-    #[error("file {path} is larger than {LARGEST_FILE} bytes")]
-    TooLarge { path: String },
-    #[error("file {path} holds a key of fewer than {SHORTEST_KEY} bytes; make one with: openssl rand -out FILE 32")]
-    ShortKey { path: String },
+    #[error("cannot read the file: {0}")]
+    Unreadable(io::Error),
+    #[error("the file is larger than {LARGEST_FILE} bytes")]
+    TooLarge,
+    #[error("the file holds a key of fewer than {SHORTEST_KEY} bytes; make one with: openssl rand -out FILE 32")]
+    ShortKey,
     #[error("{}", .0.summary(MOST_PROBLEMS))]
     Invalid(docker_config::Problems),
 }
@@ -62,18 +63,17 @@ pub(crate) fn pull_secret(source: &Source, max_bytes: usize) -> Result<PullSecre
 pub(crate) fn digest_key(path: &Path) -> Result<SecretSlice<u8>, SourceError> {
     let key = read(path)?;
     if key.expose_secret().len() < SHORTEST_KEY {
-        return Err(SourceError::ShortKey { path: path.display().to_string() });
+        return Err(SourceError::ShortKey);
     }
     Ok(key)
 }
 
 fn read(path: &Path) -> Result<SecretSlice<u8>, SourceError> {
-    let shown = || path.display().to_string();
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    let length = read.map_err(|source| SourceError::Unreadable { path: shown(), source })?;
+    let length = read.map_err(SourceError::Unreadable)?;
     if length as u64 > LARGEST_FILE {
-        return Err(SourceError::TooLarge { path: shown() });
+        return Err(SourceError::TooLarge);
     }
     Ok(SecretSlice::from(bytes.to_vec()))
 }
@@ -94,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         daemon::file::replace(&path, &[7; 31]).unwrap();
-        assert!(matches!(digest_key(&path), Err(SourceError::ShortKey { .. })));
+        assert!(matches!(digest_key(&path), Err(SourceError::ShortKey)));
         daemon::file::replace(&path, &[7; 32]).unwrap();
         assert!(digest_key(&path).is_ok());
     }

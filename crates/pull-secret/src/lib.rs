@@ -5,6 +5,7 @@ pub mod cli;
 mod emulator;
 mod local;
 mod output;
+mod proxy;
 mod run_job;
 mod validate;
 
@@ -16,13 +17,35 @@ use cli::{Cli, Command, EmulatorCommand, LocalCommand, RunJobCommand};
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
             output::tell(format_args!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// A longer argument than this is no slip of the finger, but may be a credential in the wrong place.
+const LONGEST_SHOWN: usize = 16;
+
+/// Says what is wrong with the command line, without repeating what must not show.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let values = std::env::args().skip(1).map(|argument| match argument.split_once('=') {
+        Some((flag, value)) if flag.starts_with("--") => value.to_owned(),
+        _ => argument,
+    });
+    let hidden = values.filter(|value| !value.starts_with("--") && value.len() > LONGEST_SHOWN);
+    let text = hidden.fold(error.render().to_string(), |text, value| text.replace(&value, "(not shown)"));
+    if error.use_stderr() {
+        output::tell(text.trim_end());
+        return ExitCode::from(2);
+    }
+    output::print(text).unwrap_or(ExitCode::FAILURE)
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

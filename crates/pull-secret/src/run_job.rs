@@ -2,21 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::retry::Budget;
 use fleet_model::job::Reason;
-use pull_secret_job::settings::{self, LogSettings, Setting, Settings, Values};
+use pull_secret_job::settings::{self, InvalidSettings, LogSettings, Setting, Settings, Values};
 use pull_secret_job::{Ending, report};
+use secrecy::SecretString;
 use secret_store::GoogleSecretManager;
 use tracing::error;
 
 use crate::cli::JobFlags;
+use crate::{output, proxy};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] = &["daemon", "pull_secret", "pull_secret_job", "secret_store"];
+const CRATES: &[&str] = &["daemon", "kubernetes", "pull_secret", "pull_secret_job", "secret_store"];
 
 /// Flags first, then the environment.
 struct FlagsAndEnvironment(BTreeMap<&'static str, String>);
@@ -29,13 +33,21 @@ impl Values for FlagsAndEnvironment {
         }
         setting.variable.map_or(Ok(None), |name| ProcessEnvironment.text(name).map_err(|problem| problem.to_string()))
     }
+
+    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String> {
+        let value = setting.variable.map_or(Ok(None), |name| ProcessEnvironment.verbatim(name));
+        Ok(value.map_err(|problem| problem.to_string())?.map(SecretString::from))
+    }
 }
 
 /// Runs the Pull Secret Job.
 pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     let values = FlagsAndEnvironment(flags.0);
+    if let Some(patch) = settings::hosted_cluster_patch(&values) {
+        return output::print(format_args!("{}\n", patch?));
+    }
     start_log(settings::resolve_log(&values))?;
-    let settings = match settings::resolve(&values) {
+    let settings = match resolve(&values) {
         Ok(settings) => settings,
         Err(problems) => {
             let component = pull_secret_job::run::COMPONENT;
@@ -47,20 +59,49 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     };
     // One thread: the run waits for one call after the other.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let ending = runtime.block_on(async {
-        let stop = daemon::shutdown::on_signal().context("cannot listen for signals")?;
-        let budget = Budget::new(settings.run_timeout, stop);
-        Ok::<_, anyhow::Error>(pull_secret_job::run(&settings, &budget, GoogleSecretManager::connect).await)
-    })?;
-    tell_result(&settings, &ending);
+    let run = || {
+        runtime.block_on(async {
+            let stop = daemon::shutdown::on_signal().context("cannot listen for signals")?;
+            let budget = Budget::new(settings.run_timeout, stop);
+            Ok::<_, anyhow::Error>(pull_secret_job::run(&settings, &budget, GoogleSecretManager::connect).await)
+        })
+    };
+    let ending = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
+    tell_result(&values, &settings, &ending);
     // A resolver thread that still waits for an answer must not hold the process back.
     runtime.shutdown_background();
     Ok(ExitCode::from(ending.reason.exit_code()))
 }
 
+fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
+    let settings = settings::resolve(values)?;
+    let host = settings.store.plain_host();
+    match host.and_then(|host| proxy::in_the_way(&ProcessEnvironment, host)) {
+        None => Ok(settings),
+        Some(variable) => Err(InvalidSettings(vec![format!(
+            "{variable}: requests to {} are not encrypted and would pass that proxy; add that host to no_proxy",
+            host.unwrap_or_default()
+        )])),
+    }
+}
+
 fn start_log(LogSettings { format, level }: LogSettings) -> anyhow::Result<()> {
     let log = daemon::log::Settings { format, level, crates: CRATES };
     tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout())).context("cannot start the log")
+}
+
+/// A panic is a defect of ours. It is told by its place alone, as its words may quote what must not show.
+fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
+    panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        error!(operation = "panic", reason = %Reason::InternalError, "The program has a defect at {place}");
+    }));
+    panic::catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+fn broken() -> Ending {
+    let reason = Reason::InternalError;
+    Ending { reason, message: reason.meaning().to_owned(), details: report::Details::default() }
 }
 
 /// Where a broken configuration still says where results go, they are told there.
@@ -70,18 +111,36 @@ fn report_problems(values: &dyn Values, reason: Reason, message: String) {
     write_result(results_path.as_deref(), &termination_log, &report::render(&ending));
 }
 
-fn tell_result(settings: &Settings, ending: &Ending) {
-    write_result(settings.results_path.as_deref(), &settings.termination_log, &report::render(ending));
+/// A dry run has no result to act on: whoever reads `success` would take the secret for stored. It is told only where
+/// somebody has asked for the file.
+fn tell_result(values: &dyn Values, settings: &Settings, ending: &Ending) {
+    let is_asked_for = !settings.dry_run || settings::is_given(values, &settings::table::RESULTS_PATH);
+    let results_path = settings.results_path.as_deref().filter(|_| is_asked_for);
+    let termination_log = if settings.dry_run { Path::new("") } else { &settings.termination_log };
+    write_result(results_path, termination_log, &report::render(ending));
 }
 
-/// A result that cannot be told does not undo what was done: it is logged and the exit code stays.
-fn write_result(results_path: Option<&std::path::Path>, termination_log: &std::path::Path, result: &str) {
+/// A result that cannot be told does not undo what was done: it is logged and the exit code stays. Paths are not logged:
+/// a credential could have been given in their place.
+fn write_result(results_path: Option<&Path>, termination_log: &Path, result: &str) {
     if let Some(path) = results_path
         && let Err(problem) = report::write_result(path, result)
     {
-        error!(operation = "write-result", "{:#}", anyhow::Error::new(problem));
+        error!(operation = "write-result", "RESULTS_PATH: cannot write the file: {}", problem.kind());
     }
     if let Err(problem) = report::write_termination_message(termination_log, result) {
-        error!(operation = "write-result", "cannot write {}: {problem}", termination_log.display());
+        error!(operation = "write-result", "TERMINATION_LOG_PATH: cannot write the file: {}", problem.kind());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_ending() {
+        assert_eq!(unless_it_panics(|| 7), Some(7));
+        assert_eq!(unless_it_panics(|| panic!("s3cret")), None::<u8>);
+        assert_eq!(broken().reason.exit_code(), 1);
     }
 }

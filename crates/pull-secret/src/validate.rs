@@ -66,7 +66,8 @@ fn read(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     } else {
         File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
+    // The path is not told: it may be the document itself, given in the wrong place.
+    read.context("cannot read the file")?;
     Ok(bytes)
 }
 

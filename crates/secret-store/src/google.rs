@@ -92,6 +92,22 @@ impl FromStr for EndpointUrl {
 // === impl Settings ===
 
 impl Settings {
+    /// The host that requests go to without encryption, if they do.
+    pub fn plain_host(&self) -> Option<&str> {
+        let address = match &self.endpoint {
+            Endpoint::Google => return None,
+            Endpoint::Emulator(host) => host,
+            Endpoint::Custom(url) => url.0.strip_prefix("http://")?,
+        };
+        let authority = address.split('/').next()?;
+        Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
+    }
+
+    /// The full name of whatever version of the secret is the newest.
+    pub fn latest_path(&self, secret: &SecretId) -> String {
+        format!("{}/secrets/{secret}/versions/latest", self.parent())
+    }
+
     fn parent(&self) -> String {
         match &self.location {
             None => format!("projects/{}", self.project),
@@ -123,7 +139,8 @@ impl GoogleSecretManager {
     pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
         let parent = settings.parent();
         let credentials = settings.credentials().map_err(|error| {
-            StoreError::new(Operation::Connect, parent.as_str(), Fault::Unauthenticated).with_detail(&error.to_string())
+            let words = fault::of_credentials(&error);
+            StoreError::new(Operation::Connect, parent.as_str(), Fault::Unauthenticated).with_detail(words)
         })?;
         // The library's own retries would hide failures and spend the run's time unseen.
         let mut builder = SecretManagerService::builder().with_retry_policy(NeverRetry).with_credentials(credentials);
@@ -132,8 +149,10 @@ impl GoogleSecretManager {
         if let Some(address) = settings.address() {
             builder = builder.with_endpoint(address);
         }
-        let client = builder.build().await.map_err(|error| {
-            StoreError::new(Operation::Connect, parent.as_str(), Fault::Invalid).with_detail(&error.to_string())
+        let client = builder.build().await.map_err(|_error| {
+            StoreError::new(Operation::Connect, parent.as_str(), Fault::Invalid).with_detail(
+                "the client cannot be set up: check the endpoint and the universe domain of the credentials",
+            )
         })?;
         Ok(Self { client, parent, call_timeout: settings.call_timeout })
     }
@@ -202,7 +221,7 @@ impl SecretStore for GoogleSecretManager {
         let changed = convert::changed_secret(&path, metadata);
         let request = ours(self.client.update_secret().set_secret(changed).set_update_mask(mask)).send();
         let updated = self.call(Operation::Update, &path, request).await;
-        updated.map(|secret| secret.etag).map_err(fault::precondition_means_changed)
+        updated.map(|secret| secret.etag)
     }
 
     async fn delete(&self, secret: &SecretId, etag: &str) -> Result<bool, StoreError> {
@@ -214,7 +233,7 @@ impl SecretStore for GoogleSecretManager {
         match self.call(Operation::Delete, &path, request).await {
             Ok(()) => Ok(true),
             Err(error) if error.fault == Fault::NotFound => Ok(false),
-            Err(error) => Err(fault::precondition_means_changed(error)),
+            Err(error) => Err(error),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fleet_model::job::Reason;
-use fleet_model::{Generation, names};
+use fleet_model::{Generation, Owner, names};
 use secret_store::{Metadata, Permission, VersionNumber};
 
 use crate::record::Record;
@@ -83,13 +83,10 @@ pub enum Because {
     Holds(VersionNumber),
     /// A newer generation has claimed the secret.
     NewerGeneration(Generation),
-    /// The secret is not this cluster's; with its labels `managed-by` and `cluster-id`.
-    Foreign {
-        /// Who manages it.
-        managed_by: Option<String>,
-        /// Whose it is.
-        cluster: Option<String>,
-    },
+    /// The secret is not this cluster's.
+    Foreign(Owner),
+    /// Another run has added this version with other content after this run had added its own.
+    Overtaken(VersionNumber),
     /// The secret is to go.
     Unwanted,
 }
@@ -110,20 +107,29 @@ impl Plan {
         self
     }
 
-    /// Updates record and labels, unless the secret has them already or an earlier step has given it them.
-    pub(super) fn and_record(
+    /// Destroys these, one after the other.
+    pub(super) fn destroying(self, surplus: BTreeSet<VersionNumber>) -> Self {
+        surplus.into_iter().fold(self, |plan, number| plan.then(Action::Destroy(number)))
+    }
+
+    /// Updates record and labels, unless the secret will have them by then.
+    pub(super) fn recording(
         self,
         secret: &Metadata,
         record: &Record,
         wanted_labels: Option<&BTreeMap<String, String>>,
     ) -> Self {
-        let mut annotations = secret.annotations.clone();
+        let planned = self.actions.iter().rev().find_map(|action| match action {
+            Action::Update { labels, annotations } => Some((labels, annotations)),
+            _ => None,
+        });
+        let (labels_then, annotations_then) = planned.unwrap_or((&secret.labels, &secret.annotations));
+        let mut annotations = annotations_then.clone();
         record.write(&mut annotations);
-        let mut labels = secret.labels.clone();
+        let mut labels = labels_then.clone();
         labels.extend(wanted_labels.cloned().unwrap_or_default());
-        let is_there = labels == secret.labels && annotations == secret.annotations;
-        let has_update = self.actions.iter().any(|action| matches!(action, Action::Update { .. }));
-        if is_there && !has_update { self } else { self.then(Action::Update { labels, annotations }) }
+        let is_there = labels == *labels_then && annotations == *annotations_then;
+        if is_there { self } else { self.then(Action::Update { labels, annotations }) }
     }
 
     /// The permissions that carrying the plan out needs.
@@ -152,8 +158,13 @@ impl fmt::Display for Action {
         match self {
             Self::Create { labels, .. } => write!(formatter, "create the secret with {} labels", labels.len()),
             Self::Update { annotations, .. } => {
-                let version = annotations.get(names::ANNOTATION_VERSION).map_or("none", String::as_str);
-                write!(formatter, "update labels and record (current version: {version})")
+                let number = |name: &str| annotations.get(name).map(String::as_str);
+                match (number(names::ANNOTATION_ANNOUNCED), number(names::ANNOTATION_VERSION)) {
+                    (Some(announced), _) => write!(formatter, "announce version {announced}"),
+                    (None, current) => {
+                        write!(formatter, "record version {} as the current one", current.unwrap_or("none"))
+                    }
+                }
             }
             Self::Add { content: Content::Wanted, number } => {
                 write!(formatter, "add version {number} and read it back")
@@ -180,15 +191,9 @@ impl fmt::Display for Because {
             Self::AlwaysAdd => formatter.write_str("a version is added in any case (ALWAYS_ADD_VERSION)"),
             Self::Holds(number) => write!(formatter, "version {number}, the newest, holds this pull secret"),
             Self::NewerGeneration(newer) => write!(formatter, "generation {newer}, a newer one, holds the secret"),
-            Self::Foreign { managed_by, cluster } => {
-                let shown =
-                    |label: &Option<String>| label.as_ref().map_or("no".to_owned(), |value| format!("{value:?}"));
-                write!(
-                    formatter,
-                    "the secret is not this cluster's: it has {} as label `managed-by` and {} as label `cluster-id`",
-                    shown(managed_by),
-                    shown(cluster)
-                )
+            Self::Foreign(owner) => write!(formatter, "the secret is not this cluster's: it has {owner}"),
+            Self::Overtaken(number) => {
+                write!(formatter, "another run has added version {number} with other content since")
             }
             Self::Unwanted => formatter.write_str("the secret is to be deleted"),
         }

@@ -26,9 +26,15 @@ fn desired() -> Desired {
 
 /// A secret of ours with this record: generation, version, added; the digest is that of the wanted content.
 fn secret(generation: u64, version: u64, added: &[u64]) -> Metadata {
+    announcing(generation, version, 0, added)
+}
+
+/// The same, left by a run that has announced a version.
+fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> Metadata {
     let record = Record {
         generation: Generation::new(generation),
         version: VersionNumber::new(version),
+        announced: VersionNumber::new(announced),
         digest: desired().shown_digest,
         added: added.iter().copied().map(number).collect(),
     };
@@ -96,14 +102,15 @@ fn an_unchanged_secret_is_left_alone() {
 }
 
 #[test]
-fn other_content_is_claimed_then_added() {
+fn other_content_is_announced_added_and_confirmed() {
     check(
         &desired(),
         &observed(secret(4, 7, &[6, 7]), &[(7, "old")]),
         &[
             "SecretStored: version 7, the newest, holds other content",
-            "update labels and record (current version: 8) [generation 5, added 6,7,8]",
+            "announce version 8 [generation 5, added 6,7]",
             "add version 8 and read it back",
+            "record version 8 as the current one [generation 5, added 6,7,8]",
         ],
     );
 }
@@ -115,10 +122,11 @@ fn what_is_too_much_goes_last_and_only_what_we_added() {
         &observed(secret(4, 9, &[3, 6, 9]), &[(9, "old")]),
         &[
             "SecretStored: version 9, the newest, holds other content",
-            "update labels and record (current version: 10) [generation 5, added 3,6,9,10]",
+            "announce version 10 [generation 5, added 3,6,9]",
             "add version 10 and read it back",
+            "record version 10 as the current one [generation 5, added 3,6,9,10]",
             "destroy version 3",
-            "update labels and record (current version: 10) [generation 5, added 6,9,10]",
+            "record version 10 as the current one [generation 5, added 6,9,10]",
         ],
     );
 }
@@ -131,7 +139,7 @@ fn a_run_that_was_killed_before_it_pruned_is_finished_by_the_next() {
         &[
             "SecretUnchanged: version 10, the newest, holds this pull secret",
             "destroy version 3",
-            "update labels and record (current version: 10) [generation 5, added 6,9,10]",
+            "record version 10 as the current one [generation 5, added 6,9,10]",
         ],
     );
 }
@@ -155,30 +163,89 @@ fn the_current_version_is_never_pruned() {
         &[
             "SecretUnchanged: version 10, the newest, holds this pull secret",
             "destroy version 9",
-            "update labels and record (current version: 10) [generation 5, added 10,11]",
+            "record version 10 as the current one [generation 5, added 10,11]",
         ],
     );
 }
 
 #[test]
-fn a_run_that_was_killed_between_record_and_version_is_finished_by_the_next() {
+fn a_run_that_was_killed_before_it_added_is_finished_by_the_next() {
     check(
         &desired(),
         &observed(secret(5, 1, &[1]), &[]),
-        &["SecretStored: the secret has no version", "add version 1 and read it back"],
+        &[
+            "SecretStored: the secret has no version",
+            "announce version 1 [generation 5, added 1]",
+            "add version 1 and read it back",
+            "record version 1 as the current one [generation 5, added 1]",
+        ],
     );
     check(
         &desired(),
-        &observed(secret(5, 8, &[7, 8]), &[(7, "old")]),
-        &["SecretStored: version 7, the newest, holds other content", "add version 8 and read it back"],
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "old")]),
+        &[
+            "SecretStored: version 7, the newest, holds other content",
+            "add version 8 and read it back",
+            "record version 8 as the current one [generation 5, added 7,8]",
+        ],
     );
     // Rotated back before the next run: the announced version is not needed any more.
     check(
         &desired(),
-        &observed(secret(5, 8, &[7, 8]), &[(7, "wanted")]),
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "wanted")]),
         &[
             "SecretUnchanged: version 7, the newest, holds this pull secret",
-            "update labels and record (current version: 7) [generation 5, added 7,8]",
+            "record version 7 as the current one [generation 5, added 7]",
+        ],
+    );
+}
+
+#[test]
+fn a_run_that_was_killed_before_it_confirmed_is_finished_by_the_next() {
+    check(
+        &desired(),
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "old"), (8, "wanted")]),
+        &[
+            "SecretUnchanged: version 8, the newest, holds this pull secret",
+            "record version 8 as the current one [generation 5, added 7,8]",
+        ],
+    );
+}
+
+#[test]
+fn a_version_that_somebody_else_has_added_is_never_taken_for_ours() {
+    let keep_one = Desired { retain: 1, ..desired() };
+    // The same content, by hand: it is the current one now, and stays through the next rotation.
+    check(
+        &keep_one,
+        &observed(secret(5, 7, &[7]), &[(7, "wanted"), (8, "wanted")]),
+        &[
+            "SecretUnchanged: version 8, the newest, holds this pull secret",
+            "destroy version 7",
+            "record version 8 as the current one [generation 5, added ]",
+        ],
+    );
+    check(
+        &keep_one,
+        &observed(secret(4, 8, &[]), &[(8, "old")]),
+        &[
+            "SecretStored: version 8, the newest, holds other content",
+            "announce version 9 [generation 5, added ]",
+            "add version 9 and read it back",
+            "record version 9 as the current one [generation 5, added 9]",
+        ],
+    );
+    // Other content under the number that a killed run had announced.
+    check(
+        &keep_one,
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "old"), (8, "by hand")]),
+        &[
+            "SecretStored: version 8, the newest, holds other content",
+            "announce version 9 [generation 5, added 7]",
+            "add version 9 and read it back",
+            "record version 9 as the current one [generation 5, added 7,9]",
+            "destroy version 7",
+            "record version 9 as the current one [generation 5, added 9]",
         ],
     );
 }
@@ -195,13 +262,15 @@ fn a_newest_version_that_cannot_be_read_is_covered_by_one_that_can() {
 
 #[test]
 fn of_two_versions_of_the_same_content_the_higher_stays() {
+    let mut raced = observed(secret(5, 1, &[1]), &[(1, "wanted"), (2, "wanted")]);
+    raced.added.insert(number(2));
     check(
         &desired(),
-        &observed(secret(5, 1, &[1]), &[(1, "wanted"), (2, "wanted")]),
+        &raced,
         &[
-            "SecretUnchanged: version 2, the newest, holds this pull secret",
+            "SecretStored: version 2, the newest, holds this pull secret",
             "destroy version 1",
-            "update labels and record (current version: 2) [generation 5, added 2]",
+            "record version 2 as the current one [generation 5, added 2]",
         ],
     );
 }
@@ -225,7 +294,7 @@ fn a_newer_generation_of_the_same_content_is_recorded() {
         &observed(secret(4, 7, &[7]), &[(7, "wanted")]),
         &[
             "SecretUnchanged: version 7, the newest, holds this pull secret",
-            "update labels and record (current version: 7) [generation 5, added 7]",
+            "record version 7 as the current one [generation 5, added 7]",
         ],
     );
 }
@@ -243,19 +312,23 @@ fn an_older_generation_changes_nothing() {
 
 #[test]
 fn an_older_generation_that_was_overtaken_puts_the_newer_content_back_on_top() {
-    let mut overtaken = observed(secret(6, 7, &[6, 7]), &[(7, "newer"), (8, "wanted")]);
+    let newer_on_top = [
+        "Superseded: generation 6, a newer one, holds the secret",
+        "add version 9 as a copy of version 7 and read it back",
+        "destroy version 7",
+        "destroy version 8",
+        "record version 9 as the current one [generation 6, added 6,9]",
+    ];
+    let seen = [(7, "newer"), (8, "wanted")];
+    let mut overtaken = observed(secret(6, 7, &[6, 7]), &seen);
     overtaken.added.insert(number(8));
-    check(
-        &desired(),
-        &overtaken,
-        &[
-            "Superseded: generation 6, a newer one, holds the secret",
-            "add version 9 as a copy of version 7 and read it back",
-            "destroy version 7",
-            "destroy version 8",
-            "update labels and record (current version: 9) [generation 6, added 6,9]",
-        ],
-    );
+    check(&desired(), &overtaken, &newer_on_top);
+    // The next run of that generation, where the one that added it was killed.
+    check(&desired(), &observed(secret(6, 7, &[6, 7]), &seen), &newer_on_top);
+    // The newer run has added its version, but not confirmed it yet.
+    let mut unconfirmed = observed(announcing(6, 6, 7, &[6]), &[(6, "old"), (7, "newer"), (8, "wanted")]);
+    unconfirmed.added.insert(number(8));
+    check(&desired(), &unconfirmed, &newer_on_top);
 }
 
 #[test]
@@ -268,7 +341,34 @@ fn an_older_generation_below_the_newer_content_only_takes_its_version_away() {
         &[
             "Superseded: generation 6, a newer one, holds the secret",
             "destroy version 7",
-            "update labels and record (current version: 8) [generation 6, added 8]",
+            "record version 8 as the current one [generation 6, added 8]",
+        ],
+    );
+}
+
+#[test]
+fn an_older_generation_leaves_its_version_where_the_newer_content_is_not_there_yet() {
+    let mut before = observed(announcing(6, 1, 2, &[1]), &[(1, "old"), (2, "wanted")]);
+    before.added.insert(number(2));
+    check(
+        &desired(),
+        &before,
+        &["Superseded: generation 6, a newer one, holds the secret", "announce version 2 [generation 6, added 1,2]"],
+    );
+}
+
+#[test]
+fn without_generations_a_run_does_not_fight_one_that_came_after_it() {
+    let unordered = Desired { generation: None, ..desired() };
+    let mut overtaken = observed(secret(0, 3, &[1, 3]), &[(3, "later")]);
+    overtaken.versions.extend(versions(&[(2, "wanted")]));
+    overtaken.added.insert(number(2));
+    check(
+        &unordered,
+        &overtaken,
+        &[
+            "Superseded: another run has added version 3 with other content since",
+            "record version 3 as the current one [generation none, added 1,2,3]",
         ],
     );
 }
@@ -303,20 +403,22 @@ fn a_version_is_added_in_any_case_when_that_is_asked_but_only_once_a_run() {
         &observed(secret(5, 7, &[7]), &[(7, "wanted")]),
         &[
             "SecretStored: a version is added in any case (ALWAYS_ADD_VERSION)",
-            "update labels and record (current version: 8) [generation 5, added 7,8]",
+            "announce version 8 [generation 5, added 7]",
             "add version 8 and read it back",
+            "record version 8 as the current one [generation 5, added 7,8]",
         ],
     );
-    let mut added = observed(secret(5, 8, &[7, 8]), &[(7, "wanted"), (8, "wanted")]);
+    // Another copy has added version 9 at the same time: one of this run's is enough.
+    let mut added = observed(secret(5, 9, &[7, 8, 9]), &[(9, "wanted")]);
     added.added.insert(number(8));
-    check(&always, &added, &["SecretStored: version 8, the newest, holds this pull secret"]);
+    check(&always, &added, &["SecretStored: version 9, the newest, holds this pull secret"]);
 }
 
 #[test]
 fn without_a_key_the_digest_of_other_content_goes() {
     let keyless = Desired { shown_digest: None, ..desired() };
     let plan = store(&keyless, &observed(secret(4, 7, &[7]), &[(7, "old")]));
-    let Some(Action::Update { annotations, .. }) = plan.actions.first() else { panic!("{plan:?}") };
+    let Some(Action::Update { annotations, .. }) = plan.actions.last() else { panic!("{plan:?}") };
     assert_eq!(Record::read(annotations).digest, None);
     let same = store(&keyless, &observed(secret(5, 7, &[7]), &[(7, "wanted")]));
     assert_eq!(same.actions, []);
@@ -400,7 +502,9 @@ mod laws {
             prop_assert_eq!(live.last().map(|(_, seen)| **seen), Some(wanted));
             prop_assert_eq!(world.versions.last_key_value().map(|(_, seen)| *seen), Some(wanted));
             prop_assert_eq!(live.iter().filter(|(_, seen)| **seen == wanted).count(), 1);
-            prop_assert!(live.len() <= last.retain, "{:?}", live);
+            let record = Record::read(&world.secret.clone().unwrap().annotations);
+            prop_assert!(record.added.len() <= last.retain, "{:?}", record);
+            prop_assert!(record.added.iter().all(|number| world.versions.contains_key(number)), "{:?}", record);
             let again = store(&last, &world.observe());
             prop_assert_eq!(again.reason, Reason::SecretUnchanged);
             prop_assert_eq!(again.actions, vec![]);

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use daemon::log;
-use fleet_model::{ClusterId, id, names};
+use fleet_model::{ClusterId, names};
+use secrecy::SecretString;
 use secret_store::google::{self, Endpoint};
 use secret_store::{Location, ProjectId, Replica, Replication, label};
 use tracing::level_filters::LevelFilter;
@@ -15,6 +16,8 @@ use tracing::level_filters::LevelFilter;
 use super::table::{self, Setting};
 use super::{ChangedLabel, Settings, Source, StoreTask, Task, Values};
 
+/// A longer name is none.
+const LONGEST_NAME: usize = 200;
 const DEFAULT_RETAIN: usize = 3;
 const DEFAULT_API_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_RUN_TIMEOUT: Duration = Duration::from_mins(5);
@@ -46,8 +49,7 @@ impl<'a> Parser<'a> {
         let task = self.task(cluster.as_ref(), location.is_some());
         let call_timeout = self.duration(&table::GCP_API_TIMEOUT).unwrap_or(DEFAULT_API_TIMEOUT);
         let run_timeout = self.duration(&table::RUN_TIMEOUT).unwrap_or(DEFAULT_RUN_TIMEOUT);
-        let management_namespace = self.checked(&table::MANAGEMENT_NAMESPACE, id::is_dns_label, "a DNS-1123 label");
-        self.checked(&table::K8S_SECRET_NAME, id::is_dns_subdomain, "a DNS-1123 subdomain");
+        let hand_over = self.hand_over(cluster.as_ref());
         let results_path = self.results_path();
         let termination_log = self.termination_log();
         let dry_run = self.switch(&table::DRY_RUN);
@@ -61,29 +63,33 @@ impl<'a> Parser<'a> {
             store: google::Settings { project: project?, location, endpoint, call_timeout },
             generation,
             run_timeout,
-            management_namespace,
+            hand_over,
             results_path,
             termination_log,
         })
     }
 
+    /// A deletion does not look at what only storing needs.
     fn task(&mut self, cluster: Option<&ClusterId>, is_regional: bool) -> Option<Task> {
-        let mut changed_labels = Vec::new();
-        let labels = self.labels(cluster, &mut changed_labels);
-        let replication = self.replication(is_regional);
-        let retain = self.parsed(&table::RETAIN_VERSIONS).unwrap_or(DEFAULT_RETAIN);
-        let always_add = self.switch(&table::ALWAYS_ADD_VERSION);
-        let digest_key_file = self.text(&table::DIGEST_KEY_FILE).map(PathBuf::from);
         if self.switch(&table::DELETE) {
             return Some(Task::Delete);
         }
+        let mut changed_labels = Vec::new();
+        let labels = self.labels(cluster, &mut changed_labels);
+        let replication = self.replication(is_regional);
+        let retain = self.text(&table::RETAIN_VERSIONS).map(|text| text.parse());
+        let retain = retain.and_then(|count| {
+            self.check(&table::RETAIN_VERSIONS, count.map_err(|_error| "must be a whole number, 0 to keep all"))
+        });
+        let always_add = self.switch(&table::ALWAYS_ADD_VERSION);
+        let digest_key_file = self.text(&table::DIGEST_KEY_FILE).map(PathBuf::from);
         let source = self.source()?;
         Some(Task::Store(Box::new(StoreTask {
             source,
             labels,
             changed_labels,
             replication,
-            retain,
+            retain: retain.unwrap_or(DEFAULT_RETAIN),
             always_add,
             digest_key_file,
         })))
@@ -91,7 +97,7 @@ impl<'a> Parser<'a> {
 
     fn source(&mut self) -> Option<Source> {
         let file = self.text(&table::PULL_SECRET_FILE).map(|path| Source::File(path.into()));
-        let text = self.text(&table::PULL_SECRET_DATA).map(|text| Source::Text(text.into()));
+        let text = self.verbatim(&table::PULL_SECRET_DATA).map(Source::Text);
         let fake = self.switch(&table::FAKE_PULL_SECRET).then_some(Source::Fake);
         let mut given = [file, text, fake].into_iter().flatten();
         match (given.next(), given.next()) {
@@ -121,7 +127,7 @@ impl<'a> Parser<'a> {
             (names::LABEL_MANAGED_BY, Some(names::MANAGED_BY.to_owned())),
             (names::LABEL_ADAPTER, Some(names::ADAPTER.to_owned())),
             (names::LABEL_CLUSTER_ID, cluster.map(ToString::to_string)),
-            (names::LABEL_CLUSTER_NAME, self.text(&table::CLUSTER_NAME)),
+            (names::LABEL_CLUSTER_NAME, self.cluster_name()),
             (names::LABEL_RESOURCE_TYPE, Some(names::RESOURCE_TYPE.to_owned())),
             (names::LABEL_SCHEMA, Some(names::SCHEMA.to_owned())),
         ];
@@ -133,28 +139,37 @@ impl<'a> Parser<'a> {
         let further = self.text(&table::SECRET_LABELS).unwrap_or_default();
         let pairs = further.split(',').map(str::trim).filter(|pair| !pair.is_empty());
         let mut seen = Vec::new();
-        for pair in pairs {
-            let (key, value) =
-                pair.split_once('=').map_or((pair, None), |(key, value)| (key.trim(), Some(value.trim())));
-            let problem = match value {
-                None => Some("is not KEY=VALUE"),
-                Some(_) if !label::is_key(key) => {
-                    Some("has a key that is not a lower-case letter and then a-z, 0-9, '_', '-'")
-                }
-                Some(_) if fixed.iter().any(|(fixed, _)| *fixed == key) => Some("would replace a label of ours"),
-                Some(_) if seen.contains(&key) => Some("is given twice"),
-                Some(value) => {
-                    write(key, value);
-                    None
-                }
+        for (index, pair) in pairs.enumerate() {
+            let (key, value) = pair.split_once('=').map_or((pair, ""), |(key, value)| (key.trim(), value.trim()));
+            let problem = if !pair.contains('=') {
+                "is not KEY=VALUE"
+            } else if !label::is_key(key) {
+                "has a key that is not a lower-case letter and then a-z, 0-9, '_', '-'"
+            } else if fixed.iter().any(|(fixed, _)| *fixed == key) {
+                "would replace a label of ours"
+            } else if seen.contains(&key) {
+                "has a key that is given twice"
+            } else if is_document(value) {
+                "has a value that is no label"
+            } else {
+                write(key, value);
+                seen.push(key);
+                continue;
             };
-            seen.push(key);
-            self.problems.extend(problem.map(|problem| format!("SECRET_LABELS: `{}` {problem}", pair.escape_debug())));
+            // Neither key nor value is told: it may be a credential, given in the wrong place.
+            self.problems.push(format!("SECRET_LABELS: entry {} {problem}", index + 1));
         }
         if labels.len() > label::MAX_LABELS {
             self.problems.push(format!("SECRET_LABELS: more than {} labels with ours", label::MAX_LABELS));
         }
         labels
+    }
+
+    /// The cluster's name, unless it is something that must not be told.
+    pub(super) fn cluster_name(&mut self) -> Option<String> {
+        let name = self.text(&table::CLUSTER_NAME)?;
+        let checked = if is_document(&name) { Err("must be a name") } else { Ok(name) };
+        self.check(&table::CLUSTER_NAME, checked)
     }
 
     fn replication(&mut self, is_regional: bool) -> Replication {
@@ -166,6 +181,7 @@ impl<'a> Parser<'a> {
                 .map_or((text.to_owned(), None), |(before, key)| (before.to_owned(), Some(key.to_owned())))
         };
         let parsed = match (policy.split_once(':'), with_key(&policy)) {
+            _ if policy.split(',').any(|part| part.ends_with('=')) => Err("has an empty key".to_owned()),
             (None, (name, kms_key)) if name == "automatic" && !is_regional => Ok(Replication::Automatic { kms_key }),
             (None, (name, kms_key)) if name == "regional" && is_regional => Ok(Replication::Regional { kms_key }),
             (Some(("user-managed", replicas)), _) if !is_regional => {
@@ -188,8 +204,8 @@ impl<'a> Parser<'a> {
             (None, None) => Endpoint::Google,
             (None, Some(url)) => Endpoint::Custom(url),
             (Some(host), None) => {
-                let authority = host.parse::<http::uri::Authority>().map(|_authority| ());
-                self.check(&table::SECRET_MANAGER_EMULATOR_HOST, authority.map_err(|_error| "must be HOST:PORT"));
+                let authority = host.parse::<http::uri::Authority>().ok().filter(|_| !host.contains('@'));
+                self.check(&table::SECRET_MANAGER_EMULATOR_HOST, authority.ok_or("must be HOST:PORT"));
                 Endpoint::Emulator(host)
             }
             (Some(_), Some(_)) => {
@@ -207,7 +223,7 @@ impl<'a> Parser<'a> {
             return Some(PathBuf::from(DEFAULT_RESULTS_PATH)).filter(has_folder);
         };
         if !has_folder(&given) {
-            self.problems.push(format!("RESULTS_PATH: the folder of {} does not exist", given.display()));
+            self.problems.push("RESULTS_PATH: the folder of that file does not exist".to_owned());
         }
         Some(given)
     }
@@ -221,12 +237,12 @@ impl<'a> Parser<'a> {
         self.check(&table::LOG_LEVEL, level)
     }
 
-    fn duration(&mut self, setting: &Setting) -> Option<Duration> {
+    pub(super) fn duration(&mut self, setting: &Setting) -> Option<Duration> {
         let text = self.text(setting)?;
         self.check(setting, super::duration(&text).ok_or("must be a duration from 1ms to 24h, such as `30s` or `2m`"))
     }
 
-    fn switch(&mut self, setting: &Setting) -> bool {
+    pub(super) fn switch(&mut self, setting: &Setting) -> bool {
         match self.text(setting).as_deref() {
             None | Some("false") => false,
             Some("true") => true,
@@ -237,13 +253,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn checked(&mut self, setting: &Setting, fits: fn(&str) -> bool, what: &str) -> Option<String> {
-        let text = self.text(setting)?;
-        let checked = if fits(&text) { Ok(text) } else { Err(format!("must be {what}")) };
-        self.check(setting, checked)
-    }
-
-    fn required<T: FromStr<Err: Display>>(&mut self, setting: &Setting) -> Option<T> {
+    pub(super) fn required<T: FromStr<Err: Display>>(&mut self, setting: &Setting) -> Option<T> {
         let problems = self.problems.len();
         let parsed = self.parsed(setting);
         if parsed.is_none() && self.problems.len() == problems {
@@ -258,14 +268,26 @@ impl<'a> Parser<'a> {
         self.check(setting, text.parse())
     }
 
-    fn check<T>(&mut self, setting: &Setting, result: Result<T, impl Display>) -> Option<T> {
+    pub(super) fn check<T>(&mut self, setting: &Setting, result: Result<T, impl Display>) -> Option<T> {
         result.map_err(|error| self.problems.push(format!("{}: {error}", setting.name()))).ok()
     }
 
-    fn text(&mut self, setting: &Setting) -> Option<String> {
+    fn verbatim(&mut self, setting: &Setting) -> Option<SecretString> {
+        self.values.verbatim(setting).unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            None
+        })
+    }
+
+    pub(super) fn text(&mut self, setting: &Setting) -> Option<String> {
         self.values.get(setting).unwrap_or_else(|problem| {
             self.problems.push(problem);
             None
         })
     }
+}
+
+/// Whether a text is rather a piece of a document than a name.
+fn is_document(text: &str) -> bool {
+    text.contains(['{', '}', '"', '\n']) || text.len() > LONGEST_NAME
 }

@@ -95,10 +95,23 @@ settings! {
         .help("Add a version even where the newest one holds the same pull secret");
     DIGEST_KEY_FILE = both("DIGEST_KEY_FILE", "digest-key-file").value("FILE").default("none: no digest")
         .help("The file that holds the key (32 bytes or more) of the digests written to annotations and results");
-    MANAGEMENT_NAMESPACE = both("MANAGEMENT_NAMESPACE", "management-namespace").value("NAMESPACE").default("none: the Kubernetes phase is skipped")
-        .help("The namespace that HyperShift reads the pull secret from; not used by this version yet");
+    MANAGEMENT_NAMESPACE = both("MANAGEMENT_NAMESPACE", "management-namespace").value("NAMESPACE")
+        .default("none: the Kubernetes phase is skipped")
+        .help("The namespace that HyperShift reads the pull secret from; needs CLUSTER_NAME too");
     K8S_SECRET_NAME = both("K8S_SECRET_NAME", "k8s-secret-name").value("NAME").default("{CLUSTER_ID}-pull-secret")
-        .help("The name of the Kubernetes Secret; not used by this version yet");
+        .help("The name of the Kubernetes Secret");
+    MANAGEMENT_KUBECONFIG = both("MANAGEMENT_KUBECONFIG", "management-kubeconfig").value("FILE")
+        .default("the pod's service account, else the user's kubeconfig")
+        .help("A kubeconfig for a management cluster that is not the one the Job runs in");
+    MANAGEMENT_CONTEXT = both("MANAGEMENT_CONTEXT", "management-context").value("CONTEXT")
+        .default("the kubeconfig's current context")
+        .help("The context of the kubeconfig to use");
+    K8S_API_TIMEOUT = both("K8S_API_TIMEOUT", "k8s-api-timeout").value("DURATION").default("30s")
+        .help("How long one call to Kubernetes may take");
+    ADOPT = flag("adopt")
+        .help("Take over a Kubernetes Secret of that name that is not this cluster's");
+    PRINT_HOSTED_CLUSTER_PATCH = flag("print-hosted-cluster-patch")
+        .help("Print the patch that makes a HostedCluster use the Kubernetes Secret, and do nothing else");
     DELETE = flag("delete")
         .help("Delete the secret with all its versions; needs no pull secret; one that is not there is a success");
     DRY_RUN = flag("dry-run")

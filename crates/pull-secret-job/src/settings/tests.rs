@@ -13,6 +13,10 @@ impl Values for Given {
         let value = self.0.get(setting.name().as_str()).map(|value| value.trim().to_owned());
         Ok(value.filter(|value| !value.is_empty()))
     }
+
+    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String> {
+        Ok(self.get(setting)?.map(SecretString::from))
+    }
 }
 
 const COMPLETE: [(&str, &str); 3] =
@@ -69,6 +73,7 @@ fn all_that_is_wrong_is_named_at_once() {
             "missing pull secret",
             "GCP_API_TIMEOUT",
             "MANAGEMENT_NAMESPACE",
+            "CLUSTER_NAME",
             "LOG_LEVEL",
         ]
     );
@@ -93,16 +98,16 @@ fn all_that_is_wrong_is_named_at_once() {
     "regional",
     "REPLICATION_POLICY: must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…"
 )]
-#[case("SECRET_LABELS", "team", "SECRET_LABELS: `team` is not KEY=VALUE")]
-#[case("SECRET_LABELS", "managed-by=me", "SECRET_LABELS: `managed-by=me` would replace a label of ours")]
-#[case("SECRET_LABELS", "a=1,a=2", "SECRET_LABELS: `a=2` is given twice")]
+#[case("SECRET_LABELS", "team", "SECRET_LABELS: entry 1 is not KEY=VALUE")]
+#[case("SECRET_LABELS", "managed-by=me", "SECRET_LABELS: entry 1 would replace a label of ours")]
+#[case("SECRET_LABELS", "a=1,a=2", "SECRET_LABELS: entry 2 has a key that is given twice")]
 #[case("SECRET_MANAGER_EMULATOR_HOST", "http://x", "SECRET_MANAGER_EMULATOR_HOST: must be HOST:PORT")]
 #[case(
     "GCP_SECRET_MANAGER_ENDPOINT",
     "http://10.0.0.1",
     "GCP_SECRET_MANAGER_ENDPOINT: must be an https:// address (or http:// to this machine), without user, query or fragment"
 )]
-#[case("RESULTS_PATH", "/nowhere/at/all.json", "RESULTS_PATH: the folder of /nowhere/at/all.json does not exist")]
+#[case("RESULTS_PATH", "/nowhere/at/all.json", "RESULTS_PATH: the folder of that file does not exist")]
 #[case(
     "PULL_SECRET_DATA",
     "{}",

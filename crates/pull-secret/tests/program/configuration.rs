@@ -80,7 +80,7 @@ async fn a_file_that_cannot_be_read_is_named() {
     let mut job = rig.job("");
     let outcome = rig.run(job.env("PULL_SECRET_FILE", "/nowhere/pull-secret.json")).await;
     assert_eq!(outcome.code, Some(2), "{outcome:#?}");
-    assert!(outcome.message().contains("cannot read file /nowhere/pull-secret.json: No such file"), "{outcome:#?}");
+    assert!(outcome.message().contains("PULL_SECRET_FILE: cannot read the file: No such file"), "{outcome:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,4 +94,46 @@ async fn more_than_the_store_takes_is_refused_before_anything_is_sent() {
     assert_eq!(outcome.code, Some(3), "{outcome:#?}");
     assert!(outcome.message().contains("65536"), "{outcome:#?}");
     assert_eq!(rig.calls(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_does_not_pass_a_proxy() {
+    let rig = Rig::new().await;
+    let refused = rig.run(rig.job(&pull_secret("a")).env("http_proxy", "http://127.0.0.1:9")).await;
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.message().contains("add that host to no_proxy"), "{refused:#?}");
+    let mut job = rig.job(&pull_secret("a"));
+    let outcome = rig.run(job.env("http_proxy", "http://127.0.0.1:9").env("no_proxy", "127.0.0.1")).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_hangs_is_waited_for_within_the_runs_time() {
+    let rig = Rig::new().await;
+    let fifo = rig.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut job = rig.job("");
+    let outcome = rig.run(job.env("PULL_SECRET_FILE", &fifo).env("RUN_TIMEOUT", "500ms")).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(75), "DeadlineExceeded"), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_result_can_be_read_by_another_user_and_a_dry_run_has_none() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rig = Rig::new().await;
+    rig.stored("a").await;
+    let mode = std::fs::metadata(rig.path("result.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+    let log = rig.path("termination-log");
+    daemon::file::replace(&log, b"").unwrap();
+    rig.run(rig.job(&pull_secret("a")).arg("--dry-run").env("TERMINATION_LOG_PATH", &log)).await;
+    assert_eq!(std::fs::read(&log).unwrap(), b"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_stored_as_it_was_given() {
+    let rig = Rig::new().await;
+    let given = pull_secret("a") + "\n";
+    let outcome = rig.run(&mut rig.job(&given)).await;
+    assert!(outcome.stdout.contains(&format!("Verified secret ({} bytes)", given.len())), "{outcome:#?}");
 }

@@ -115,3 +115,55 @@ async fn validate_tells_no_credential() {
         }
     }
 }
+
+/// The likeliest mistake: the document, or a key, where a path or a name belongs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_in_the_wrong_place_is_not_told() {
+    let rig = Rig::new().await;
+    let key = String::from_utf8_lossy(KEY).into_owned();
+    for (name, document) in documents() {
+        for variable in
+            ["PULL_SECRET_FILE", "DIGEST_KEY_FILE", "SECRET_LABELS", "CLUSTER_NAME", "RESULTS_PATH", "GENERATION"]
+        {
+            for value in [&document, &STANDARD.encode(&document), &format!("team={document}"), &key] {
+                let mut job = rig.job("");
+                job.env(variable, value);
+                if variable != "PULL_SECRET_FILE" {
+                    job.env("PULL_SECRET_DATA", &documents()[0].1);
+                }
+                let outcome = rig.run(job.arg("--dry-run")).await;
+                if (variable, outcome.code) != ("SECRET_LABELS", Some(0))
+                    && (variable, outcome.code) != ("CLUSTER_NAME", Some(0))
+                {
+                    check_outcome(&format!("{name} as {variable}"), &outcome);
+                }
+            }
+        }
+        for arguments in [vec!["validate", &document], vec!["run-job", "pull-secret", &document], vec![&document]] {
+            let told =
+                tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret")).args(arguments).output().await.unwrap();
+            check(name, &String::from_utf8_lossy(&told.stdout));
+            check(name, &String::from_utf8_lossy(&told.stderr));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_credentials_file_holds_is_not_told() {
+    let rig = Rig::new().await;
+    let file = rig.path("credentials.json");
+    for content in [
+        format!(r#"{{"type":"{TOKEN}"}}"#),
+        format!(r#"{{"type":"service_account","private_key":["{TOKEN}"]}}"#),
+        format!(r#"{{"type":"service_account","universe_domain":["{TOKEN}"]}}"#),
+        TOKEN.to_owned(),
+    ] {
+        daemon::file::replace(&file, content.as_bytes()).unwrap();
+        let mut job = rig.job(&documents()[0].1);
+        job.env_remove("SECRET_MANAGER_EMULATOR_HOST").env("GOOGLE_APPLICATION_CREDENTIALS", &file);
+        job.env("GCP_SECRET_MANAGER_ENDPOINT", format!("http://{}", rig.emulator.address()));
+        let outcome = rig.run(&mut job).await;
+        assert_eq!(outcome.code, Some(4), "{outcome:#?}");
+        check_outcome("credentials file", &outcome);
+    }
+}

@@ -12,6 +12,7 @@ mod commands;
 mod configuration;
 mod consistency;
 mod faults;
+mod interleavings;
 mod kill;
 mod leaks;
 mod modes;

@@ -26,6 +26,7 @@ async fn a_first_run_makes_four_calls_and_logs_the_lines_of_the_specification() 
             "add-secret-version: Adding secret version with pull secret data",
             "add-secret-version: Successfully created secret version",
             &format!("verify-secret: Verified secret ({} bytes)", pull_secret("a").len()),
+            "skip: Skipping the Kubernetes Secret: MANAGEMENT_NAMESPACE is not set",
             "completed: Successfully created/updated pull secret",
         ]
     );
@@ -51,7 +52,8 @@ async fn an_unchanged_run_reads_three_times_and_writes_nothing() {
     assert_eq!(rig.methods_since(calls), ["getSecret", "accessVersion", "accessVersion"]);
     assert_eq!(rig.versions().await, ["a"]);
     assert_eq!(outcome.reason(), "SecretUnchanged");
-    let expected = ["start", "client-initialized", "secret-exists", "secret-unchanged", "verify-secret", "completed"];
+    let expected =
+        ["start", "client-initialized", "secret-exists", "secret-unchanged", "verify-secret", "skip", "completed"];
     assert_eq!(outcome.operations(), expected);
 }
 
@@ -66,14 +68,14 @@ async fn the_same_meaning_in_other_bytes_is_unchanged() {
 }
 
 #[tokio::test]
-async fn a_change_is_claimed_added_verified() {
+async fn a_change_is_announced_added_verified_and_confirmed() {
     let rig = Rig::new().await;
     rig.stored("a").await;
     let calls = rig.calls();
     let outcome = rig.stored("b").await;
     assert_eq!(
         rig.methods_since(calls),
-        ["getSecret", "accessVersion", "accessVersion", "updateSecret", "addVersion", "accessVersion"]
+        ["getSecret", "accessVersion", "accessVersion", "updateSecret", "addVersion", "accessVersion", "updateSecret"]
     );
     assert_eq!(rig.versions().await, ["a", "b"]);
     assert_eq!(outcome.reason(), "SecretStored");

@@ -19,7 +19,7 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
         let fault = match (status.code, error.http_status_code()) {
             // No canonical code: not the store itself, but a front end or proxy of its kind.
             (Code::Unknown, Some(code)) => of_http(code),
-            _ => of_status(status),
+            _ => of_status(operation, status),
         };
         StoreError::new(operation, resource, fault).with_detail(&status.message)
     } else if let Some(code) = error.http_status_code() {
@@ -39,13 +39,19 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
     classified
 }
 
-/// A write with an etag fails its precondition when the secret was changed meanwhile.
-pub(super) fn precondition_means_changed(mut error: StoreError) -> StoreError {
-    let detail = error.detail.as_deref().unwrap_or_default();
-    if error.fault == Fault::Invalid && detail.to_ascii_lowercase().contains("etag") {
-        error.fault = Fault::Changed;
+/// What is wrong with the credentials that were found. The library's texts are not forwarded: they quote the file.
+pub(super) fn of_credentials(error: &google_cloud_auth::build_errors::Error) -> &'static str {
+    if error.is_loading() {
+        "the credentials file cannot be read"
+    } else if error.is_parsing() {
+        "the credentials file cannot be parsed"
+    } else if error.is_unknown_type() {
+        "the credentials file is of an unknown type"
+    } else if error.is_missing_field() {
+        "the credentials file lacks a field"
+    } else {
+        "the credentials cannot be used"
     }
-    error
 }
 
 /// Reading a version that cannot be read fails in ways that tell its state. The texts are those that others rely on
@@ -66,16 +72,18 @@ pub(super) fn destroyed_already(error: StoreError) -> Result<(), StoreError> {
     if error.fault == Fault::Invalid && detail.contains("DESTROYED") { Ok(()) } else { Err(error) }
 }
 
-fn of_status(status: &Status) -> Fault {
+fn of_status(operation: Operation, status: &Status) -> Fault {
+    // Only these writes carry an etag, and a precondition of theirs that fails is the etag's.
+    let has_etag = matches!(operation, Operation::Update | Operation::Delete);
     match status.code {
+        Code::FailedPrecondition | Code::Aborted if has_etag => Fault::Changed,
         Code::NotFound => Fault::NotFound,
         Code::AlreadyExists => Fault::AlreadyExists,
-        Code::Aborted => Fault::Changed,
         Code::PermissionDenied if reason(status) == Some("SERVICE_DISABLED") => Fault::ApiDisabled,
         Code::PermissionDenied => Fault::PermissionDenied,
         Code::Unauthenticated => Fault::Unauthenticated,
         Code::ResourceExhausted => Fault::QuotaExceeded,
-        Code::Unavailable => Fault::Unavailable,
+        Code::Unavailable | Code::Aborted => Fault::Unavailable,
         Code::DeadlineExceeded => Fault::TimedOut,
         Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange | Code::Unimplemented => Fault::Invalid,
         _ => Fault::Internal,

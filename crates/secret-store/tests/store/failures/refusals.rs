@@ -28,7 +28,7 @@ async fn refused_with(status: u16, error: Value) -> StoreError {
 #[case("permission-denied", Fault::PermissionDenied, Blame::Access, false)]
 #[case("resource-exhausted", Fault::QuotaExceeded, Blame::Store, true)]
 #[case("failed-precondition", Fault::Invalid, Blame::Configuration, false)]
-#[case("aborted", Fault::Changed, Blame::OtherWriter, false)]
+#[case("aborted", Fault::Unavailable, Blame::Store, true)]
 #[case("out-of-range", Fault::Invalid, Blame::Configuration, false)]
 #[case("unimplemented", Fault::Invalid, Blame::Configuration, false)]
 #[case("internal", Fault::Internal, Blame::Store, true)]
@@ -133,13 +133,13 @@ async fn a_disabled_api_is_told_from_a_missing_permission(
 #[rstest]
 #[case("permission-denied", Operation::Update, Fault::PermissionDenied)]
 #[case("aborted", Operation::Update, Fault::Changed)]
-#[case("failed-precondition", Operation::Update, Fault::Invalid)]
+#[case("failed-precondition", Operation::Update, Fault::Changed)]
 #[case("aborted", Operation::Delete, Fault::Changed)]
-#[case("failed-precondition", Operation::Delete, Fault::Invalid)]
+#[case("failed-precondition", Operation::Delete, Fault::Changed)]
 #[case("failed-precondition", Operation::ReadVersion, Fault::Invalid)]
 #[case("failed-precondition", Operation::DestroyVersion, Fault::Invalid)]
 #[tokio::test]
-async fn what_codes_mean_to_an_operation_depends_on_the_stores_words(
+async fn what_a_code_means_depends_on_the_operation(
     #[case] code: &str,
     #[case] operation: Operation,
     #[case] fault: Fault,

@@ -1,0 +1,40 @@
+//! Whose a secret is: told by its labels, never by who wrote it last.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::{ClusterId, names};
+
+/// What a secret's labels say of its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The label `managed-by`.
+    pub managed_by: Option<String>,
+    /// The label `cluster-id`.
+    pub cluster: Option<String>,
+}
+
+impl Owner {
+    /// The owner that labels name.
+    pub fn of(labels: &BTreeMap<String, String>) -> Self {
+        let label = |name: &str| labels.get(name).cloned();
+        Self { managed_by: label(names::LABEL_MANAGED_BY), cluster: label(names::LABEL_CLUSTER_ID) }
+    }
+
+    /// Whether it is this project, on behalf of this cluster.
+    pub fn is(&self, cluster: &ClusterId) -> bool {
+        self.managed_by.as_deref() == Some(names::MANAGED_BY) && self.cluster.as_deref() == Some(cluster.as_str())
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |label: &Option<String>| label.as_ref().map_or("no".to_owned(), |value| format!("{value:?}"));
+        write!(
+            formatter,
+            "{} as label `managed-by` and {} as label `cluster-id`",
+            shown(&self.managed_by),
+            shown(&self.cluster)
+        )
+    }
+}

@@ -1,0 +1,45 @@
+//! Asking what this identity may do, before it tries.
+
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::Api;
+use kube::api::PostParams;
+
+use crate::cluster::{Cluster, Verb};
+use crate::error::KubernetesError;
+use crate::secret::SecretKey;
+
+/// The answer of the server's authorization.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Whether it is allowed.
+    pub allowed: bool,
+    /// The server's reason, where it gives one.
+    pub reason: Option<String>,
+}
+
+impl Cluster {
+    /// Whether this identity may do `verb` to the Secret.
+    pub async fn may(&self, verb: Verb, key: &SecretKey) -> Result<Access, KubernetesError> {
+        let api: Api<SelfSubjectAccessReview> = Api::all(self.client());
+        // A name is not known to authorization before the object exists.
+        let name = Some(key.name.clone()).filter(|_| verb != Verb::Create);
+        let attributes = ResourceAttributes {
+            namespace: Some(key.namespace.clone()),
+            verb: Some(verb.to_string()),
+            resource: Some("secrets".to_owned()),
+            name,
+            ..ResourceAttributes::default()
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(attributes),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let object = format!("access review for {verb} of {key}");
+        let answer = self.call(Verb::Create, &object, api.create(&PostParams::default(), &review)).await?;
+        let status = answer.status.unwrap_or_default();
+        Ok(Access { allowed: status.allowed, reason: status.reason.filter(|reason| !reason.is_empty()) })
+    }
+}

@@ -1,0 +1,134 @@
+//! One API server, one identity, and a time for each call.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::time::timeout;
+
+use crate::error::{Fault, KubernetesError};
+
+/// Which API server, and how patiently.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A kubeconfig; without one the pod's own service account, and outside a pod the user's kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; its current one if not given.
+    pub context: Option<String>,
+    /// How long one call may take.
+    pub call_timeout: Duration,
+}
+
+/// An API server with an identity.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    server: String,
+    call_timeout: Duration,
+}
+
+/// What is done to an object, in the words of Kubernetes' authorization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// Setting up the client.
+    Connect,
+    /// Read one.
+    Get,
+    /// Follow one.
+    Watch,
+    /// Create one.
+    Create,
+    /// Server-side apply.
+    Apply,
+    /// Delete one.
+    Delete,
+}
+
+/// The client library's answer to a setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error("{0}")]
+    Kubeconfig(#[from] kube::config::KubeconfigError),
+    #[error("{0}")]
+    Infer(#[from] kube::config::InferConfigError),
+    #[error("{0}")]
+    Client(#[from] kube::Error),
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// Sets the client up. No request is sent.
+    pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
+        Self::prepare(settings).await.map_err(|problem| {
+            let place =
+                settings.kubeconfig.as_ref().map_or("the API server".to_owned(), |path| path.display().to_string());
+            let mut error = KubernetesError::new(Verb::Connect, place, Fault::Unauthenticated);
+            // These texts speak of files, contexts and addresses; what a kubeconfig holds they do not quote.
+            error.detail = Some(problem.to_string());
+            error
+        })
+    }
+
+    async fn prepare(settings: &Settings) -> Result<Self, Unusable> {
+        let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
+        let mut config = match &settings.kubeconfig {
+            Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
+            None if settings.context.is_some() => Config::from_kubeconfig(&options).await?,
+            None => Config::infer().await?,
+        };
+        // The library would retry 15 times without a word and hold the run for minutes.
+        config.default_retry = false;
+        let agent = HeaderValue::from_static(concat!("pull-secret/", env!("CARGO_PKG_VERSION")));
+        config.headers.push((USER_AGENT, agent));
+        let server = config.cluster_url.to_string();
+        Ok(Self { client: Client::try_from(config)?, server, call_timeout: settings.call_timeout })
+    }
+
+    /// The server's address, for people.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The client library's client, for what this room has no words for.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Waits for the answer, for as long as one call may take.
+    pub(crate) async fn call<T>(
+        &self,
+        verb: Verb,
+        object: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, KubernetesError> {
+        match timeout(self.call_timeout, request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(KubernetesError::classify(verb, object, &error)),
+            Err(_elapsed) => Err(KubernetesError::new(verb, object, Fault::TimedOut)),
+        }
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Connect => "set up the client for",
+            Self::Get => "get",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Apply => "patch",
+            Self::Delete => "delete",
+        })
+    }
+}

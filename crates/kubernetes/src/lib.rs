@@ -1,0 +1,21 @@
+//! The Kubernetes that we touch: server-side apply with ownership, watch, Job results, Events, leases.
+//!
+//! A [`Cluster`] is one API server with one identity. No method retries: a failed call says in [`KubernetesError`]
+//! whether another attempt may help. Who owns an object stands in its labels ([`fleet_model::Owner`]); having written it
+//! once says nothing.
+
+pub mod access;
+pub mod cluster;
+pub mod error;
+pub mod event;
+pub mod job;
+pub mod lease;
+pub mod secret;
+
+pub use access::Access;
+pub use cluster::{Cluster, Settings, Verb};
+pub use error::{Fault, KubernetesError};
+pub use secret::{AppliedSecret, SecretKey, SeenSecret};
+
+/// The field manager of everything that this project applies.
+pub const FIELD_MANAGER: &str = "pull-secret";

@@ -1,0 +1,190 @@
+//! Secrets of type `kubernetes.io/dockerconfigjson`: seen, created, applied, deleted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+use crate::FIELD_MANAGER;
+use crate::cluster::{Cluster, Verb};
+use crate::error::{Fault, KubernetesError};
+
+/// The type of a Secret that nodes pull images with.
+pub const DOCKER_CONFIG_JSON: &str = "kubernetes.io/dockerconfigjson";
+/// The one key of such a Secret.
+pub const DOCKER_CONFIG_JSON_KEY: &str = ".dockerconfigjson";
+
+/// Which Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretKey {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A Secret as it was seen.
+pub struct SeenSecret {
+    /// The identity of this very object; one that is created anew has another.
+    pub uid: String,
+    /// Changes with every change of the object.
+    pub resource_version: String,
+    /// Its type.
+    pub kind: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether its content can never be changed.
+    pub is_immutable: bool,
+    /// Whether it is being deleted, and waits for a finalizer.
+    pub is_going: bool,
+    /// What it holds under [`DOCKER_CONFIG_JSON_KEY`].
+    pub content: Option<SecretSlice<u8>>,
+}
+
+/// A Secret as it is to be.
+pub struct AppliedSecret {
+    /// All labels that are ours.
+    pub labels: BTreeMap<String, String>,
+    /// All annotations that are ours.
+    pub annotations: BTreeMap<String, String>,
+    /// What it holds under [`DOCKER_CONFIG_JSON_KEY`].
+    pub content: SecretSlice<u8>,
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The Secret; `None` when there is none of that name.
+    pub async fn find_secret(&self, key: &SecretKey) -> Result<Option<SeenSecret>, KubernetesError> {
+        let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
+        let found = self.call(Verb::Get, &key.to_string(), api.get_opt(&key.name)).await?;
+        Ok(found.map(SeenSecret::from))
+    }
+
+    /// Creates the Secret; fails with `AlreadyExists` when there is one. Creating does not apply: an apply would take
+    /// a Secret over that somebody has created since the look.
+    pub async fn create_secret(
+        &self,
+        key: &SecretKey,
+        secret: &AppliedSecret,
+        dry_run: bool,
+    ) -> Result<(), KubernetesError> {
+        let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
+        let parameters = PostParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let object = secret.object(key, None);
+        self.call(Verb::Create, &key.to_string(), api.create(&parameters, &object)).await.map(drop)
+    }
+
+    /// Applies the Secret over the one that was seen; fails with `Changed` when it is another by now.
+    ///
+    /// The apply is forced: whose the Secret is was decided by its labels, and what others have put into our fields is
+    /// drift to be repaired.
+    pub async fn apply_secret(
+        &self,
+        key: &SecretKey,
+        secret: &AppliedSecret,
+        seen: &SeenSecret,
+        dry_run: bool,
+    ) -> Result<(), KubernetesError> {
+        let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
+        let parameters = PatchParams { dry_run, ..PatchParams::apply(FIELD_MANAGER).force() };
+        let patch = Patch::Apply(secret.object(key, Some(seen)));
+        let request = api.patch(&key.name, &parameters, &patch);
+        match self.call(Verb::Apply, &key.to_string(), request).await {
+            Ok(_) => Ok(()),
+            // With a uid in it, an apply to what is gone does not create.
+            Err(error) if error.fault == Fault::NotFound => Err(KubernetesError { fault: Fault::Changed, ..error }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the Secret that was seen; one that has gone meanwhile is a success, another of its name is `Changed`.
+    pub async fn delete_secret(
+        &self,
+        key: &SecretKey,
+        seen: &SeenSecret,
+        dry_run: bool,
+    ) -> Result<(), KubernetesError> {
+        let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
+        let preconditions =
+            Preconditions { uid: Some(seen.uid.clone()), resource_version: Some(seen.resource_version.clone()) };
+        let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
+        match self.call(Verb::Delete, &key.to_string(), api.delete(&key.name, &parameters)).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.fault == Fault::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+// === impl SeenSecret ===
+
+impl From<Secret> for SeenSecret {
+    fn from(secret: Secret) -> Self {
+        let Secret { metadata, data, immutable, type_, .. } = secret;
+        let content = data.and_then(|mut data| data.remove(DOCKER_CONFIG_JSON_KEY));
+        Self {
+            uid: metadata.uid.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            kind: type_.unwrap_or_default(),
+            labels: metadata.labels.unwrap_or_default(),
+            annotations: metadata.annotations.unwrap_or_default(),
+            is_immutable: immutable.unwrap_or_default(),
+            is_going: metadata.deletion_timestamp.is_some(),
+            content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
+        }
+    }
+}
+
+impl fmt::Debug for SeenSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SeenSecret")
+            .field("uid", &self.uid)
+            .field("resource_version", &self.resource_version)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl AppliedSecret ===
+
+impl AppliedSecret {
+    /// The object to send; over a seen one, with the uid and resource version that it must still have.
+    fn object(&self, key: &SecretKey, seen: Option<&SeenSecret>) -> Secret {
+        let bytes = ByteString(self.content.expose_secret().to_vec());
+        Secret {
+            metadata: ObjectMeta {
+                name: Some(key.name.clone()),
+                namespace: Some(key.namespace.clone()),
+                labels: Some(self.labels.clone()),
+                annotations: Some(self.annotations.clone()),
+                uid: seen.map(|seen| seen.uid.clone()),
+                resource_version: seen.map(|seen| seen.resource_version.clone()),
+                ..ObjectMeta::default()
+            },
+            type_: Some(DOCKER_CONFIG_JSON.to_owned()),
+            data: Some(BTreeMap::from([(DOCKER_CONFIG_JSON_KEY.to_owned(), bytes)])),
+            ..Secret::default()
+        }
+    }
+}
+
+impl fmt::Debug for AppliedSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AppliedSecret").field("labels", &self.labels).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for SecretKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "secret {}/{}", self.namespace, self.name)
+    }
+}

@@ -1,0 +1,83 @@
+//! What should be: the pull secret of this run, read and judged.
+
+use daemon::retry::Budget;
+use fleet_model::job::Reason;
+use secrecy::{ExposeSecret as _, SecretSlice};
+use secret_store::SecretStore;
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use crate::decide::Desired;
+use crate::ending::Stop;
+use crate::settings::{Settings, StoreTask};
+use crate::source::{self, SourceError};
+
+/// The pull secret of this run, and what should be.
+pub(super) struct Wanted<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) task: &'a StoreTask,
+    pub(super) bytes: SecretSlice<u8>,
+    pub(super) desired: Desired,
+}
+
+impl<'a> Wanted<'a> {
+    /// Reads what the run is given. A file that hangs is waited for within the run's budget.
+    pub(super) async fn read<S: SecretStore>(
+        settings: &'a Settings,
+        task: &'a StoreTask,
+        budget: &Budget,
+    ) -> Result<Self, Stop> {
+        let limit = S::capabilities().max_content_bytes;
+        let source = task.source.clone();
+        let read = spawn_blocking(move || source::pull_secret(&source, limit));
+        let pull_secret = budget.spend(read).await?.map_err(|_panic| broken())?.map_err(|error| unusable(&error))?;
+        let content = pull_secret.document.digest();
+        let shown_digest = match task.digest_key_file.clone() {
+            Some(path) => {
+                let read = spawn_blocking(move || source::digest_key(&path));
+                let key = budget.spend(read).await?.map_err(|_panic| broken())?.map_err(|error| no_key(&error))?;
+                Some(content.keyed(key.expose_secret()).to_string())
+            }
+            None => None,
+        };
+        for warning in pull_secret.document.warnings() {
+            warn!(operation = "validate-pull-secret", "{warning}");
+        }
+        for label in &task.changed_labels {
+            warn!(
+                operation = "sanitize-label",
+                "Label {} is written as {:?}: the store does not take {:?}", label.key, label.written, label.given
+            );
+        }
+        let desired = Desired {
+            cluster: settings.cluster.clone(),
+            labels: task.labels.clone(),
+            generation: settings.generation,
+            content,
+            shown_digest,
+            retain: task.retain,
+            always_add: task.always_add,
+        };
+        Ok(Self { settings, task, bytes: pull_secret.bytes, desired })
+    }
+}
+
+fn no_key(error: &SourceError) -> Stop {
+    Stop::new("validate-config", Reason::InvalidConfiguration, format!("DIGEST_KEY_FILE: {error}"))
+}
+
+fn unusable(error: &SourceError) -> Stop {
+    match error {
+        SourceError::Invalid(_) | SourceError::TooLarge => {
+            let message = format!("Invalid pull secret format: {error}");
+            Stop::new("validate-pull-secret", Reason::InvalidPullSecret, message)
+        }
+        SourceError::Unreadable(_) | SourceError::ShortKey => {
+            Stop::new("validate-config", Reason::InvalidConfiguration, format!("PULL_SECRET_FILE: {error}"))
+        }
+    }
+}
+
+fn broken() -> Stop {
+    Stop::new("validate-config", Reason::InternalError, Reason::InternalError.meaning())
+}

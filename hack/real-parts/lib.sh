@@ -1,0 +1,162 @@
+# shellcheck shell=bash
+# What the scripts here share: messages, the folder they keep things in, locks, Debian packages, processes, ports.
+# It is sourced, never run; the sourcing script sets `part` to what it is about.
+
+set -euo pipefail
+shopt -s nullglob
+
+real_parts=$(realpath -m "${REAL_PARTS_DIR:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/pull-secret/real-parts}")
+
+say() { echo "${part:?}: $*" >&2; }
+
+fail() {
+  say "$*"
+  exit 1
+}
+
+need() {
+  local command
+  for command; do
+    type -P "$command" >/dev/null || fail "$command is missing; install it and run this again"
+  done
+}
+
+# --- locks ---
+
+# lock FILE WAITING: holds FILE until this script ends or calls unlock; says WAITING if somebody else holds it.
+# Whoever holds a lock may remove its file, so what was locked must still be what has the name.
+lock() {
+  mkdir -p "$(dirname "$1")"
+  while true; do
+    exec 9>"$1"
+    flock -n 9 || { say "$2"; flock 9; }
+    [[ $1 -ef /proc/self/fd/9 ]] && return
+  done
+}
+
+unlock() { exec 9>&-; }
+
+# --- long steps ---
+
+child=
+
+# step COMMAND…: runs it with its output in $log. Bash acts on a signal only between foreground commands, so it runs in
+# the background; and it dies with this script even if that is killed.
+step() {
+  setpriv --pdeathsig KILL "$@" </dev/null >>"${log:?}" 2>&1 9>&- &
+  child=$!
+  wait "$child" || fail "failed: $(basename "$1"); see $log"
+  child=
+}
+
+end_step() {
+  [[ -n $child ]] || return 0
+  kill -s KILL "$child" 2>/dev/null || true
+  wait "$child" 2>/dev/null || true
+}
+
+# --- Debian packages ---
+
+# private_apt FOLDER: lets apt work in FOLDER on the bookworm archive, source packages included. The system's sources,
+# package lists and hooks play no part and stay as they are; only its mirror and its proxy settings are taken over.
+private_apt() {
+  local mirror kind
+  # shellcheck disable=SC2016 # apt fills these in
+  mirror=$(apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    awk '$2 ~ /^(bookworm|(old)*stable)$/ && $3 == "main" && !seen++ { print $1 }')
+  [[ -n $mirror ]] || fail "apt on this machine has no source for Debian 12 (bookworm) main, from which this builds"
+  mkdir -p "$1"/{lists,archives}/partial
+  for kind in deb deb-src; do
+    echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main"
+  done >"$1/sources.list"
+  {
+    apt-config dump | grep -E '^Acquire::(https?|Retries|ForceIPv[46])\b' || true
+    cat <<END
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State::lists "$1/lists";
+Dir::Cache "$1";
+Acquire::Languages "none";
+APT::Sandbox::User "root";
+Debug::NoLocking "true";
+END
+  } >"$1/apt.conf"
+  export APT_CONFIG=$1/apt.conf
+}
+
+# --- processes of an instance; `run` is its folder ---
+
+# start_time PID: when a living process began. A zombie counts as gone: whoever should reap it may take its time.
+start_time() {
+  local stat
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+  read -ra stat <<<"${stat##*) }"
+  [[ ${stat[0]} != [ZX] ]] && echo "${stat[19]}"
+}
+
+# start NAME COMMAND…: in a session of its own, output in $run/NAME.log. It notes itself before it becomes COMMAND, so
+# that there is no moment at which it runs unknown; the start time tells it from a later process with the same pid.
+start() {
+  local file=${run:?}/$1.pid log=$run/$1.log
+  shift
+  (
+    pid=$BASHPID
+    for fd in /proc/"$pid"/fd/*; do # what it would hold open: locks, pipes of the caller; 255 is this script
+      fd=${fd##*/}
+      ((fd < 3 || fd == 255)) || eval "exec $fd>&-"
+    done
+    echo "$pid $(start_time "$pid")" >"$file"
+    exec setsid "$@"
+  ) </dev/null >"$log" 2>&1 &
+  disown
+  until [[ -s $file ]]; do sleep 0.01; done
+}
+
+alive() { # a file as start writes it
+  local pid since
+  read -r pid since <"$1" && [[ $(start_time "$pid") == "$since" ]]
+} 2>/dev/null
+
+# kill_all: ends the instance's processes at once; nothing of theirs is to be kept.
+kill_all() {
+  local file end=$((SECONDS + 10))
+  for file in "$run"/*.pid; do
+    while alive "$file"; do
+      kill -s KILL "$(cut -d ' ' -f 1 "$file")" 2>/dev/null || true
+      ((SECONDS < end)) || fail "$(basename "$file" .pid) of $run does not die"
+      sleep 0.02
+    done
+    rm -f "$file"
+  done
+}
+
+# await WHAT COMMAND…: until COMMAND succeeds; fails as soon as a process of the instance has ended, or after 2 minutes.
+await() {
+  local what=$1 file end=$((SECONDS + 120))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    for file in "$run"/*.pid; do
+      alive "$file" || fail "$(basename "$file" .pid) ended; see ${file%.pid}.log"
+    done
+    ((SECONDS < end)) || fail "no $what after 2 minutes; see $run/*.log"
+    sleep 0.1
+  done
+}
+
+# free_ports COUNT: that many loopback ports that nobody listens on and no other instance has noted in its `ports` file;
+# notes them for this one. They lie below the range from which the kernel serves outgoing connections.
+free_ports() {
+  local port taken ports=()
+  taken=" $(cat /dev/null "$real_parts"/run/*/ports 2>/dev/null | tr '\n' ' ' || true) "
+  while ((${#ports[@]} < $1)); do
+    port=$((21000 + RANDOM % 11000))
+    [[ $taken == *" $port "* ]] && continue
+    (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && continue
+    ports+=("$port")
+    taken+="$port "
+  done
+  echo "${ports[*]}" | tee "$run/ports"
+}
