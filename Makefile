@@ -21,12 +21,11 @@ demo: ## Build, and show the main job on embedded parts
 	target/debug/pull-secret local demo
 
 test: ## Run the test suite; with CI=true the real parts are got first and must be there
-	@if [ "$(CI)" = true ]; then hack/real-parts/google-clients.sh; fi
-	cargo test --locked --workspace
+	@if [ "$(CI)" = true ]; then $(MAKE) --no-print-directory real-parts; else cargo test --locked --workspace; fi
 
-real-parts: ## Get the real parts that tests are held to, and run those tests
+real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	cargo test --locked --package emulators --test real_google_clients -- --nocapture
+	hack/real-parts/with-kubernetes.sh cargo test --locked --workspace
 
 build: ## Leave release binaries in target/release
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret

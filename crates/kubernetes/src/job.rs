@@ -62,7 +62,8 @@ impl Cluster {
         }
     }
 
-    /// What the container `container` of the Job's pods said at its end, the pod that ended last first.
+    /// What the container `container` of the Job's pods said at its end, the pod that ended last first; Kubernetes tells
+    /// times by the second.
     pub async fn terminations(
         &self,
         namespace: &str,

@@ -55,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {
             emulator::secret_manager(*arguments)
         }
+        Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
         Command::Local { local: LocalCommand::Demo } => local::demo(),
         Command::Version => output::print(cli::version_info()),
         Command::Completion { shell } => {

@@ -7,11 +7,14 @@
     reason = "in a test that is the right way to fail"
 )]
 
+mod as_job;
 mod authentication;
+mod cluster;
 mod commands;
 mod configuration;
 mod consistency;
 mod faults;
+mod hand_over;
 mod interleavings;
 mod kill;
 mod leaks;

@@ -1,0 +1,166 @@
+//! A namespace on an API server: the emulator's, or a real one's.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use emulators::kubernetes::{Authorization, Kubernetes, Settings};
+use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::{ByteString, NamespaceResourceScope};
+use kube::api::{DeleteParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, Resource};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::rig::{Outcome, Rig, pull_secret};
+
+/// The Kubernetes Secret's name.
+pub(crate) const NAME: &str = "cls-123-pull-secret";
+
+/// Which API server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Emulator,
+    /// The emulator with RBAC on.
+    Guarded,
+    Real,
+}
+
+pub(crate) struct Place {
+    pub(crate) rig: Rig,
+    pub(crate) namespace: String,
+    client: Client,
+    kubeconfig: PathBuf,
+    emulator: Option<Kubernetes>,
+}
+
+impl Place {
+    /// `None`, with a line that says why, where there is no such server; in CI that is a failure.
+    pub(crate) async fn new(kind: Kind) -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let rig = Rig::new().await;
+        let (emulator, kubeconfig) = match kind {
+            Kind::Emulator | Kind::Guarded => {
+                let is_guarded = matches!(kind, Kind::Guarded);
+                let authorization = if is_guarded { Authorization::Rbac } else { Authorization::Off };
+                let emulator = Kubernetes::start(Settings { authorization, ..Settings::default() }).await.unwrap();
+                let path = rig.path("kubeconfig");
+                daemon::file::replace(&path, emulator.kubeconfig().as_bytes()).unwrap();
+                (Some(emulator), path)
+            }
+            Kind::Real => (None, real_kubeconfig()?),
+        };
+        let file = Kubeconfig::read_from(&kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        let namespace = format!("job-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let place = Self { rig, namespace, client: Client::try_from(config).unwrap(), kubeconfig, emulator };
+        place.create_namespace(&place.namespace).await;
+        Some(place)
+    }
+
+    pub(crate) fn emulator(&self) -> &Kubernetes {
+        self.emulator.as_ref().unwrap()
+    }
+
+    /// The Job, generation 1, handed everything that the phase needs.
+    pub(crate) fn job(&self, name: &str) -> Command {
+        let mut job = self.rig.job(&if name.is_empty() { String::new() } else { pull_secret(name) });
+        job.env("CLUSTER_NAME", "production-cluster")
+            .env("MANAGEMENT_NAMESPACE", &self.namespace)
+            .env("MANAGEMENT_KUBECONFIG", &self.kubeconfig)
+            .env("GENERATION", "1");
+        job
+    }
+
+    pub(crate) async fn run(&self, name: &str, arguments: &[&str]) -> Outcome {
+        let mut job = self.job(name);
+        // A dry run leaves no result unless it is asked for; the rig asks by its path.
+        self.rig.run(job.args(arguments)).await
+    }
+
+    pub(crate) async fn stored(&self, name: &str) -> Outcome {
+        let outcome = self.run(name, &[]).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        outcome
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType: Default>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(crate) fn secrets(&self) -> Api<Secret> {
+        self.api()
+    }
+
+    pub(crate) async fn secret(&self) -> Option<Secret> {
+        self.secrets().get_opt(NAME).await.unwrap()
+    }
+
+    pub(crate) fn content(&self, secret: &Secret) -> String {
+        let ByteString(bytes) = &secret.data.as_ref().unwrap()[".dockerconfigjson"];
+        String::from_utf8(bytes.clone()).unwrap()
+    }
+
+    /// A body for [`Self::put`] that holds a pull secret.
+    pub(crate) fn docker(&self, name: &str) -> Value {
+        json!({"type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": pull_secret(name)}})
+    }
+
+    /// Puts a Secret with these labels there, as somebody else would.
+    pub(crate) async fn put(&self, labels: Value, mut body: Value) -> Secret {
+        body["metadata"] = json!({"name": NAME, "labels": labels});
+        let secret: Secret = serde_json::from_value(body).unwrap();
+        self.secrets().create(&PostParams::default(), &secret).await.unwrap()
+    }
+
+    /// A kubeconfig for a ServiceAccount that has the Role of `deploy/` here and no other.
+    pub(crate) async fn kubeconfig_of_the_job(&self) -> PathBuf {
+        let deploy = include_str!("../../../../deploy/pull-secret-job-rbac.yaml");
+        let mut documents = deploy.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
+        let (mut role, mut binding) = (documents.next().unwrap(), documents.next().unwrap());
+        role["metadata"]["namespace"] = json!(self.namespace);
+        binding["metadata"]["namespace"] = json!(self.namespace);
+        binding["subjects"][0]["namespace"] = json!(self.namespace);
+        let parameters = PostParams::default();
+        let account = json!({"metadata": {"name": "pullsecret-adapter-job"}});
+        let accounts = self.api::<ServiceAccount>();
+        accounts.create(&parameters, &serde_json::from_value(account).unwrap()).await.unwrap();
+        self.api::<Role>().create(&parameters, &serde_json::from_value(role).unwrap()).await.unwrap();
+        self.api::<RoleBinding>().create(&parameters, &serde_json::from_value(binding).unwrap()).await.unwrap();
+        let request = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 3600}})).unwrap();
+        let token = accounts.create_token_request("pullsecret-adapter-job", &parameters, &request).await.unwrap();
+        let mut kubeconfig: Value =
+            serde_saphyr::from_str(&std::fs::read_to_string(&self.kubeconfig).unwrap()).unwrap();
+        kubeconfig["users"][0]["user"] = json!({"token": token.status.unwrap().token});
+        let path = self.rig.path("job-kubeconfig");
+        daemon::file::replace(&path, kubeconfig.to_string().as_bytes()).unwrap();
+        path
+    }
+
+    pub(crate) async fn create_namespace(&self, name: &str) {
+        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    }
+
+    pub(crate) async fn delete_namespace(&self) {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        drop(api.delete(&self.namespace, &DeleteParams::default()).await.unwrap());
+    }
+}
+
+fn real_kubeconfig() -> Option<PathBuf> {
+    let variable = |name: &str| ProcessEnvironment.text(name).unwrap();
+    let kubeconfig = variable("REAL_KUBECONFIG").map(PathBuf::from);
+    if kubeconfig.is_none() {
+        let missing = "REAL_KUBECONFIG is not set: no real API server; `make real-parts` starts one";
+        assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
+        eprintln!("{missing}");
+    }
+    kubeconfig
+}

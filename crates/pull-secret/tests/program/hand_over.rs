@@ -1,0 +1,396 @@
+//! The Job's second phase, on the Kubernetes emulator and on a real API server.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fleet_model::names;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use rstest::rstest;
+use serde_json::json;
+
+use crate::cluster::{Kind, NAME, Place};
+use crate::rig::{Signal, pull_secret, signal};
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secret_that_hypershift_reads_is_created_then_left_alone(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let outcome = place.stored("a").await;
+    assert_eq!(outcome.reason(), "SecretStored");
+    assert_eq!(outcome.result["details"]["k8sApiCalls"], json!({"getSecret": 1, "createSecret": 1}));
+    let secret = place.secret().await.unwrap();
+    assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
+    assert_eq!(place.content(&secret), pull_secret("a"));
+    assert_eq!(
+        json!(secret.metadata.labels),
+        json!({
+            "managed-by": "hyperfleet",
+            "adapter": "pullsecret",
+            "cluster-id": "cls-123",
+            "cluster-name": "production-cluster",
+            "hyperfleet-version": "v1",
+        })
+    );
+    let mut annotations = secret.metadata.annotations.clone().unwrap();
+    assert!(annotations.remove(names::ANNOTATION_CREATED_AT).unwrap().ends_with('Z'));
+    assert_eq!(
+        json!(annotations),
+        json!({
+            "hyperfleet.io/gcp-secret-path":
+                "projects/my-project-1/secrets/hyperfleet-cls-123-pull-secret/versions/latest",
+            "hyperfleet.io/gcp-secret-version": "1",
+            "hyperfleet.io/created-by": "pullsecret-adapter",
+            "hyperfleet.io/generation": "1",
+        })
+    );
+    let again = place.stored("a").await;
+    assert_eq!(again.reason(), "SecretUnchanged");
+    assert_eq!(again.result["details"]["k8sApiCalls"], json!({"getSecret": 1}));
+    let unchanged = place.secret().await.unwrap();
+    assert_eq!(unchanged.metadata.resource_version, secret.metadata.resource_version);
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_is_applied_and_keeps_the_time_of_creation(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    let before = place.secret().await.unwrap();
+    let outcome = place.stored("b").await;
+    assert_eq!(outcome.result["details"]["k8sApiCalls"], json!({"getSecret": 1, "patchSecret": 1}));
+    let after = place.secret().await.unwrap();
+    assert_eq!(place.content(&after), pull_secret("b"));
+    assert_eq!(after.metadata.uid, before.metadata.uid);
+    let annotation = |secret: &Secret, name: &str| secret.metadata.annotations.clone().unwrap()[name].clone();
+    assert_eq!(annotation(&after, names::ANNOTATION_CREATED_AT), annotation(&before, names::ANNOTATION_CREATED_AT));
+    assert_eq!(annotation(&after, names::ANNOTATION_STORE_VERSION), "2");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_has_drifted_is_repaired_and_the_store_left_alone(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    for drift in [
+        json!({"stringData": {".dockerconfigjson": pull_secret("e")}}),
+        json!({"metadata": {"labels": {"cluster-name": "other"}}}),
+        json!({"metadata": {"annotations": {"hyperfleet.io/created-by": null}}}),
+    ] {
+        let parameters = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        place.secrets().patch(NAME, &parameters, &Patch::Merge(&drift)).await.unwrap();
+        let outcome = place.stored("a").await;
+        assert_eq!(outcome.reason(), "SecretHandedOver", "{drift}");
+        let secret = place.secret().await.unwrap();
+        assert_eq!(place.content(&secret), pull_secret("a"));
+        assert_eq!(secret.metadata.labels.unwrap()["cluster-name"], "production-cluster");
+        assert_eq!(outcome.result["details"]["versionsAdded"], 0);
+    }
+    place.secrets().delete(NAME, &DeleteParams::default()).await.unwrap();
+    assert_eq!(place.stored("a").await.reason(), "SecretHandedOver");
+    assert!(place.secret().await.is_some());
+    assert_eq!(place.rig.versions().await, ["a"]);
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_of_others_stay(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    let theirs = json!({"metadata": {"labels": {"team": "images"}}});
+    place.secrets().patch(NAME, &PatchParams::default(), &Patch::Merge(&theirs)).await.unwrap();
+    assert_eq!(place.stored("a").await.reason(), "SecretUnchanged");
+    place.stored("b").await;
+    assert_eq!(place.secret().await.unwrap().metadata.labels.unwrap()["team"], "images");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_another_type_is_replaced_and_that_is_said(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let opaque =
+        place.put(json!({"managed-by": "hyperfleet", "cluster-id": "cls-123"}), json!({"type": "Opaque"})).await;
+    let outcome = place.stored("a").await;
+    assert!(outcome.operations().contains(&"replace-secret".to_owned()), "{outcome:#?}");
+    let secret = place.secret().await.unwrap();
+    assert_ne!(secret.metadata.uid, opaque.metadata.uid);
+    assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_secret_is_refused_unless_its_adoption_is_asked_for(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let theirs = place.put(json!({"managed-by": "terraform"}), place.docker("e")).await;
+    let outcome = place.run("a", &[]).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
+    assert!(outcome.message().contains("\"terraform\""), "{outcome:#?}");
+    assert!(outcome.message().contains("--adopt"), "{outcome:#?}");
+    let failed = outcome.lines().into_iter().find(|line| line["level"] == "error").unwrap();
+    assert_eq!(failed["phase"], "k8s-secret");
+    let untouched = place.secret().await.unwrap();
+    assert_eq!(untouched.metadata.resource_version, theirs.metadata.resource_version);
+    let adopted = place.run("a", &["--adopt"]).await;
+    assert_eq!(adopted.code, Some(0), "{adopted:#?}");
+    let secret = place.secret().await.unwrap();
+    assert_eq!(place.content(&secret), pull_secret("a"));
+    assert_eq!(secret.metadata.labels.unwrap()["managed-by"], "hyperfleet");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_immutable_secret_with_other_content_is_refused(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let mut object = place.docker("e");
+    object["immutable"] = json!(true);
+    place.put(json!({"managed-by": "hyperfleet", "cluster-id": "cls-123"}), object).await;
+    let outcome = place.run("a", &[]).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(5), "SecretImmutable"), "{outcome:#?}");
+    assert!(outcome.message().contains("kubectl -n"), "{outcome:#?}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_does_not_exist_is_waited_for(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let missing = format!("{}-late", place.namespace);
+    let arguments = ["--management-namespace", &missing, "--run-timeout", "3s"];
+    let outcome = place.run("a", &arguments).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(75), "NamespaceMissing"), "{outcome:#?}");
+    assert!(outcome.message().contains("placement"), "{outcome:#?}");
+    let mut job = place.job("a");
+    let job = job.args(["--management-namespace", &missing]).spawn().unwrap();
+    place.create_namespace(&missing).await;
+    let outcome = place.rig.finish(job).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(0), "SecretHandedOver"), "{outcome:#?}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminating_namespace_is_told_as_such(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/held"]}});
+    let held: ConfigMap = serde_json::from_value(held).unwrap();
+    let config_maps = place.api::<ConfigMap>();
+    config_maps.create(&Default::default(), &held).await.unwrap();
+    place.delete_namespace().await;
+    let outcome = place.run("a", &[]).await;
+    let release = json!({"metadata": {"finalizers": null}});
+    config_maps.patch("held", &PatchParams::default(), &Patch::Merge(&release)).await.unwrap();
+    assert_eq!((outcome.code, outcome.reason()), (Some(75), "NamespaceTerminating"), "{outcome:#?}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_generation_does_not_touch_what_a_newer_one_has_written(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.run("b", &["--generation", "6"]).await;
+    let newer = place.secret().await.unwrap();
+    // Another store, which knows of no newer generation.
+    let outcome = place.run("a", &["--generation", "5", "--secret-name", "another"]).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    assert!(outcome.message().contains("generation 6, a newer one, has written the Kubernetes Secret"), "{outcome:#?}");
+    assert_eq!(place.secret().await.unwrap().metadata.resource_version, newer.metadata.resource_version);
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn two_copies_at_once_leave_one_right_secret(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    for name in ["a", "b", "c", "d"] {
+        let copies = [0, 1].map(|copy| {
+            let mut job = place.job(name);
+            job.env("RESULTS_PATH", place.rig.path(&copy.to_string())).spawn().unwrap()
+        });
+        for copy in copies {
+            let outcome = place.rig.finish(copy).await;
+            assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+        }
+        let secret = place.secret().await.unwrap();
+        assert_eq!(place.content(&secret), pull_secret(name));
+        // What the two have reported may differ; one more run finds nothing left to do, or writes the last number.
+        place.stored(name).await;
+        assert_eq!(place.stored(name).await.reason(), "SecretUnchanged");
+    }
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_killed_anywhere_is_finished_by_the_next(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    for round in 0..12_u64 {
+        let name = if round % 2 == 0 { "a" } else { "b" };
+        let calls = place.rig.calls();
+        let job = place.job(name).spawn().unwrap();
+        // Its last call to the store lies right before its first to Kubernetes; from there on it is a matter of time.
+        let last = if round == 0 { 4 } else { 7 };
+        let reached = tokio::time::timeout(Duration::from_secs(20), place.rig.answered(calls + last)).await;
+        assert!(reached.is_ok(), "round {round}: {:?}", place.rig.methods_since(calls));
+        tokio::time::sleep(Duration::from_millis(round * 2)).await;
+        signal(&job, Signal::KILL);
+        place.rig.finish(job).await;
+        place.stored(name).await;
+        assert_eq!(place.content(&place.secret().await.unwrap()), pull_secret(name), "round {round}");
+        assert_eq!(place.stored(name).await.reason(), "SecretUnchanged", "round {round}");
+    }
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    let planned = place.run("", &["--delete", "--dry-run"]).await;
+    assert_eq!(planned.code, Some(0), "{planned:#?}");
+    assert!(place.secret().await.is_some());
+    let deleted = place.run("", &["--delete"]).await;
+    assert_eq!((deleted.code, deleted.reason()), (Some(0), "SecretDeleted"), "{deleted:#?}");
+    let steps: Vec<_> = deleted.lines().iter().filter(|line| line["operation"] == "delete-secret").cloned().collect();
+    assert_eq!(
+        steps.iter().map(|line| line["phase"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["k8s-secret", "gcp-secret-manager"]
+    );
+    assert!(place.secret().await.is_none());
+    let again = place.run("", &["--delete"]).await;
+    assert_eq!((again.code, again.reason()), (Some(0), "SecretAbsent"), "{again:#?}");
+    place.put(json!({}), place.docker("e")).await;
+    let foreign = place.run("", &["--delete"]).await;
+    assert_eq!((foreign.code, foreign.reason()), (Some(5), "NameConflict"), "{foreign:#?}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_what_would_differ_and_has_the_server_try_it(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let told = |outcome: &crate::rig::Outcome| {
+        let lines = outcome.lines();
+        let told = lines.iter().filter(|line| line["operation"] == "dry-run" && line["phase"] == "k8s-secret");
+        told.map(|line| line["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = place.run("a", &["--dry-run"]).await;
+    assert_eq!(first.code, Some(0), "{first:#?}");
+    let lines = told(&first);
+    assert!(lines[0].starts_with("DRY RUN: Would create the Kubernetes Secret"), "{lines:#?}");
+    assert!(lines.contains(&"DRY RUN: + label cluster-name: production-cluster".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"DRY RUN: + content".to_owned()), "{lines:#?}");
+    assert!(place.secret().await.is_none());
+    place.stored("a").await;
+    let before = place.secret().await.unwrap();
+    let second = place.run("b", &["--dry-run"]).await;
+    let lines = told(&second);
+    assert!(lines.contains(&"DRY RUN: ~ content".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"DRY RUN: ~ annotation hyperfleet.io/gcp-secret-version: 1 -> 2".to_owned()), "{lines:#?}");
+    assert_eq!(place.secret().await.unwrap().metadata.resource_version, before.metadata.resource_version);
+    let late = format!("{}-late", place.namespace);
+    let missing = place.run("a", &["--dry-run", "--management-namespace", &late]).await;
+    assert_eq!((missing.code, missing.reason()), (Some(75), "NamespaceMissing"), "{missing:#?}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Guarded)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let kubeconfig = place.kubeconfig_of_the_job().await;
+    let kubeconfig = ["--management-kubeconfig", kubeconfig.to_str().unwrap()];
+    for arguments in [vec!["--dry-run"], vec![], vec!["--dry-run"], vec!["--delete"]] {
+        let outcome = place.run("a", &[&kubeconfig, arguments.as_slice()].concat()).await;
+        assert_eq!(outcome.code, Some(0), "{arguments:?}: {outcome:#?}");
+    }
+    place.run("a", &kubeconfig).await;
+    assert_eq!(place.run("b", &kubeconfig).await.code, Some(0));
+    let other = place.run("a", &[&kubeconfig[..], &["--k8s-secret-name", "another"]].concat()).await;
+    assert_eq!((other.code, other.reason()), (Some(4), "PermissionDenied"), "{other:#?}");
+    let elsewhere =
+        place.run("a", &[&kubeconfig[..], &["--management-namespace", "default", "--dry-run"]].concat()).await;
+    assert_eq!((elsewhere.code, elsewhere.reason()), (Some(4), "PermissionDenied"), "{elsewhere:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_the_server_are_told_apart() {
+    for (fault, code, reason) in [
+        ("create/secrets:403(message=exceeded quota: q, requested: count/secrets=1)", 75, "NamespaceQuotaExceeded"),
+        (
+            "create/secrets:403(message=admission webhook \"policy.example.com\" denied the request: no)",
+            4,
+            "AdmissionDenied",
+        ),
+        ("create/secrets:403(message=secrets is forbidden: User \"x\" cannot create)", 4, "PermissionDenied"),
+        ("get/secrets:401*0", 4, "Unauthenticated"),
+        ("get/secrets:500*0", 75, "KubernetesUnavailable"),
+    ] {
+        let place = Place::new(Kind::Emulator).await.unwrap();
+        place.emulator().inject(fault.parse().unwrap());
+        let outcome = place.run("a", &[]).await;
+        assert_eq!((outcome.code, outcome.reason()), (Some(code), reason), "{fault}: {outcome:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transient_faults_are_got_over() {
+    for fault in [
+        "get/secrets:429(retry-after=1s)*2",
+        "create/secrets:503",
+        "create/secrets:commit-then-cut",
+        "get/secrets:cut",
+        "create/secrets:409",
+    ] {
+        let place = Place::new(Kind::Emulator).await.unwrap();
+        place.emulator().inject(fault.parse().unwrap());
+        place.stored("a").await;
+        assert_eq!(place.content(&place.secret().await.unwrap()), pull_secret("a"), "{fault}");
+        assert_eq!(place.stored("a").await.reason(), "SecretUnchanged", "{fault}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_is_asked_and_the_agent_is_named() {
+    let place = Place::new(Kind::Emulator).await.unwrap();
+    let calls = place.emulator().calls().len();
+    place.stored("a").await;
+    let calls = place.emulator().calls().split_off(calls);
+    assert!(calls.iter().all(|call| call.user_agent.starts_with("pull-secret/")), "{calls:#?}");
+    let asked: BTreeSet<_> = calls.iter().map(|call| format!("{} {}", call.verb, call.resource)).collect();
+    assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["create secrets", "get secrets"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_patch_for_the_hosted_cluster_is_printed() {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    command.args(["run-job", "pull-secret", "--print-hosted-cluster-patch", "--cluster-id", "cls-123"]).env_clear();
+    let printed = command.output().await.unwrap();
+    assert_eq!(printed.status.code(), Some(0));
+    assert_eq!(
+        String::from_utf8_lossy(&printed.stdout),
+        "{\"spec\":{\"pullSecret\":{\"name\":\"cls-123-pull-secret\"}}}\n"
+    );
+}
