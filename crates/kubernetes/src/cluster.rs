@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tokio::time::timeout;
 
@@ -48,45 +48,41 @@ pub enum Verb {
     Delete,
 }
 
-/// The client library's answer to a setting that cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum Unusable {
-    #[error("{0}")]
-    Kubeconfig(#[from] kube::config::KubeconfigError),
-    #[error("{0}")]
-    Infer(#[from] kube::config::InferConfigError),
-    #[error("{0}")]
-    Client(#[from] kube::Error),
-}
-
 // === impl Cluster ===
 
 impl Cluster {
     /// Sets the client up. No request is sent.
     pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
-        Self::prepare(settings).await.map_err(|problem| {
-            let place =
-                settings.kubeconfig.as_ref().map_or("the API server".to_owned(), |path| path.display().to_string());
-            let mut error = KubernetesError::new(Verb::Connect, place, Fault::Unauthenticated);
-            // These texts speak of files, contexts and addresses; what a kubeconfig holds they do not quote.
-            error.detail = Some(problem.to_string());
-            error
+        Self::prepare(settings).await.map_err(|words| {
+            let place = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
+            KubernetesError {
+                detail: Some(words.to_owned()),
+                ..KubernetesError::new(Verb::Connect, place, Fault::Unusable)
+            }
         })
     }
 
-    async fn prepare(settings: &Settings) -> Result<Self, Unusable> {
+    async fn prepare(settings: &Settings) -> Result<Self, &'static str> {
         let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &settings.kubeconfig {
-            Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
-            None if settings.context.is_some() => Config::from_kubeconfig(&options).await?,
-            None => Config::infer().await?,
+            Some(path) => {
+                let file = Kubeconfig::read_from(path).map_err(|error| words(&error))?;
+                Config::from_custom_kubeconfig(file, &options).await.map_err(|error| words(&error))?
+            }
+            None if settings.context.is_some() => {
+                Config::from_kubeconfig(&options).await.map_err(|error| words(&error))?
+            }
+            None => Config::infer().await.map_err(
+                |_error| "there is neither a service account of a pod nor a kubeconfig: set MANAGEMENT_KUBECONFIG",
+            )?,
         };
         // The library would retry 15 times without a word and hold the run for minutes.
         config.default_retry = false;
         let agent = HeaderValue::from_static(concat!("pull-secret/", env!("CARGO_PKG_VERSION")));
         config.headers.push((USER_AGENT, agent));
         let server = config.cluster_url.to_string();
-        Ok(Self { client: Client::try_from(config)?, server, call_timeout: settings.call_timeout })
+        let client = Client::try_from(config).map_err(|_error| "its credentials or certificates cannot be used")?;
+        Ok(Self { client, server, call_timeout: settings.call_timeout })
     }
 
     /// The server's address, for people.
@@ -111,6 +107,25 @@ impl Cluster {
             Ok(Err(error)) => Err(KubernetesError::classify(verb, object, &error)),
             Err(_elapsed) => Err(KubernetesError::new(verb, object, Fault::TimedOut)),
         }
+    }
+}
+
+/// What is wrong with a kubeconfig. The library's texts are not forwarded: they quote the file.
+fn words(error: &KubeconfigError) -> &'static str {
+    match error {
+        KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => "the file cannot be read",
+        KubeconfigError::Parse(_) => "the file cannot be parsed",
+        KubeconfigError::CurrentContextNotSet => "it has no current context: set MANAGEMENT_CONTEXT",
+        KubeconfigError::LoadContext(_) => "it has no such context",
+        KubeconfigError::LoadClusterOfContext(_) => "the context names a cluster that it does not have",
+        KubeconfigError::MissingClusterUrl | KubeconfigError::ParseClusterUrl(_) => "the cluster has no usable address",
+        KubeconfigError::LoadCertificateAuthority(_) | KubeconfigError::ParseCertificates(_) => {
+            "the certificate authority cannot be used"
+        }
+        KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
+            "the client certificate or key cannot be used"
+        }
+        _ => "it cannot be used",
     }
 }
 

@@ -27,7 +27,9 @@ pub enum Fault {
     QuotaExceeded,
     /// An admission plugin or webhook has refused the object.
     AdmissionDenied,
-    /// No identity could be had, or the server does not accept it.
+    /// The way to the server is not configured so that it could be used.
+    Unusable,
+    /// The server does not accept the identity, or none could be had.
     Unauthenticated,
     /// The server calls the object or request invalid.
     Invalid,
@@ -69,6 +71,7 @@ impl Fault {
             Self::Forbidden => "permission denied",
             Self::QuotaExceeded => "the namespace's quota is used up",
             Self::AdmissionDenied => "refused by admission",
+            Self::Unusable => "not usable",
             Self::Unauthenticated => "not authenticated",
             Self::Invalid => "the server calls it invalid",
             Self::TooManyRequests => "the server asks for patience",

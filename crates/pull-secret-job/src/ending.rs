@@ -125,6 +125,7 @@ fn reason_in_kubernetes(fault: kubernetes::Fault) -> Reason {
         Fault::NotFound | Fault::AlreadyExists | Fault::Invalid => Reason::InvalidRequest,
         Fault::NamespaceMissing => Reason::NamespaceMissing,
         Fault::NamespaceTerminating => Reason::NamespaceTerminating,
+        Fault::Unusable => Reason::InvalidConfiguration,
         Fault::Forbidden => Reason::PermissionDenied,
         Fault::QuotaExceeded => Reason::NamespaceQuotaExceeded,
         Fault::AdmissionDenied => Reason::AdmissionDenied,

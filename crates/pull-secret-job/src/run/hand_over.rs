@@ -172,7 +172,11 @@ impl Pass<'_> {
         let created =
             self.caller.call("createSecret", async || match self.cluster.create_secret(key, applied, false).await {
                 Ok(()) => Ok(Ok(())),
-                Err(error) if matches!(error.fault, Fault::AlreadyExists | Fault::Changed | Fault::NamespaceMissing) => Ok(Err(error)),
+                Err(error)
+                    if matches!(error.fault, Fault::AlreadyExists | Fault::Changed | Fault::NamespaceMissing) =>
+                {
+                    Ok(Err(error))
+                }
                 Err(error) => Err(error),
             });
         Ok(match created.await? {

@@ -1,5 +1,6 @@
 //! The story of one cluster's pull secret, told by the real Job against the emulators.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
@@ -141,14 +142,20 @@ impl Demo {
         let key = SecretKey { namespace: NAMESPACE.to_owned(), name: names::handed_over_name(&CLUSTER.parse()?) };
         let cluster = cluster::Cluster::connect(&settings).await?;
         let secret = cluster.find_secret(&key).await?.context("the Kubernetes Secret is missing")?;
-        let mut view = format!("apiVersion: v1\nkind: Secret\ntype: {}\nmetadata:\n", secret.kind);
-        view += &format!("  name: {}\n  namespace: {}\n", key.name, key.namespace);
-        for (title, values) in [("labels", &secret.labels), ("annotations", &secret.annotations)] {
+        let block = |values: &BTreeMap<String, String>| {
             let lines: Vec<_> = values.iter().map(|(name, value)| format!("    {name}: {value:?}\n")).collect();
-            view += &format!("  {title}:\n{}", lines.concat());
-        }
+            lines.concat()
+        };
         let digest = secret.content.as_ref().map_or("-".to_owned(), |content| self.digest_of(content));
-        Ok(view + &format!("data:\n  .dockerconfigjson: ({digest})\n"))
+        Ok(format!(
+            "apiVersion: v1\nkind: Secret\ntype: {}\nmetadata:\n  name: {}\n  namespace: {}\n  labels:\n{}  annotations:\n{}\
+             data:\n  .dockerconfigjson: ({digest})\n",
+            secret.kind,
+            key.name,
+            key.namespace,
+            block(&secret.labels),
+            block(&secret.annotations),
+        ))
     }
 
     fn digest(&self, version: &Version) -> String {

@@ -167,3 +167,39 @@ async fn what_a_credentials_file_holds_is_not_told() {
         check_outcome("credentials file", &outcome);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_kubeconfig_holds_is_not_told() {
+    let rig = Rig::new().await;
+    let file = rig.path("kubeconfig");
+    for content in [
+        TOKEN.to_owned(),
+        format!("users:\n- name: x\n  user: {{token: {TOKEN}\n"),
+        format!("apiVersion: v1\nkind: Config\nusers: [{{name: x, user: {{token: [{TOKEN}]}}}}]\n"),
+        format!("apiVersion: v1\nkind: Config\ncurrent-context: x\nusers: [{{name: x, user: {{token: {TOKEN}}}}}]\n"),
+    ] {
+        daemon::file::replace(&file, content.as_bytes()).unwrap();
+        let mut job = rig.job(&documents()[0].1);
+        job.env("MANAGEMENT_KUBECONFIG", &file).env("MANAGEMENT_NAMESPACE", "clusters-1").env("CLUSTER_NAME", "x");
+        let outcome = rig.run(&mut job).await;
+        assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{outcome:#?}");
+        assert_eq!(rig.calls(), 0, "nothing is written before both ways are known to be usable");
+        check_outcome("kubeconfig", &outcome);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hand_over_tells_no_credential() {
+    use crate::cluster::{Kind, Place};
+    for fault in ["create/secrets:500*0", "get/secrets:403(message=no)", "create/secrets:422(message=invalid)", ""] {
+        let place = Place::new(Kind::Emulator).await.unwrap();
+        fault.parse().into_iter().for_each(|fault| place.emulator().inject(fault));
+        for arguments in [vec!["--dry-run"], vec![], vec!["--delete"]] {
+            let mut job = place.job("");
+            job.env("PULL_SECRET_DATA", &documents()[0].1).env("LOG_LEVEL", "debug").env("RUN_TIMEOUT", "3s");
+            let outcome = place.rig.run(job.args(arguments)).await;
+            check_outcome(fault, &outcome);
+        }
+        check(fault, &format!("{:?}", place.emulator().calls()));
+    }
+}
