@@ -102,13 +102,13 @@ impl Place {
         self.secrets().get_opt(NAME).await.unwrap()
     }
 
-    pub(crate) fn content(&self, secret: &Secret) -> String {
+    pub(crate) fn content(secret: &Secret) -> String {
         let ByteString(bytes) = &secret.data.as_ref().unwrap()[".dockerconfigjson"];
         String::from_utf8(bytes.clone()).unwrap()
     }
 
     /// A body for [`Self::put`] that holds a pull secret.
-    pub(crate) fn docker(&self, name: &str) -> Value {
+    pub(crate) fn docker(name: &str) -> Value {
         json!({"type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": pull_secret(name)}})
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fleet_model::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use rstest::rstest;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn the_secret_that_hypershift_reads_is_created_then_left_alone(#[case] kin
     assert_eq!(outcome.result["details"]["k8sApiCalls"], json!({"getSecret": 1, "createSecret": 1}));
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
-    assert_eq!(place.content(&secret), pull_secret("a"));
+    assert_eq!(Place::content(&secret), pull_secret("a"));
     assert_eq!(
         json!(secret.metadata.labels),
         json!({
@@ -64,7 +64,7 @@ async fn a_rotation_is_applied_and_keeps_the_time_of_creation(#[case] kind: Kind
     let outcome = place.stored("b").await;
     assert_eq!(outcome.result["details"]["k8sApiCalls"], json!({"getSecret": 1, "patchSecret": 1}));
     let after = place.secret().await.unwrap();
-    assert_eq!(place.content(&after), pull_secret("b"));
+    assert_eq!(Place::content(&after), pull_secret("b"));
     assert_eq!(after.metadata.uid, before.metadata.uid);
     let annotation = |secret: &Secret, name: &str| secret.metadata.annotations.clone().unwrap()[name].clone();
     assert_eq!(annotation(&after, names::ANNOTATION_CREATED_AT), annotation(&before, names::ANNOTATION_CREATED_AT));
@@ -88,7 +88,7 @@ async fn whatever_has_drifted_is_repaired_and_the_store_left_alone(#[case] kind:
         let outcome = place.stored("a").await;
         assert_eq!(outcome.reason(), "SecretHandedOver", "{drift}");
         let secret = place.secret().await.unwrap();
-        assert_eq!(place.content(&secret), pull_secret("a"));
+        assert_eq!(Place::content(&secret), pull_secret("a"));
         assert_eq!(secret.metadata.labels.unwrap()["cluster-name"], "production-cluster");
         assert_eq!(outcome.result["details"]["versionsAdded"], 0);
     }
@@ -133,7 +133,7 @@ async fn a_secret_of_another_type_is_replaced_and_that_is_said(#[case] kind: Kin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_secret_is_refused_unless_its_adoption_is_asked_for(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
-    let theirs = place.put(json!({"managed-by": "terraform"}), place.docker("e")).await;
+    let theirs = place.put(json!({"managed-by": "terraform"}), Place::docker("e")).await;
     let outcome = place.run("a", &[]).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
     assert!(outcome.message().contains("\"terraform\""), "{outcome:#?}");
@@ -145,7 +145,7 @@ async fn a_foreign_secret_is_refused_unless_its_adoption_is_asked_for(#[case] ki
     let adopted = place.run("a", &["--adopt"]).await;
     assert_eq!(adopted.code, Some(0), "{adopted:#?}");
     let secret = place.secret().await.unwrap();
-    assert_eq!(place.content(&secret), pull_secret("a"));
+    assert_eq!(Place::content(&secret), pull_secret("a"));
     assert_eq!(secret.metadata.labels.unwrap()["managed-by"], "hyperfleet");
 }
 
@@ -155,7 +155,7 @@ async fn a_foreign_secret_is_refused_unless_its_adoption_is_asked_for(#[case] ki
 #[tokio::test(flavor = "multi_thread")]
 async fn an_immutable_secret_with_other_content_is_refused(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
-    let mut object = place.docker("e");
+    let mut object = Place::docker("e");
     object["immutable"] = json!(true);
     place.put(json!({"managed-by": "hyperfleet", "cluster-id": "cls-123"}), object).await;
     let outcome = place.run("a", &[]).await;
@@ -190,7 +190,7 @@ async fn a_terminating_namespace_is_told_as_such(#[case] kind: Kind) {
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/held"]}});
     let held: ConfigMap = serde_json::from_value(held).unwrap();
     let config_maps = place.api::<ConfigMap>();
-    config_maps.create(&Default::default(), &held).await.unwrap();
+    config_maps.create(&PostParams::default(), &held).await.unwrap();
     place.delete_namespace().await;
     let outcome = place.run("a", &[]).await;
     let release = json!({"metadata": {"finalizers": null}});
@@ -229,7 +229,7 @@ async fn two_copies_at_once_leave_one_right_secret(#[case] kind: Kind) {
             assert_eq!(outcome.code, Some(0), "{outcome:#?}");
         }
         let secret = place.secret().await.unwrap();
-        assert_eq!(place.content(&secret), pull_secret(name));
+        assert_eq!(Place::content(&secret), pull_secret(name));
         // What the two have reported may differ; one more run finds nothing left to do, or writes the last number.
         place.stored(name).await;
         assert_eq!(place.stored(name).await.reason(), "SecretUnchanged");
@@ -254,7 +254,7 @@ async fn a_job_killed_anywhere_is_finished_by_the_next(#[case] kind: Kind) {
         signal(&job, Signal::KILL);
         place.rig.finish(job).await;
         place.stored(name).await;
-        assert_eq!(place.content(&place.secret().await.unwrap()), pull_secret(name), "round {round}");
+        assert_eq!(Place::content(&place.secret().await.unwrap()), pull_secret(name), "round {round}");
         assert_eq!(place.stored(name).await.reason(), "SecretUnchanged", "round {round}");
     }
 }
@@ -279,7 +279,7 @@ async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
     assert!(place.secret().await.is_none());
     let again = place.run("", &["--delete"]).await;
     assert_eq!((again.code, again.reason()), (Some(0), "SecretAbsent"), "{again:#?}");
-    place.put(json!({}), place.docker("e")).await;
+    place.put(json!({}), Place::docker("e")).await;
     let foreign = place.run("", &["--delete"]).await;
     assert_eq!((foreign.code, foreign.reason()), (Some(5), "NameConflict"), "{foreign:#?}");
 }
@@ -367,7 +367,7 @@ async fn transient_faults_are_got_over() {
         let place = Place::new(Kind::Emulator).await.unwrap();
         place.emulator().inject(fault.parse().unwrap());
         place.stored("a").await;
-        assert_eq!(place.content(&place.secret().await.unwrap()), pull_secret("a"), "{fault}");
+        assert_eq!(Place::content(&place.secret().await.unwrap()), pull_secret("a"), "{fault}");
         assert_eq!(place.stored("a").await.reason(), "SecretUnchanged", "{fault}");
     }
 }

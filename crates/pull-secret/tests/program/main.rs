@@ -4,7 +4,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "in a test that is the right way to fail"
+    clippy::print_stderr,
+    reason = "in a test that is the right way to fail, and to say what is missing"
 )]
 
 mod as_job;

@@ -1,0 +1,95 @@
+//! What an identity may do, asked and tried.
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::PostParams;
+use kubernetes::{Fault, SecretKey, Verb};
+use rstest::rstest;
+use serde_json::json;
+
+use crate::place::{Kind, Place, until};
+use crate::secrets::secret;
+
+impl Place {
+    /// A token of a new ServiceAccount that may do everything to the Secret `pull` but create it.
+    async fn token(&self) -> String {
+        drop(self.create::<ServiceAccount>(json!({"metadata": {"name": "job"}})).await);
+        let verbs = ["get", "patch", "delete"];
+        let rule = json!({"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["pull"], "verbs": verbs});
+        drop(self.create::<Role>(json!({"metadata": {"name": "job"}, "rules": [rule]})).await);
+        let binding = json!({
+            "metadata": {"name": "job"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "job"},
+            "subjects": [{"kind": "ServiceAccount", "name": "job", "namespace": self.namespace}],
+        });
+        drop(self.create::<RoleBinding>(binding).await);
+        let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
+        let accounts = self.api::<ServiceAccount>();
+        let request = accounts.create_token_request("job", &PostParams::default(), &request).await.unwrap();
+        request.status.unwrap().token
+    }
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_who_may_do_everything_is_told_so(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    for verb in [Verb::Get, Verb::Create, Verb::Apply, Verb::Delete] {
+        assert!(place.cluster.may(verb, &place.key()).await.unwrap().allowed, "{verb}");
+    }
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_for_one_name_is_told_and_enforced_alike(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let limited = place.with_token(&place.token().await).await;
+    let key = place.key();
+    let other = SecretKey { name: "other".to_owned(), ..key.clone() };
+    // A real server's authorizer learns of the role a little later.
+    until(async || limited.may(Verb::Get, &key).await.unwrap().allowed.then_some(())).await;
+    let allowed = limited.may(Verb::Get, &key).await.unwrap();
+    assert!(allowed.reason.is_some_and(|reason| reason.contains("Role \"job\"")));
+    for (verb, key, is_allowed) in [
+        (Verb::Apply, &key, true),
+        (Verb::Delete, &key, true),
+        (Verb::Create, &key, false),
+        (Verb::Get, &other, false),
+        (Verb::Delete, &other, false),
+    ] {
+        assert_eq!(limited.may(verb, key).await.unwrap().allowed, is_allowed, "{verb} {key}");
+    }
+    assert!(limited.find_secret(&key).await.unwrap().is_none());
+    let refused = limited.create_secret(&key, &secret("a"), false).await.unwrap_err();
+    assert_eq!((refused.fault, refused.hint().is_some()), (Fault::Forbidden, true), "{refused}");
+    let refused = limited.find_secret(&other).await.unwrap_err();
+    assert_eq!(refused.fault, Fault::Forbidden, "{refused}");
+    let seen = place.created(&secret("a")).await;
+    assert_eq!(limited.apply_secret(&other, &secret("b"), &seen, false).await.unwrap_err().fault, Fault::Forbidden);
+    assert_eq!(limited.delete_secret(&other, &seen, false).await.unwrap_err().fault, Fault::Forbidden);
+    limited.apply_secret(&key, &secret("b"), &seen, false).await.unwrap();
+    limited.delete_secret(&key, &place.seen().await, false).await.unwrap();
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_none_is_not_authenticated(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let nobody = place.with_token("n0b0dy-c4n4ry").await;
+    let (key, mut told) = (place.key(), Vec::new());
+    told.push(nobody.find_secret(&key).await.unwrap_err());
+    told.push(nobody.create_secret(&key, &secret("a"), false).await.unwrap_err());
+    told.push(nobody.may(Verb::Get, &key).await.unwrap_err());
+    told.push(nobody.job_end(&place.namespace, "store").await.unwrap_err());
+    for error in told {
+        assert_eq!(error.fault, Fault::Unauthenticated, "{error}");
+        assert!(!format!("{error} {error:?} {nobody:?}").contains("c4n4ry"));
+    }
+}

@@ -1,0 +1,233 @@
+//! Kubeconfigs that cannot be used, and servers that do not answer as they should.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use daemon::retry::Transient as _;
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kubernetes::event::Severity;
+use kubernetes::lease::LeaseClaim;
+use kubernetes::{Cluster, Fault, KubernetesError, SecretKey, SeenSecret, Settings, Verb};
+use rstest::rstest;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::network::{Parrot, listen};
+use crate::place::{Kind, Place, settings};
+use crate::secrets::{CANARY, secret};
+
+/// A folder with a kubeconfig in it.
+fn file(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    daemon::file::replace(&path, text.as_bytes()).unwrap();
+    (folder, path)
+}
+
+/// A kubeconfig with one user and one cluster.
+fn kubeconfig(address: &str, user: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
+        "users": [{"name": "u", "user": serde_json::from_str::<serde_json::Value>(user).unwrap()}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    })
+    .to_string()
+}
+
+async fn connect(address: &str, call_timeout: Duration) -> Cluster {
+    let (_folder, path) = file(&kubeconfig(address, "{}"));
+    Cluster::connect(&Settings { call_timeout, ..settings(path) }).await.unwrap()
+}
+
+fn key() -> SecretKey {
+    SecretKey { namespace: "n".to_owned(), name: "s".to_owned() }
+}
+
+fn seen() -> SeenSecret {
+    SeenSecret {
+        uid: "u".to_owned(),
+        resource_version: "1".to_owned(),
+        kind: String::new(),
+        labels: Default::default(),
+        annotations: Default::default(),
+        is_immutable: false,
+        is_going: false,
+        content: None,
+    }
+}
+
+/// The failure of each call that this room knows, on a server where none succeeds; `job_end` last.
+async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
+    let (key, secret, seen) = (key(), secret(CANARY), seen());
+    let claim = LeaseClaim {
+        namespace: "n".to_owned(),
+        name: "l".to_owned(),
+        holder: "h".to_owned(),
+        duration: Duration::from_secs(15),
+    };
+    let about = ObjectReference { name: Some("o".to_owned()), namespace: Some("n".to_owned()), ..Default::default() };
+    after(&cluster.find_secret(&key).await.unwrap_err());
+    after(&cluster.create_secret(&key, &secret, false).await.unwrap_err());
+    after(&cluster.apply_secret(&key, &secret, &seen, false).await.unwrap_err());
+    after(&cluster.delete_secret(&key, &seen, false).await.unwrap_err());
+    after(&cluster.may(Verb::Get, &key).await.unwrap_err());
+    after(&cluster.create_job_once("n", &Job::default()).await.unwrap_err());
+    after(&cluster.terminations("n", "j", "main").await.unwrap_err());
+    after(&cluster.claim_lease(&claim, Timestamp::UNIX_EPOCH).await.unwrap_err());
+    after(&cluster.release_lease(&claim).await.unwrap_err());
+    let events = cluster.events("c");
+    after(&events.publish(&about, Severity::Normal, ("a", "r"), "n").await.unwrap_err());
+    after(&cluster.job_end("n", "j").await.unwrap_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_is_not_there_is_told_by_its_path() {
+    let path = PathBuf::from("/nonexistent/kubeconfig");
+    let error = Cluster::connect(&settings(path)).await.unwrap_err();
+    assert_eq!((error.verb, error.fault), (Verb::Connect, Fault::Unauthenticated));
+    assert!(error.to_string().contains("/nonexistent/kubeconfig") && !error.is_transient(), "{error}");
+    assert!(error.to_string().contains("No such file"), "{error}");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_that_is_not_there_is_told_by_its_name(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let (_folder, path) = file(&kubeconfig(&place.address, &json!({"token": CANARY}).to_string()));
+    let there = Settings { context: Some("c".to_owned()), ..settings(path.clone()) };
+    let cluster = Cluster::connect(&there).await.unwrap();
+    assert!(cluster.server().contains(&place.address) && !format!("{cluster:?}").contains(CANARY));
+    let missing = Settings { context: Some("nowhere".to_owned()), ..settings(path) };
+    let error = Cluster::connect(&missing).await.unwrap_err().to_string();
+    assert!(error.contains("nowhere") && error.contains("kubeconfig") && !error.contains(CANARY), "{error}");
+}
+
+#[rstest]
+#[case::text("c4n4ry")]
+#[case::no_yaml("{c4n4ry: [\n\t\u{0}")]
+#[case::list("[c4n4ry]")]
+#[case::user_is_text(r#"{"users": [{"name": "u", "user": "c4n4ry"}]}"#)]
+#[case::users_are_text(r#"{"users": "c4n4ry"}"#)]
+#[case::token_is_a_list(r#"{"users": [{"name": "u", "user": {"token": ["c4n4ry"]}}]}"#)]
+#[case::token_is_cut("users: [{name: u, user: {token: \"c4n4ry")]
+#[case::truth(r#"{"users": [{"name": "u", "user": {"exec": "c4n4ry"}}]}"#)]
+#[case::tab("users:\n- name: u\n  user:\n\ttoken: c4n4ry\n")]
+#[case::doubled("users:\n- name: u\n  user:\n    token: c4n4ry\n    token: c4n4ry\n")]
+#[case::empty("")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_no_kubeconfig_is_not_quoted(#[case] text: &str) {
+    let (_folder, path) = file(text);
+    let error = Cluster::connect(&settings(path.clone())).await.unwrap_err();
+    let told = format!("{error} {error:?}");
+    assert!(!told.contains(CANARY), "{told}");
+    assert!(told.contains(&path.display().to_string()), "{told}");
+}
+
+#[rstest]
+#[case::key(r#"{"client-certificate-data": "YQ==", "client-key-data": "c4n4ry"}"#)]
+#[case::key_in_clear(r#"{"client-certificate-data": "YQ==", "client-key-data": "-----BEGIN c4n4ry"}"#)]
+#[case::token(r#"{"token": "c4n4ry\nc4n4ry"}"#)]
+#[case::helper_fails(r#"{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+    "command": "sh", "args": ["-c", "echo c4n4ry; echo c4n4ry >&2; exit 1"]}}"#)]
+#[case::helper_babbles(r#"{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+    "command": "sh", "args": ["-c", "echo c4n4ry"]}}"#)]
+#[case::helper_errs(r#"{"exec": {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+    "command": "sh", "args": ["-c", "echo '{\"status\": {\"token\": [\"c4n4ry\"]}}'"]}}"#)]
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_cannot_be_used_are_not_quoted(#[case] user: &str) {
+    let parrot = Parrot::saying("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    let (_folder, path) = file(&kubeconfig(&parrot.address, user));
+    let error = match Cluster::connect(&settings(path)).await {
+        Ok(cluster) => cluster.find_secret(&key()).await.unwrap_err(),
+        Err(error) => error,
+    };
+    let told = format!("{error} {error:?}");
+    assert!(!told.contains(CANARY), "{told}");
+    assert!(matches!(error.fault, Fault::Unauthenticated | Fault::Invalid), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_in_the_address_are_not_told() {
+    let cluster = connect(&format!("user:{CANARY}@127.0.0.1:1"), Duration::from_secs(5)).await;
+    let error = cluster.find_secret(&key()).await.unwrap_err();
+    let told = format!("{} {cluster:?} {error} {error:?}", cluster.server());
+    assert!(!told.contains(CANARY), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_answers_is_given_up_in_time() {
+    let (_listener, address) = listen().await;
+    let cluster = connect(&address, Duration::from_millis(200)).await;
+    let started = Instant::now();
+    let error = cluster.find_secret(&key()).await.unwrap_err();
+    assert_eq!((error.fault, error.is_transient()), (Fault::TimedOut, true), "{error}");
+    let error = cluster.create_secret(&key(), &secret(CANARY), false).await.unwrap_err();
+    assert_eq!(error.fault, Fault::TimedOut, "{error}");
+    assert!((400..5000).contains(&started.elapsed().as_millis()), "{:?}", started.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_gets_stuck_is_given_up_in_time() {
+    let place = Place::new(Kind::Emulator).await.unwrap();
+    place.emulator().inject("create/secrets:commit-then-hang".parse().unwrap());
+    let (_folder, path) = file(&place.emulator().kubeconfig());
+    let hasty = Settings { call_timeout: Duration::from_millis(300), ..settings(path) };
+    let hasty = Cluster::connect(&hasty).await.unwrap();
+    let error = hasty.create_secret(&place.key(), &secret("a"), false).await.unwrap_err();
+    assert_eq!(error.fault, Fault::TimedOut, "{error}");
+    place.seen().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_at_the_address_is_unavailable() {
+    let (listener, address) = listen().await;
+    drop(listener);
+    failures(&connect(&address, Duration::from_secs(10)).await, |error| {
+        assert_eq!((error.fault, error.is_transient()), (Fault::Unavailable, true), "{error}");
+        assert!(error.to_string().contains("refused"), "{error}");
+    })
+    .await;
+}
+
+/// No retries but the caller's.
+#[rstest]
+#[case::in_order("503 Service Unavailable\r\nretry-after: 1", r#"{"kind": "Status", "apiVersion": "v1",
+    "status": "Failure", "message": "shutting down", "reason": "ServiceUnavailable", "code": 503}"#, Fault::Unavailable)]
+#[case::by_a_proxy("503 Service Unavailable", "<html>no backend</html>", Fault::Unavailable)]
+#[case::patience("429 Too Many Requests\r\nretry-after: 1", r#"{"kind": "Status", "apiVersion": "v1", "code": 429,
+    "status": "Failure", "message": "too many", "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#,
+    Fault::TooManyRequests)]
+#[case::patience_in_text("429 Too Many Requests\r\nretry-after: 1", "Too many requests", Fault::TooManyRequests)]
+#[case::gateway("504 Gateway Timeout", "", Fault::TimedOut)]
+#[case::nonsense("200 OK", "<html>welcome</html>", Fault::Internal)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_server_is_asked_once_a_call(#[case] status: &str, #[case] body: &str, #[case] fault: Fault) {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+    let parrot = Parrot::saying(String::leak(head + body)).await;
+    let cluster = connect(&parrot.address, Duration::from_secs(10)).await;
+    failures(&cluster, |error| {
+        assert_eq!((error.fault, error.is_transient()), (fault, true), "{error:?}");
+        assert_eq!(parrot.asked(), 1, "{error}");
+        assert_eq!(error.retry_after.map(|wait| wait.as_secs()), body.contains("retryAfter").then_some(7));
+        assert!(!format!("{error:?}").contains("html"), "{error:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_connection_ends_is_not_made_again() {
+    let parrot = Parrot::saying("").await;
+    let cluster = connect(&parrot.address, Duration::from_secs(10)).await;
+    failures(&cluster, |error| {
+        assert_eq!((error.fault, error.is_transient()), (Fault::Unavailable, true), "{error:?}");
+        assert_eq!(parrot.asked(), 1, "{error}");
+    })
+    .await;
+}

@@ -1,0 +1,19 @@
+//! What this room says of an API server: each test on the emulator and on a real kube-apiserver.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test that is the right way to fail"
+)]
+
+mod access;
+mod connection;
+mod events;
+mod jobs;
+mod leases;
+mod network;
+mod place;
+mod preconditions;
+mod refusals;
+mod secrets;
