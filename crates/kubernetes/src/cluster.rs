@@ -8,6 +8,7 @@ use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
 use crate::error::{Fault, KubernetesError};
@@ -80,7 +81,13 @@ impl Cluster {
         config.default_retry = false;
         let agent = HeaderValue::from_static(concat!("pull-secret/", env!("CARGO_PKG_VERSION")));
         config.headers.push((USER_AGENT, agent));
-        let server = config.cluster_url.to_string();
+        // Credentials may stand in the address.
+        let server = config.cluster_url.to_string().rsplit('@').next().unwrap_or_default().to_owned();
+        // The library panics on a token that cannot stand in a header.
+        let token = config.auth_info.token.as_ref().map(ExposeSecret::expose_secret);
+        if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+            return Err("its token cannot be used");
+        }
         let client = Client::try_from(config).map_err(|_error| "its credentials or certificates cannot be used")?;
         Ok(Self { client, server, call_timeout: settings.call_timeout })
     }

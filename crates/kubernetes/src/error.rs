@@ -109,9 +109,10 @@ impl Fault {
             (403, _) => Self::of_forbidden(status),
             (408 | 504, _) => Self::TimedOut,
             (429, _) => Self::TooManyRequests,
+            // A watch from before what the server remembers: a new one is fine.
+            (410 | 503, _) => Self::Unavailable,
             (400..=499, _) if is_admission(&status.message) => Self::AdmissionDenied,
             (400..=499, _) => Self::Invalid,
-            (503, _) => Self::Unavailable,
             _ if is_admission(&status.message) && status.message.contains("denied") => Self::AdmissionDenied,
             _ => Self::Internal,
         }

@@ -1,15 +1,26 @@
 //! Events: what people see in `kubectl describe`.
+//!
+//! An Event's name is made from all that it says, so that the same one is counted up, by whichever process sees it again,
+//! and another one stands beside it.
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use std::collections::hash_map::DefaultHasher;
+use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
 
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+
+use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
-use crate::error::KubernetesError;
+use crate::error::{Fault, KubernetesError};
 
-/// Publishes Events about objects under one controller's name; repeated ones are counted up, not written anew.
+/// Publishes Events about objects under one controller's name.
 pub struct Events<'a> {
     cluster: &'a Cluster,
-    recorder: Recorder,
+    controller: String,
 }
 
 /// Whether somebody should look.
@@ -21,11 +32,15 @@ pub enum Severity {
     Warning,
 }
 
+/// The namespace of Events about objects that are in none.
+const DEFAULT_NAMESPACE: &str = "default";
+/// The longest beginning of an object's name that is taken into its Events' names.
+const LONGEST_BEGINNING: usize = 200;
+
 impl Cluster {
     /// Events that `controller` reports, such as `pullsecret-adapter`.
     pub fn events(&self, controller: &str) -> Events<'_> {
-        let reporter = Reporter { controller: controller.to_owned(), instance: None };
-        Events { cluster: self, recorder: Recorder::new(self.client(), reporter) }
+        Events { cluster: self, controller: controller.to_owned() }
     }
 }
 
@@ -38,23 +53,58 @@ impl Events<'_> {
         (action, reason): (&str, &str),
         note: &str,
     ) -> Result<(), KubernetesError> {
-        let event = Event {
-            type_: match severity {
-                Severity::Normal => EventType::Normal,
-                Severity::Warning => EventType::Warning,
-            },
-            reason: reason.to_owned(),
-            note: Some(note.to_owned()),
-            action: action.to_owned(),
-            secondary: None,
+        let event = self.event(about, severity, (action, reason), note);
+        let namespace = event.metadata.namespace.clone().unwrap_or_default();
+        let name = event.metadata.name.clone().unwrap_or_default();
+        let object = format!("event {namespace}/{name}");
+        let api: Api<Event> = Api::namespaced(self.cluster.client(), &namespace);
+        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        match self.cluster.call(Verb::Create, &object, api.create(&parameters, &event)).await {
+            Err(error) if error.fault == Fault::AlreadyExists => {}
+            other => return other.map(drop),
+        }
+        let found = self.cluster.call(Verb::Get, &object, api.get_opt(&name)).await?;
+        let count = found.and_then(|event| event.count).unwrap_or_default().saturating_add(1);
+        let again = serde_json::json!({"count": count, "lastTimestamp": event.last_timestamp});
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(again);
+        self.cluster.call(Verb::Apply, &object, api.patch(&name, &parameters, &patch)).await.map(drop)
+    }
+
+    fn event(&self, about: &ObjectReference, severity: Severity, (action, reason): (&str, &str), note: &str) -> Event {
+        let kind = match severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
         };
-        let object = format!("event about {}", about.name.as_deref().unwrap_or_default());
-        self.cluster.call(Verb::Create, &object, self.recorder.publish(&event, about)).await
+        let mut hasher = DefaultHasher::new();
+        (&about.uid, &self.controller, kind, action, reason, note).hash(&mut hasher);
+        let beginning: String = about.name.iter().flat_map(|name| name.chars()).take(LONGEST_BEGINNING).collect();
+        let now = Timestamp::now();
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!("{beginning}.{:016x}", hasher.finish())),
+                namespace: Some(about.namespace.clone().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())),
+                ..ObjectMeta::default()
+            },
+            involved_object: about.clone(),
+            type_: Some(kind.to_owned()),
+            action: Some(action.to_owned()),
+            reason: Some(reason.to_owned()),
+            message: Some(note.to_owned()),
+            count: Some(1),
+            first_timestamp: Some(Time(now)),
+            last_timestamp: Some(Time(now)),
+            event_time: Some(MicroTime(now)),
+            source: Some(EventSource { component: Some(self.controller.clone()), host: None }),
+            reporting_component: Some(self.controller.clone()),
+            reporting_instance: Some(self.controller.clone()),
+            ..Event::default()
+        }
     }
 }
 
-impl std::fmt::Debug for Events<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Events").finish_non_exhaustive()
+impl fmt::Debug for Events<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Events").field("controller", &self.controller).finish_non_exhaustive()
     }
 }

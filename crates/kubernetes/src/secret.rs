@@ -84,7 +84,8 @@ impl Cluster {
 
     /// Applies the Secret over the one that was seen; fails with `Changed` when it is another by now.
     ///
-    /// The apply is forced: whose the Secret is was decided by its labels, and what others have put into our fields is
+    /// Labels and annotations that [`Cluster::create_secret`] has set and `secret` does not have stay, as they belong to
+    /// that creation. The apply is forced: whose the Secret is was decided by its labels, and what others have put into our fields is
     /// drift to be repaired.
     pub async fn apply_secret(
         &self,

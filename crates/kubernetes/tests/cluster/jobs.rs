@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use daemon::retry::Transient as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use daemon::retry::Transient as _;
 use kubernetes::job::{JobEnd, Termination};
 use kubernetes::{Fault, KubernetesError};
 use rstest::rstest;
@@ -62,8 +62,7 @@ impl Place {
 fn job(pods: usize) -> Job {
     let container = json!({"name": "main", "image": "none"});
     // A real server mounts a token that it may not have made yet.
-    let pod =
-        json!({"restartPolicy": "Never", "automountServiceAccountToken": false, "containers": [container]});
+    let pod = json!({"restartPolicy": "Never", "automountServiceAccountToken": false, "containers": [container]});
     let spec = json!({"backoffLimit": 0, "parallelism": pods, "completions": pods, "template": {"spec": pod}});
     serde_json::from_value(json!({"metadata": {"name": NAME}, "spec": spec})).unwrap()
 }

@@ -98,7 +98,11 @@ impl Place {
 
     pub(crate) async fn create<K>(&self, object: Value) -> K
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType: Default> + Serialize + DeserializeOwned + Clone + Debug,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType: Default>
+            + Serialize
+            + DeserializeOwned
+            + Clone
+            + Debug,
     {
         let object: K = serde_json::from_value(object).unwrap();
         self.api().create(&PostParams::default(), &object).await.unwrap()
