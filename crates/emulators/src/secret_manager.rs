@@ -19,14 +19,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-mod connections;
 mod engine;
 mod faults;
 mod files;
@@ -39,15 +33,14 @@ mod state;
 mod status;
 mod wire;
 
-use connections::{Connection, Listening};
+use crate::connections::Connection;
+use crate::serving::{Running, Serving};
 use engine::Engine;
 
-pub use faults::{Fault, ParseFaultError};
+pub use crate::scripted::ParseFaultError;
+pub use faults::Fault;
 pub use method::Method;
 pub use status::Code;
-
-/// So long open calls may take to end at a shutdown before their connections are cut.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How a server behaves.
 #[derive(Clone)]
@@ -141,11 +134,8 @@ pub enum StartError {
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]
 pub struct SecretManager {
-    address: SocketAddr,
     engine: Arc<Engine>,
-    graceful: CancellationToken,
-    kill: CancellationToken,
-    task: Option<JoinHandle<io::Result<()>>>,
+    running: Running,
 }
 
 // === impl SecretManager ===
@@ -155,20 +145,15 @@ impl SecretManager {
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let engine = Arc::new(Engine::open(&settings, jiff::Timestamp::now)?);
         let fail = |source| StartError::Listen { address: settings.listen, source };
-        let listener = TcpListener::bind(settings.listen).await.map_err(fail)?;
-        let address = listener.local_addr().map_err(fail)?;
-        let (graceful, kill) = (CancellationToken::new(), CancellationToken::new());
-        let listening = Listening::new(listener, kill.clone());
-        let service = router(&engine).into_make_service_with_connect_info::<Connection>();
-        let signal = graceful.clone().cancelled_owned();
-        let server = axum::serve(listening, service).with_graceful_shutdown(signal);
-        let task = Some(tokio::spawn(async move { server.await }));
-        Ok(Self { address, engine, graceful, kill, task })
+        let serving = Serving::listen(settings.listen).await.map_err(fail)?;
+        let served = Arc::clone(&engine);
+        let running = serving.start(move |connection, request| answer(Arc::clone(&served), connection, request));
+        Ok(Self { engine, running })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.running.address()
     }
 
     /// Every call so far, in the order of their arrival.
@@ -198,21 +183,13 @@ impl SecretManager {
 
     /// Stops: no new connections, open calls are answered within two seconds, calls that hang are cut.
     pub async fn shutdown(mut self) {
-        self.graceful.cancel();
         self.engine.stopping.cancel();
-        if tokio::time::timeout(SHUTDOWN_PATIENCE, self.stopped()).await.is_err() {
-            self.kill.cancel();
-            self.stopped().await;
-        }
+        self.running.shutdown().await;
     }
 
     /// Waits until the server's task has ended.
     pub async fn stopped(&mut self) {
-        if let Some(task) = &mut self.task {
-            // How it ended changes nothing for whoever waits: axum's server ends by its signal only.
-            drop(task.await);
-            self.task = None;
-        }
+        self.running.stopped().await;
     }
 }
 
@@ -220,27 +197,16 @@ impl Drop for SecretManager {
     fn drop(&mut self) {
         self.engine.close();
         self.engine.stopping.cancel();
-        self.kill.cancel();
-        if let Some(task) = &self.task {
-            task.abort();
-        }
     }
 }
 
 /// One service for both wires: the content type tells them apart.
-fn router(engine: &Arc<Engine>) -> Router {
-    let engine = Arc::clone(engine);
-    let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: http::Request<Body>| {
-        let engine = Arc::clone(&engine);
-        async move {
-            if grpc::is_grpc(&request) {
-                grpc::serve(engine, connection, request).await
-            } else {
-                rest::serve(engine, connection, request).await
-            }
-        }
-    };
-    Router::new().fallback(handler)
+async fn answer(engine: Arc<Engine>, connection: Connection, request: http::Request<Body>) -> http::Response<Body> {
+    if grpc::is_grpc(&request) {
+        grpc::serve(engine, connection, request).await
+    } else {
+        rest::serve(engine, connection, request).await
+    }
 }
 
 // === impl Settings ===

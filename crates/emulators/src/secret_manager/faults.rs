@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::method::Method;
 use super::status::{Code, Status};
+use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, duration_text};
 
 /// A fault, written `METHOD:EFFECT[*N][@K]`.
 ///
@@ -34,8 +35,7 @@ use super::status::{Code, Status};
 pub struct Fault {
     method: Option<Method>,
     effect: Effect,
-    times: u32,
-    first: u32,
+    occasions: Occasions,
 }
 
 /// What a fault does to a call.
@@ -47,25 +47,6 @@ pub(crate) enum Effect {
     CommitThenHang,
     Cut,
     Hang,
-}
-
-/// Why a text is not a fault: the wrong part, and what may stand there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid fault {text:?}: {wrong}")]
-pub struct ParseFaultError {
-    text: String,
-    wrong: String,
-}
-
-/// The faults that wait for their calls.
-#[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Armed>);
-
-#[derive(Debug)]
-struct Armed {
-    fault: Fault,
-    seen: u32,
-    happened: u32,
 }
 
 /// The effects that are not codes, as they are written.
@@ -83,34 +64,36 @@ impl FromStr for Fault {
     type Err = ParseFaultError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text).map_err(|wrong| ParseFaultError { text: text.to_owned(), wrong })
+        parse(text).map_err(|wrong| ParseFaultError::new(text, wrong))
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.method.map_or("*", Method::name), self.effect)?;
-        if self.times != 1 {
-            write!(formatter, "*{}", self.times)?;
-        }
-        if self.first != 1 {
-            write!(formatter, "@{}", self.first)?;
-        }
-        Ok(())
+        write!(formatter, "{}:{}{}", self.method.map_or("*", Method::name), self.effect, self.occasions)
+    }
+}
+
+impl Scripted for Fault {
+    type Call = Method;
+    type Effect = Effect;
+
+    fn fits(&self, call: &Method) -> bool {
+        self.method.is_none_or(|wanted| wanted == *call)
+    }
+
+    fn occasions(&self) -> Occasions {
+        self.occasions
+    }
+
+    fn effect(&self) -> &Effect {
+        &self.effect
     }
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let (method, rest) = text.split_once(':').ok_or("a colon must stand between the method and the effect")?;
-    let (rest, first) = match rest.rsplit_once('@') {
-        Some((rest, number)) => (rest, count(number, "@K", 1)?),
-        None => (rest, 1),
-    };
-    let (effect, times) = match rest.rsplit_once('*') {
-        Some((effect, number)) => (effect, count(number, "*N", 0)?),
-        None => (rest, 1),
-    };
-    Ok(Fault { method: method_named(method)?, effect: effect_named(effect)?, times, first })
+    let Parts { target, effect, occasions } = Parts::of(text, "method")?;
+    Ok(Fault { method: method_named(target)?, effect: effect_named(effect)?, occasions })
 }
 
 fn method_named(name: &str) -> Result<Option<Method>, String> {
@@ -145,18 +128,6 @@ fn effect_named(text: &str) -> Result<Effect, String> {
     Ok(Effect::Refuse { code, retry_after: retry_after.transpose()? })
 }
 
-fn count(text: &str, part: &str, least: u32) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| *number >= least);
-    number.ok_or_else(|| format!("{text:?} in {part} must be a whole number, {least} or more"))
-}
-
-fn duration_of(text: &str) -> Option<Duration> {
-    match text.strip_suffix("ms") {
-        Some(number) => number.parse().ok().map(Duration::from_millis),
-        None => text.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
-    }
-}
-
 // === impl Effect ===
 
 impl Effect {
@@ -171,42 +142,12 @@ impl fmt::Display for Effect {
         if let Self::Refuse { code, retry_after } = self {
             formatter.write_str(&code.kebab())?;
             return match retry_after {
-                Some(after) if after.subsec_millis() == 0 => write!(formatter, "(retry-after={}s)", after.as_secs()),
-                Some(after) => write!(formatter, "(retry-after={}ms)", after.as_millis()),
+                Some(after) => write!(formatter, "(retry-after={})", duration_text(*after)),
                 None => Ok(()),
             };
         }
         let named = EFFECTS.iter().find(|(_, effect)| effect == self);
         formatter.write_str(named.map_or("", |(name, _)| name))
-    }
-}
-
-// === impl Faults ===
-
-impl Faults {
-    pub(crate) fn add(&mut self, fault: Fault) {
-        self.0.push(Armed { fault, seen: 0, happened: 0 });
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Counts a call and says what happens to it.
-    pub(crate) fn strike(&mut self, method: Method) -> Option<Effect> {
-        let mut effect = None;
-        for armed in &mut self.0 {
-            if armed.fault.method.is_some_and(|wanted| wanted != method) {
-                continue;
-            }
-            armed.seen = armed.seen.saturating_add(1);
-            let left = armed.fault.times == 0 || armed.happened < armed.fault.times;
-            if effect.is_none() && left && armed.seen >= armed.fault.first {
-                armed.happened = armed.happened.saturating_add(1);
-                effect = Some(armed.fault.effect);
-            }
-        }
-        effect
     }
 }
 
@@ -248,10 +189,10 @@ mod tests {
 
     #[test]
     fn counts_calls_and_happenings() {
-        let mut faults = Faults::default();
+        let mut faults = crate::scripted::Script::<Fault>::default();
         faults.add("addVersion:cut*2@2".parse().unwrap());
-        let struck: Vec<bool> = (0..5).map(|_| faults.strike(Method::AddVersion).is_some()).collect();
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&Method::AddVersion).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
-        assert_eq!(faults.strike(Method::GetSecret), None);
+        assert_eq!(faults.strike(&Method::GetSecret), None);
     }
 }

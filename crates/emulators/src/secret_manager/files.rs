@@ -1,7 +1,7 @@
 //! The durable form: a folder with one JSON file a secret, and a lock so that only one server uses it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::StartError;
-use super::names::{Key, fnv};
+use super::names::Key;
 use super::state::{Record, State, Version, Write};
 use super::wire::{Secret, SecretPayload, SecretVersion};
+use crate::folder::{Folder, OpenError, fnv};
 
 /// The layout of the files; another number is not read.
 const FORMAT: u32 = 1;
@@ -21,10 +22,7 @@ const NAME_ID_CHARACTERS: usize = 120;
 
 /// The folder, locked as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Files {
-    folder: PathBuf,
-    _lock: File,
-}
+pub(crate) struct Files(Folder);
 
 /// One secret as it is stored.
 #[derive(Serialize, Deserialize)]
@@ -47,20 +45,18 @@ struct Stored {
 impl Files {
     /// Makes the folder if need be, and locks it.
     pub(crate) fn open(folder: &Path) -> Result<Self, StartError> {
-        let fail = |source| StartError::Folder { folder: folder.to_path_buf(), source };
-        fs::create_dir_all(folder).map_err(fail)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(folder.join("lock")).map_err(fail)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { folder: folder.to_path_buf(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(StartError::Locked { folder: folder.to_path_buf() }),
-            Err(TryLockError::Error(source)) => Err(fail(source)),
+        let at = folder.to_path_buf();
+        match Folder::open(folder) {
+            Ok(folder) => Ok(Self(folder)),
+            Err(OpenError::Locked) => Err(StartError::Locked { folder: at }),
+            Err(OpenError::Failed(source)) => Err(StartError::Folder { folder: at, source }),
         }
     }
 
     /// Fills `state` with all that is stored.
     pub(crate) fn load(&self, state: &mut State) -> Result<(), StartError> {
-        let fail = |source| StartError::Folder { folder: self.folder.clone(), source };
-        for entry in fs::read_dir(&self.folder).map_err(fail)? {
+        let fail = |source| StartError::Folder { folder: self.0.path().to_path_buf(), source };
+        for entry in fs::read_dir(self.0.path()).map_err(fail)? {
             let path = entry.map_err(fail)?.path();
             if path.extension().is_some_and(|extension| extension == "json") {
                 let (key, record) =
@@ -86,7 +82,7 @@ impl Files {
         let place = key.parent.location.as_deref().unwrap_or("global");
         let id: String = key.id.chars().take(NAME_ID_CHARACTERS).collect();
         let hash = fnv(&key.to_string());
-        self.folder.join(format!("{}~{place}~{id}~{hash:016x}.json", key.parent.project))
+        self.0.path().join(format!("{}~{place}~{id}~{hash:016x}.json", key.parent.project))
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::faults::{Effect, Faults, refusal};
+use super::faults::{Effect, Fault, refusal};
 use super::method::{Class, Method};
 use super::names::project_number;
 use super::status::{Code, Status};
 use super::{Quotas, Settings};
+use crate::scripted::Script;
 
 /// Quotas are counted over the last minute.
 const WINDOW: SignedDuration = SignedDuration::from_secs(60);
@@ -19,7 +20,7 @@ const SERVICE: &str = "secretmanager.googleapis.com";
 /// The checks and what they remember.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    pub(crate) faults: Faults,
+    pub(crate) faults: Script<Fault>,
     quotas: Quotas,
     used: BTreeMap<(u64, Class), VecDeque<Timestamp>>,
     denied: BTreeSet<String>,
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Token {
 
 impl Gate {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let mut faults = Faults::default();
+        let mut faults = Script::default();
         settings.faults.iter().cloned().for_each(|fault| faults.add(fault));
         Self {
             faults,
@@ -59,7 +60,7 @@ impl Gate {
         authorization: Option<&str>,
     ) -> Result<Option<Effect>, Status> {
         self.check_token(authorization)?;
-        let effect = self.faults.strike(method);
+        let effect = self.faults.strike(&method);
         match effect {
             Some(Effect::Refuse { code, retry_after }) => return Err(refusal(code, retry_after)),
             Some(effect) if !effect.commits() => return Ok(Some(effect)),

@@ -10,10 +10,10 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{Grpc, UnaryService};
 
 use super::Wire;
-use super::connections::Connection;
 use super::engine::{Asked, Engine, Silence};
 use super::method::Method;
 use super::wire::{Request, Response};
+use crate::connections::Connection;
 
 /// What the paths of all methods begin with.
 const SERVICE: &str = "/google.cloud.secretmanager.v1.SecretManagerService/";

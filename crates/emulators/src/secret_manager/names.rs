@@ -120,13 +120,8 @@ pub(crate) fn is_alias(alias: &str) -> bool {
 pub(crate) fn project_number(project: &str) -> u64 {
     match project.parse() {
         Ok(number) => number,
-        Err(_) => NUMBER_DIGITS_BASE + fnv(project) % (9 * NUMBER_DIGITS_BASE),
+        Err(_) => NUMBER_DIGITS_BASE + crate::folder::fnv(project) % (9 * NUMBER_DIGITS_BASE),
     }
-}
-
-/// FNV-1a, 64 bits: small, and the same on every machine and in every release.
-pub(crate) fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn is_id_byte(byte: u8) -> bool {

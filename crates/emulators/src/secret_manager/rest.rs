@@ -9,9 +9,9 @@ use http::{HeaderValue, Response as HttpResponse, StatusCode};
 use serde_json::Value;
 
 use super::Wire;
-use super::connections::Connection;
 use super::engine::{Asked, Engine, Silence};
 use super::status::Status;
+use crate::connections::Connection;
 
 mod bind;
 mod route;

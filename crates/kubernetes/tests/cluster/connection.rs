@@ -14,7 +14,6 @@ use kubernetes::{Cluster, Fault, KubernetesError, SecretKey, SeenSecret, Setting
 use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::time::Instant;
 
 use crate::network::{Parrot, listen};
 use crate::place::{Kind, Place, settings};

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::filter::Filter;
 use super::{Record, State, secret_not_found};
-use crate::secret_manager::names::{Key, Parent, fnv};
+use crate::folder::fnv;
+use crate::secret_manager::names::{Key, Parent};
 use crate::secret_manager::status::Status;
 use crate::secret_manager::wire::requests::{List, SecretsPage, VersionsPage};
 use crate::secret_manager::wire::{Response, SecretVersion};
