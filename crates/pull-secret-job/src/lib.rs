@@ -1,6 +1,6 @@
 //! Store one cluster's pull secret, then prove that it can be read back.
 //!
-//! The loop is observe → [decide](decide) → act, again and again until what is seen is what is wanted; a run that finds
+//! The loop is observe → [`decide`] → act, again and again until what is seen is what is wanted; a run that finds
 //! it so from the start writes nothing. [`run`](run::run) carries it out, [`settings`] reads what it is to do,
 //! [`report`] tells how it ended.
 
