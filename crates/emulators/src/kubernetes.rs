@@ -1,0 +1,318 @@
+//! A Kubernetes API server for development and tests: this project's kinds of objects over HTTP, in memory or in a folder.
+//!
+//! **Not for production.** There is no TLS, whoever reaches the port may do everything unless [`Authorization::Rbac`] is on, and
+//! the folder holds Secrets in clear (its files are readable by their owner only).
+//!
+//! What it is for: running the fleet plane on a laptop, and seeing how clients take an API server's less friendly sides. It
+//! serves discovery, create, get, list, watch, update, the four kinds of patches with the bookkeeping of
+//! `metadata.managedFields`, delete with finalizers and garbage collection, status subresources, dry runs, tables for
+//! `kubectl get`, custom kinds, RBAC, `ServiceAccount` tokens, and scripted [`Fault`]s.
+//!
+//! kubectl and the suite that runs against the real server too hold it to the real thing. Where it differs, knowingly:
+//! custom objects are not checked against their schema; unknown fields are kept and never warned of; the words of refusals are
+//! Go's apart from dumps of Go structures and of the body; continued lists show the state of the moment; a restart forgets the
+//! history of watches; garbage is collected, and namespaces end, before the write that caused it is answered; there are no
+//! admission plugins but those for `ServiceAccount`s of Pods and terminating namespaces; protobuf is read of some kinds and
+//! never written; fields of Events are managed under the names of the core group only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::serving::{Running, Serving};
+
+mod answer;
+mod ask;
+mod controllers;
+mod defaults;
+mod discovery;
+mod engine;
+mod faults;
+mod fields;
+mod meta;
+mod patch;
+mod pods;
+mod protobuf;
+mod rbac;
+mod resources;
+mod reviews;
+mod route;
+mod selectors;
+mod serve;
+mod status;
+pub(crate) mod store;
+mod tables;
+mod tokens;
+mod validate;
+mod value;
+mod verbs;
+mod views;
+mod watching;
+
+use controllers::Controllers;
+use engine::Engine;
+
+pub use crate::scripted::ParseFaultError;
+pub use faults::Fault;
+pub use tokens::User;
+
+/// So many changes are kept for watches.
+const WATCH_HISTORY: usize = 4096;
+
+/// How long a real cluster waits before it tries a failed Pod again.
+const BACK_OFF: Duration = Duration::from_secs(10);
+
+/// How a server behaves.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where objects outlive the server; in memory if none. Only one server may use a folder.
+    pub data_dir: Option<PathBuf>,
+    /// Scripted faults, in the order in which they are tried.
+    pub faults: Vec<Fault>,
+    /// Who may do what.
+    pub authorization: Authorization,
+    /// Who calls with which bearer token; tokens of `ServiceAccount`s are known besides.
+    pub tokens: BTreeMap<String, User>,
+    /// Namespaces that are there from the start besides `default`, `kube-system` and `kube-public`.
+    pub namespaces: Vec<String>,
+    /// So many changes are kept; a watch from before them is answered with 410.
+    pub watch_history: usize,
+    /// The programs that stand for images: Pods of these images run as child processes. With none, every Pod stays Pending, as
+    /// on a cluster without nodes, and a test may play kubelet.
+    pub run_pods: BTreeMap<String, PathBuf>,
+    /// So long a failed Pod or a crashed container waits the first time; the later delays and their caps grow with it.
+    pub back_off: Duration,
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// Everybody everything.
+    #[default]
+    Off,
+    /// What Roles and `ClusterRole`s allow; members of `system:masters` everything.
+    Rbac,
+}
+
+/// A call that was received. It never holds content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// `create`, `get`, `list`, `watch`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: String,
+    /// The plural, such as `secrets`.
+    pub resource: String,
+    /// Such as `status`; mostly empty.
+    pub subresource: String,
+    /// Empty for cluster-wide objects and for all namespaces.
+    pub namespace: String,
+    /// Empty for lists and for creations.
+    pub name: String,
+    /// Who called.
+    pub user: String,
+    /// What the caller's program calls itself.
+    pub user_agent: String,
+    /// Whether nothing was to be stored.
+    pub dry_run: bool,
+    /// The media type of the body, which tells the kinds of patches apart.
+    pub content_type: String,
+    /// The HTTP status that was answered; none while it waits, and for good if its connection was cut or it hung.
+    pub outcome: Option<u16>,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder cannot be made or read.
+    #[error("cannot use the data folder {}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another server uses the folder.
+    #[error("the data folder {} is in use by another server", folder.display())]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A stored object cannot be read.
+    #[error("cannot read the stored object {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, without any of its content.
+        reason: String,
+    },
+    /// The first objects cannot be made.
+    #[error("cannot make the first objects: {reason}")]
+    Initial {
+        /// What was refused.
+        reason: String,
+    },
+}
+
+/// A running server. Dropping it cuts all connections at once, as a crash would.
+#[derive(Debug)]
+pub struct Kubernetes {
+    engine: Arc<Engine>,
+    running: Running,
+    controllers: Controllers,
+}
+
+// === impl Kubernetes ===
+
+impl Kubernetes {
+    /// Loads what is stored, listens, and serves in a task of its own.
+    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        let engine = Arc::new(Engine::open(&settings, jiff::Timestamp::now)?);
+        let fail = |source| StartError::Listen { address: settings.listen, source };
+        let serving = Serving::listen(settings.listen).await.map_err(fail)?;
+        let served = Arc::clone(&engine);
+        let running = serving.start(move |connection, request| serve::serve(Arc::clone(&served), connection, request));
+        let behaviour = controllers::Settings { back_off: settings.back_off, run_pods: settings.run_pods };
+        let controllers = controllers::start(&engine.store, behaviour);
+        Ok(Self { engine, running, controllers })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    /// The URL for clients that need no kubeconfig.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    /// A kubeconfig for somebody who may do everything.
+    ///
+    /// With RBAC the token stands in the user's entry, as other clients want it, and in the server's address: without TLS
+    /// kubectl sends no other credentials than those.
+    pub fn kubeconfig(&self) -> String {
+        self.kubeconfig_for(self.engine.master_token())
+    }
+
+    /// A kubeconfig for whoever has this token.
+    pub fn kubeconfig_for(&self, token: Option<&str>) -> String {
+        let user = token.map_or_else(|| "{}".to_owned(), |token| format!("{{token: {token:?}}}"));
+        let credentials = token.map_or_else(String::new, |token| format!("token:{token}@"));
+        let address = self.address();
+        format!(
+            "# A development server: no TLS, and everything in it may be lost.\n\
+             apiVersion: v1\n\
+             kind: Config\n\
+             clusters:\n\
+             - name: emulator\n  cluster: {{server: \"http://{credentials}{address}\"}}\n\
+             users:\n\
+             - name: emulator\n  user: {user}\n\
+             contexts:\n\
+             - name: emulator\n  context: {{cluster: emulator, user: emulator, namespace: default}}\n\
+             current-context: emulator\n"
+        )
+    }
+
+    /// Every call on resources so far, in the order of their arrival. Discovery and health do not count.
+    pub fn calls(&self) -> Vec<Call> {
+        self.engine.calls()
+    }
+
+    /// Waits until so many calls were received since the start; they need not be answered yet.
+    pub async fn wait_for_calls(&self, count: usize) {
+        self.engine.wait_for_calls(count).await;
+    }
+
+    /// Adds a fault behind those that are there.
+    pub fn inject(&self, fault: Fault) {
+        self.engine.inject(fault);
+    }
+
+    /// Forgets all faults.
+    pub fn clear_faults(&self) {
+        self.engine.clear_faults();
+    }
+
+    /// Forgets what happened so far, as a real server does after some minutes: watches from before are answered with 410.
+    pub fn forget_history(&self) {
+        self.engine.forget_history();
+    }
+
+    /// Moves the server's clock forward.
+    pub fn advance_clock(&self, by: Duration) {
+        self.engine.store.advance_clock(by);
+    }
+
+    /// Stops: no new connections, watches end, open calls are answered within two seconds, calls that hang are cut, and the
+    /// processes of Pods are killed.
+    pub async fn shutdown(self) {
+        self.engine.store.stopping.cancel();
+        let mut this = self;
+        this.running.shutdown().await;
+        this.controllers.stopped().await;
+    }
+
+    /// Waits until the server's task has ended.
+    pub async fn stopped(&mut self) {
+        self.running.stopped().await;
+    }
+}
+
+impl Drop for Kubernetes {
+    fn drop(&mut self) {
+        self.engine.store.close();
+        self.engine.store.stopping.cancel();
+    }
+}
+
+// === impl Settings ===
+
+impl Default for Settings {
+    /// In memory on a free port of the loopback interface, with nothing that gets in the way.
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            data_dir: None,
+            faults: Vec::new(),
+            authorization: Authorization::Off,
+            tokens: BTreeMap::new(),
+            namespaces: Vec::new(),
+            watch_history: WATCH_HISTORY,
+            run_pods: BTreeMap::new(),
+            back_off: BACK_OFF,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { listen, data_dir, faults, authorization, tokens, namespaces, watch_history, run_pods, back_off } =
+            self;
+        let users: Vec<&str> = tokens.values().map(|user| user.name.as_str()).collect();
+        formatter
+            .debug_struct("Settings")
+            .field("listen", listen)
+            .field("data_dir", data_dir)
+            .field("faults", faults)
+            .field("authorization", authorization)
+            .field("users", &users)
+            .field("namespaces", namespaces)
+            .field("watch_history", watch_history)
+            .field("run_pods", run_pods)
+            .field("back_off", back_off)
+            .finish()
+    }
+}

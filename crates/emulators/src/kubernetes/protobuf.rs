@@ -1,0 +1,206 @@
+//! Bodies in protobuf, as kubectl's `create` commands send them; answers are JSON, which they read as well.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::meta::stamp;
+use super::value::{object, object_at, set, text};
+
+mod kinds;
+
+/// How a field is written.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Text,
+    /// A text that counts also where it is empty, as the name of the core group is.
+    Group,
+    Bytes,
+    Number,
+    Truth,
+    Time,
+    /// A map from text to one of the other forms.
+    Map(&'static Self),
+    Message(&'static [Field]),
+}
+
+/// A message's field: its number, its name in JSON, its form, and whether it is a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Field(pub(crate) u64, pub(crate) &'static str, pub(crate) Form, pub(crate) bool);
+
+/// What every protobuf body of Kubernetes begins with.
+const MAGIC: &[u8] = b"k8s\0";
+
+/// A field's content on the wire.
+enum Wire<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl Wire<'_> {
+    /// Whether there is nothing in it, nor in anything inside it.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Number(number) => *number == 0,
+            Self::Bytes(bytes) => fields(bytes).is_some_and(|fields| fields.iter().all(|(_, wire)| wire.is_empty())),
+        }
+    }
+}
+
+/// Reads a body; none if it is damaged, or holds something that is not known here and must not be lost.
+pub(crate) fn read(body: &[u8]) -> Option<Value> {
+    let mut raw = &[][..];
+    let mut kind = json!({});
+    for (number, wire) in fields(body.strip_prefix(MAGIC)?)? {
+        match (number, wire) {
+            (1, Wire::Bytes(bytes)) => kind = message(kinds::TYPE, bytes)?,
+            (2, Wire::Bytes(bytes)) => raw = bytes,
+            _ => {}
+        }
+    }
+    let fields = kinds::of(text(&kind, "/kind"))?;
+    let mut value = message(fields, raw)?;
+    object(&mut value).extend(object(&mut kind).clone());
+    Some(value)
+}
+
+/// A message's fields in their order.
+fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Wire<'_>)>> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes)?;
+        let wire = match key & 7 {
+            0 => Wire::Number(varint(&mut bytes)?),
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)?).ok()?;
+                let (content, rest) = bytes.split_at_checked(length)?;
+                bytes = rest;
+                Wire::Bytes(content)
+            }
+            _ => return None,
+        };
+        fields.push((key >> 3, wire));
+    }
+    Some(fields)
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(first & 0x7f).checked_shl(shift)?;
+        if first & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn message(known: &[Field], bytes: &[u8]) -> Option<Value> {
+    let mut value = Value::Object(Map::new());
+    for (number, wire) in fields(bytes)? {
+        let Some(Field(_, name, form, repeated)) = known.iter().find(|field| field.0 == number) else {
+            // Go writes empty fields too; anything else must not be lost.
+            if wire.is_empty() {
+                continue;
+            }
+            return None;
+        };
+        if let Form::Map(form) = form {
+            let (key, entry) = entry(form, &wire)?;
+            object_at(&mut value, &[name]).insert(key, entry);
+            continue;
+        }
+        let content = content(*form, &wire)?;
+        if content.is_null() {
+            continue;
+        }
+        if *repeated {
+            match object(&mut value).entry(*name).or_insert_with(|| json!([])) {
+                Value::Array(items) => items.push(content),
+                other => *other = json!([content]),
+            }
+        } else {
+            set(&mut value, &[name], content);
+        }
+    }
+    Some(value)
+}
+
+/// One entry of a map: a message with the key as its field 1 and the value as its field 2.
+fn entry(form: &Form, wire: &Wire<'_>) -> Option<(String, Value)> {
+    let Wire::Bytes(bytes) = wire else { return None };
+    let (mut key, mut value) = (String::new(), Value::String(String::new()));
+    for (number, wire) in fields(bytes)? {
+        match (number, &wire) {
+            (1, Wire::Bytes(bytes)) => std::str::from_utf8(bytes).ok()?.clone_into(&mut key),
+            (2, _) => value = Some(content(*form, &wire)?).filter(|value| !value.is_null()).unwrap_or(value),
+            _ => return None,
+        }
+    }
+    Some((key, value))
+}
+
+/// A field's content; null if Go would leave it out of JSON.
+fn content(form: Form, wire: &Wire<'_>) -> Option<Value> {
+    Some(match (form, wire) {
+        (Form::Text, Wire::Bytes([])) => Value::Null,
+        (Form::Text | Form::Group, Wire::Bytes(bytes)) => json!(std::str::from_utf8(bytes).ok()?),
+        (Form::Bytes, Wire::Bytes(bytes)) => json!(BASE64_STANDARD.encode(bytes)),
+        (Form::Number, Wire::Number(number)) => json!(number.cast_signed()),
+        (Form::Truth, Wire::Number(number)) => json!(*number != 0),
+        (Form::Time, Wire::Bytes(bytes)) => time(bytes)?,
+        (Form::Message(known), Wire::Bytes(bytes)) => match message(known, bytes)? {
+            value if value == json!({}) => Value::Null,
+            value => value,
+        },
+        _ => return None,
+    })
+}
+
+/// Go's zero time is no time.
+fn time(bytes: &[u8]) -> Option<Value> {
+    let seconds = fields(bytes)?.into_iter().find_map(|(number, wire)| match wire {
+        Wire::Number(seconds) if number == 1 => Some(seconds.cast_signed()),
+        _ => None,
+    });
+    let time = seconds.filter(|seconds| *seconds > 0).and_then(|seconds| Timestamp::from_second(seconds).ok());
+    Some(time.map_or(Value::Null, |time| json!(stamp(time))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field with bytes in it.
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+    }
+
+    fn body(kind: &str, raw: &[u8]) -> Vec<u8> {
+        let types = [field(1, b"v1"), field(2, kind.as_bytes())].concat();
+        [MAGIC, &field(1, &types), &field(2, raw), &field(3, b"")].concat()
+    }
+
+    #[test]
+    fn reads_a_secret() {
+        let metadata =
+            [field(1, b"s"), field(2, b""), field(8, b""), field(11, &[field(1, b"a"), field(2, b"1")].concat())];
+        let data = [field(1, b"key"), field(2, b"value")].concat();
+        let raw = [field(1, &metadata.concat()), field(2, &data), field(3, b"Opaque"), vec![5 << 3, 1]].concat();
+        let wanted = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "labels": {"a": "1"}}, "type": "Opaque",
+            "data": {"key": "dmFsdWU="}, "immutable": true,
+        });
+        assert_eq!(read(&body("Secret", &raw)), Some(wanted));
+    }
+
+    #[test]
+    fn refuses_what_it_would_lose() {
+        assert_eq!(read(&body("Secret", &field(9, b"x"))), None);
+        assert_eq!(read(&body("Widget", b"")), None);
+        assert_eq!(read(b"k8s"), None);
+        assert_eq!(read(&[MAGIC, &[0x0a, 0x7f]].concat()), None);
+    }
+}

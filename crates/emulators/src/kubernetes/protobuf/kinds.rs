@@ -1,0 +1,174 @@
+//! The messages that kubectl's `create` commands send, by the field numbers of Kubernetes' own `generated.proto` files.
+
+use super::Field;
+use super::Form::{Bytes, Group, Map, Message, Number, Text, Time, Truth};
+
+const fn one(number: u64, name: &'static str, form: super::Form) -> Field {
+    Field(number, name, form, false)
+}
+
+const fn many(number: u64, name: &'static str, form: super::Form) -> Field {
+    Field(number, name, form, true)
+}
+
+/// What a body says about its kind.
+pub(crate) const TYPE: &[Field] = &[one(1, "apiVersion", Text), one(2, "kind", Text)];
+
+/// The fields of a kind; none if it is not known here.
+pub(crate) fn of(kind: &str) -> Option<&'static [Field]> {
+    KINDS.iter().find(|row| row.0 == kind).map(|row| row.1)
+}
+
+const KINDS: [(&str, &[Field]); 14] = [
+    ("Secret", SECRET),
+    ("ConfigMap", CONFIG_MAP),
+    ("Namespace", NAMESPACE),
+    ("ServiceAccount", SERVICE_ACCOUNT),
+    ("Role", ROLE),
+    ("ClusterRole", ROLE),
+    ("RoleBinding", BINDING),
+    ("ClusterRoleBinding", BINDING),
+    ("Job", JOB),
+    ("SelfSubjectAccessReview", ACCESS_REVIEW),
+    ("SelfSubjectRulesReview", RULES_REVIEW),
+    ("SelfSubjectReview", PLAIN),
+    ("TokenRequest", TOKEN_REQUEST),
+    ("DeleteOptions", DELETE_OPTIONS),
+];
+
+const METADATA: Field = one(1, "metadata", Message(OBJECT_META));
+
+const PLAIN: &[Field] = &[METADATA];
+
+const OBJECT_META: &[Field] = &[
+    one(1, "name", Text),
+    one(2, "generateName", Text),
+    one(3, "namespace", Text),
+    one(4, "selfLink", Text),
+    one(5, "uid", Text),
+    one(6, "resourceVersion", Text),
+    one(7, "generation", Number),
+    one(8, "creationTimestamp", Time),
+    one(9, "deletionTimestamp", Time),
+    one(10, "deletionGracePeriodSeconds", Number),
+    one(11, "labels", Map(&Text)),
+    one(12, "annotations", Map(&Text)),
+    many(13, "ownerReferences", Message(OWNER)),
+    many(14, "finalizers", Text),
+];
+
+const OWNER: &[Field] = &[
+    one(1, "kind", Text),
+    one(3, "name", Text),
+    one(4, "uid", Text),
+    one(5, "apiVersion", Text),
+    one(6, "controller", Truth),
+    one(7, "blockOwnerDeletion", Truth),
+];
+
+const SECRET: &[Field] = &[
+    METADATA,
+    one(2, "data", Map(&Bytes)),
+    one(3, "type", Text),
+    one(4, "stringData", Map(&Text)),
+    one(5, "immutable", Truth),
+];
+
+const CONFIG_MAP: &[Field] =
+    &[METADATA, one(2, "data", Map(&Text)), one(3, "binaryData", Map(&Bytes)), one(4, "immutable", Truth)];
+
+const NAMESPACE: &[Field] = &[METADATA, one(2, "spec", Message(&[many(1, "finalizers", Text)]))];
+
+const NAMED: &[Field] = &[one(1, "name", Text)];
+
+const SERVICE_ACCOUNT: &[Field] =
+    &[METADATA, many(3, "imagePullSecrets", Message(NAMED)), one(4, "automountServiceAccountToken", Truth)];
+
+const ROLE: &[Field] = &[METADATA, many(2, "rules", Message(RULE))];
+
+const RULE: &[Field] = &[
+    many(1, "verbs", Text),
+    many(2, "apiGroups", Group),
+    many(3, "resources", Text),
+    many(4, "resourceNames", Text),
+    many(5, "nonResourceURLs", Text),
+];
+
+const BINDING: &[Field] = &[METADATA, many(2, "subjects", Message(SUBJECT)), one(3, "roleRef", Message(ROLE_REF))];
+
+const SUBJECT: &[Field] =
+    &[one(1, "kind", Text), one(2, "apiGroup", Text), one(3, "name", Text), one(4, "namespace", Text)];
+
+const ROLE_REF: &[Field] = &[one(1, "apiGroup", Text), one(2, "kind", Text), one(3, "name", Text)];
+
+const JOB: &[Field] = &[METADATA, one(2, "spec", Message(JOB_SPEC))];
+
+const JOB_SPEC: &[Field] = &[
+    one(1, "parallelism", Number),
+    one(2, "completions", Number),
+    one(3, "activeDeadlineSeconds", Number),
+    one(5, "manualSelector", Truth),
+    one(6, "template", Message(&[METADATA, one(2, "spec", Message(POD_SPEC))])),
+    one(7, "backoffLimit", Number),
+    one(8, "ttlSecondsAfterFinished", Number),
+    one(9, "completionMode", Text),
+    one(10, "suspend", Truth),
+];
+
+const POD_SPEC: &[Field] = &[
+    many(2, "containers", Message(CONTAINER)),
+    one(3, "restartPolicy", Text),
+    one(4, "terminationGracePeriodSeconds", Number),
+    one(6, "dnsPolicy", Text),
+    one(7, "nodeSelector", Map(&Text)),
+    one(8, "serviceAccountName", Text),
+    one(9, "serviceAccount", Text),
+    one(10, "nodeName", Text),
+    one(11, "hostNetwork", Truth),
+    one(12, "hostPID", Truth),
+    one(13, "hostIPC", Truth),
+];
+
+const CONTAINER: &[Field] = &[
+    one(1, "name", Text),
+    one(2, "image", Text),
+    many(3, "command", Text),
+    many(4, "args", Text),
+    one(5, "workingDir", Text),
+    many(7, "env", Message(&[one(1, "name", Text), one(2, "value", Text)])),
+    one(13, "terminationMessagePath", Text),
+    one(14, "imagePullPolicy", Text),
+    one(20, "terminationMessagePolicy", Text),
+];
+
+const ACCESS_REVIEW: &[Field] = &[METADATA, one(2, "spec", Message(ACCESS_SPEC))];
+
+const ACCESS_SPEC: &[Field] = &[
+    one(
+        1,
+        "resourceAttributes",
+        Message(&[
+            one(1, "namespace", Text),
+            one(2, "verb", Text),
+            one(3, "group", Text),
+            one(4, "version", Text),
+            one(5, "resource", Text),
+            one(6, "subresource", Text),
+            one(7, "name", Text),
+        ]),
+    ),
+    one(2, "nonResourceAttributes", Message(&[one(1, "path", Text), one(2, "verb", Text)])),
+];
+
+const RULES_REVIEW: &[Field] = &[METADATA, one(2, "spec", Message(&[one(1, "namespace", Text)]))];
+
+const TOKEN_REQUEST: &[Field] =
+    &[METADATA, one(2, "spec", Message(&[many(1, "audiences", Text), one(4, "expirationSeconds", Number)]))];
+
+const DELETE_OPTIONS: &[Field] = &[
+    one(1, "gracePeriodSeconds", Number),
+    one(2, "preconditions", Message(&[one(1, "uid", Text), one(2, "resourceVersion", Text)])),
+    one(3, "orphanDependents", Truth),
+    one(4, "propagationPolicy", Text),
+    many(5, "dryRun", Text),
+];

@@ -1,0 +1,385 @@
+//! Deleting: preconditions, finalizers, grace, and what has to follow (dependents, contents of namespaces, custom kinds).
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::super::meta::{self, stamp};
+use super::super::resources::Resource;
+use super::super::status::Status;
+use super::super::value::{number, object_at, set, set_default, take, text};
+use super::Known;
+use super::state::{Change, FIRST_NAMESPACES, Object, State};
+use super::write::Writing;
+
+/// Keeps an owner until its dependents are gone.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Keeps an owner until its dependents know it no more.
+const ORPHAN: &str = "orphan";
+
+/// So long a Pod gets to end by itself if it says nothing about it.
+const POD_GRACE_SECONDS: i64 = 30;
+
+/// How to delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    /// Only the object with this uid.
+    pub(crate) uid: Option<String>,
+    /// Only in this state.
+    pub(crate) resource_version: Option<String>,
+    pub(crate) propagation: Propagation,
+    /// So long a Pod gets to end by itself; what it says itself if none.
+    pub(crate) grace_seconds: Option<i64>,
+}
+
+/// What becomes of the objects that an object owns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// Deleted afterwards.
+    #[default]
+    Background,
+    /// Deleted before.
+    Foreground,
+    /// Kept.
+    Orphan,
+}
+
+/// Something that a change has left to be done.
+#[derive(Clone, Debug)]
+pub(super) enum Unsettled {
+    /// After a start: whatever a crash has interrupted.
+    Everything,
+    /// Its owners may all be gone.
+    Dependent(Object, String),
+    /// Its dependents are to be let go, or deleted, before it may go itself.
+    Owner(Object, String),
+    /// An object with this uid is gone.
+    Gone(String),
+    /// It is to have a `ServiceAccount`, or to be emptied and then to go itself.
+    Namespace(String),
+    /// Its objects have no kind any more.
+    Kind(String),
+}
+
+impl Deletion {
+    /// At once, and the dependents afterwards.
+    pub(crate) fn now() -> Self {
+        Self { grace_seconds: Some(0), ..Self::default() }
+    }
+
+    fn check(&self, resource: &Resource, live: &Value) -> Result<(), Status> {
+        let revision = text(live, "/metadata/resourceVersion");
+        let wanted = [
+            ("UID", &self.uid, meta::uid(live), "deleted and then recreated"),
+            ("ResourceVersion", &self.resource_version, revision, "modified"),
+        ];
+        for (what, wanted, actual, fate) in wanted {
+            if let Some(wanted) = wanted.as_ref().filter(|wanted| **wanted != actual) {
+                let why = format!(
+                    "the {what} in the precondition ({wanted}) does not match the {what} in record ({actual}). The object might \
+                     have been {fate}"
+                );
+                return Err(Status::conflict(resource.about_kind(meta::name(live)), &why));
+            }
+        }
+        Ok(())
+    }
+
+    /// The seconds that an object gets to end by itself.
+    fn grace(&self, live: &Value) -> i64 {
+        let is_pod = text(live, "/kind") == "Pod" && text(live, "/apiVersion") == "v1";
+        let finished = matches!(text(live, "/status/phase"), "Succeeded" | "Failed");
+        if !is_pod || finished || text(live, "/spec/nodeName").is_empty() {
+            return 0;
+        }
+        let own = number(live, "/spec/terminationGracePeriodSeconds").unwrap_or(POD_GRACE_SECONDS);
+        self.grace_seconds.unwrap_or(own).max(0)
+    }
+}
+
+impl Unsettled {
+    /// What a change leaves to be done.
+    pub(super) fn by(change: &Change) -> Vec<Self> {
+        let object = &change.object;
+        let mut unsettled = Vec::new();
+        if change.deleted {
+            unsettled.push(Self::Gone(meta::uid(object).to_owned()));
+            if change.storage == "customresourcedefinitions.apiextensions.k8s.io" {
+                unsettled.push(Self::Kind(meta::name(object).to_owned()));
+            }
+            unsettled.push(Self::Namespace(meta::namespace(object).to_owned()));
+        } else {
+            unsettled.extend(Self::at_rest(&change.storage, object));
+        }
+        unsettled
+    }
+
+    /// What an object as it is leaves to be done.
+    fn at_rest(storage: &str, object: &Object) -> Vec<Self> {
+        let mut unsettled = Vec::new();
+        if !meta::owners(object).is_empty() {
+            unsettled.push(Self::Dependent(Arc::clone(object), storage.to_owned()));
+        }
+        if meta::has_finalizer(object, FOREGROUND) || meta::has_finalizer(object, ORPHAN) {
+            unsettled.push(Self::Owner(Arc::clone(object), storage.to_owned()));
+        }
+        if storage == "namespaces" {
+            unsettled.push(Self::Namespace(meta::name(object).to_owned()));
+        }
+        unsettled
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Deletes an object, or begins to; answers with it as it is then.
+    pub(crate) fn delete(&mut self, writing: &Writing<'_>, deletion: &Deletion) -> Result<Object, Status> {
+        let resource = writing.resource;
+        let live = self.get(resource, writing.namespace, writing.name)?;
+        deletion.check(resource, &live)?;
+        let mut object = (*live).clone();
+        let grace = deletion.grace(&live);
+        if resource.storage == "namespaces" {
+            terminate(resource, &mut object)?;
+        }
+        let finalizer = match deletion.propagation {
+            Propagation::Background => None,
+            Propagation::Foreground => Some(FOREGROUND),
+            Propagation::Orphan => Some(ORPHAN),
+        };
+        if let Some(finalizer) = finalizer.filter(|finalizer| !meta::has_finalizer(&object, finalizer))
+            && let Value::Array(finalizers) =
+                object_at(&mut object, &["metadata"]).entry("finalizers").or_insert_with(|| json!([]))
+        {
+            finalizers.push(finalizer.into());
+        }
+        let waits = grace > 0 || !meta::finalizers(&object).is_empty() || resource.storage == "namespaces";
+        if !waits {
+            if resource.storage == "pods" {
+                set_default(&mut object, &["metadata", "deletionTimestamp"], stamp(writing.now));
+                set(&mut object, &["metadata", "deletionGracePeriodSeconds"], 0);
+            }
+            return self.take_away(writing, object);
+        }
+        let left = number(&object, "/metadata/deletionGracePeriodSeconds");
+        if !meta::is_deleting(&object) || left.is_some_and(|left| grace < left) {
+            let at = writing.now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+            set(&mut object, &["metadata", "deletionTimestamp"], stamp(at));
+            if resource.storage != "namespaces" {
+                set(&mut object, &["metadata", "deletionGracePeriodSeconds"], grace);
+            }
+            if let Some(generation) = number(&object, "/metadata/generation") {
+                set(&mut object, &["metadata", "generation"], generation + 1);
+            }
+        }
+        if object == *live { Ok(live) } else { self.put(writing, object) }
+    }
+
+    /// Does what changes have left to be done, until nothing is left.
+    pub(crate) fn settle(&mut self, now: Timestamp) -> Result<(), Status> {
+        while let Some(unsettled) = self.unsettled.pop() {
+            match unsettled {
+                Unsettled::Everything => self.look_everywhere(),
+                Unsettled::Dependent(object, storage) => self.collect(&object, &storage, now)?,
+                Unsettled::Owner(object, storage) => self.release(&object, &storage, now)?,
+                Unsettled::Gone(uid) => self.bereave(&uid, now)?,
+                Unsettled::Namespace(name) => self.furnish(&name, now)?,
+                Unsettled::Kind(storage) => self.clear(&storage, now)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn look_everywhere(&mut self) {
+        let found: Vec<Unsettled> =
+            self.everything().flat_map(|(storage, object)| Unsettled::at_rest(storage, object)).collect();
+        self.unsettled.extend(found);
+    }
+
+    fn is_there(&self, uid: &str) -> bool {
+        self.everything().any(|(_, object)| meta::uid(object) == uid)
+    }
+
+    /// Deletes an object all of whose owners are gone.
+    fn collect(&mut self, object: &Object, storage: &str, now: Timestamp) -> Result<(), Status> {
+        let current = self.current(object, storage).filter(|current| !meta::is_deleting(current));
+        let Some(current) = current else { return Ok(()) };
+        if meta::owners(&current).iter().any(|owner| self.is_there(text(owner, "/uid"))) {
+            return Ok(());
+        }
+        self.discard(&current, storage, &Deletion::default(), now)
+    }
+
+    /// Looks after the dependents of an object that has gone, and after owners that have waited for it.
+    fn bereave(&mut self, uid: &str, now: Timestamp) -> Result<(), Status> {
+        for (storage, object) in self.dependents(uid) {
+            let others = meta::owners(&object).iter().any(|owner| self.is_there(text(owner, "/uid")));
+            if others {
+                self.disown(&object, &storage, uid, now)?;
+            } else {
+                self.collect(&object, &storage, now)?;
+            }
+        }
+        let waiting: Vec<_> = self
+            .everything()
+            .filter(|(_, object)| meta::has_finalizer(object, FOREGROUND))
+            .map(|(storage, object)| Unsettled::Owner(Arc::clone(object), storage.clone()))
+            .collect();
+        self.unsettled.extend(waiting);
+        Ok(())
+    }
+
+    /// Takes an owner's finalizer off once its dependents are as they should be.
+    fn release(&mut self, object: &Object, storage: &str, now: Timestamp) -> Result<(), Status> {
+        let current = self.current(object, storage).filter(|current| meta::is_deleting(current));
+        let Some(current) = current else { return Ok(()) };
+        let uid = meta::uid(&current);
+        if meta::has_finalizer(&current, ORPHAN) {
+            for (storage, dependent) in self.dependents(uid) {
+                self.disown(&dependent, &storage, uid, now)?;
+            }
+            return self.finish(&current, storage, ORPHAN, now);
+        }
+        let mut blocked = false;
+        for (storage, dependent) in self.dependents(uid) {
+            if !meta::is_deleting(&dependent) {
+                let deletion = Deletion { propagation: Propagation::Foreground, ..Deletion::default() };
+                self.discard(&dependent, &storage, &deletion, now)?;
+            }
+            let blocks = |owner: &Value| {
+                text(owner, "/uid") == uid && owner.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true)
+            };
+            blocked |= meta::owners(&dependent).iter().any(blocks) && self.current(&dependent, &storage).is_some();
+        }
+        if blocked { Ok(()) } else { self.finish(&current, storage, FOREGROUND, now) }
+    }
+
+    /// Sees to it that a namespace has its `ServiceAccount` as long as it lives, and goes when it shall.
+    fn furnish(&mut self, name: &str, now: Timestamp) -> Result<(), Status> {
+        let namespaces = self.resource("namespaces")?;
+        let Some(namespace) = self.find(&namespaces, "", name).cloned() else { return Ok(()) };
+        if meta::is_deleting(&namespace) {
+            return self.empty(&namespaces, &namespace, now);
+        }
+        let accounts = self.resource("serviceaccounts")?;
+        if self.find(&accounts, name, "default").is_none() {
+            let writing = Writing::internal(&accounts, name, "default", now);
+            self.create(&writing, json!({"metadata": {"name": "default"}}))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes what a terminating namespace holds, and itself once it is empty.
+    fn empty(&mut self, namespaces: &Resource, namespace: &Object, now: Timestamp) -> Result<(), Status> {
+        let name = meta::name(namespace);
+        let contents = |state: &Self| -> Vec<(String, Object)> {
+            let inside = state.everything().filter(|(_, object)| meta::namespace(object) == name);
+            inside.map(|(storage, object)| (storage.clone(), Arc::clone(object))).collect()
+        };
+        for (storage, object) in contents(self) {
+            if !meta::is_deleting(&object) {
+                self.discard(&object, &storage, &Deletion::default(), now)?;
+            }
+        }
+        if contents(self).is_empty() && meta::finalizers(namespace).is_empty() {
+            let writing = Writing::internal(namespaces, "", name, now);
+            self.take_away(&writing, (**namespace).clone())?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all objects of a kind that is no more.
+    fn clear(&mut self, storage: &str, now: Timestamp) -> Result<(), Status> {
+        let objects: Vec<Object> = self.stored(storage).cloned().collect();
+        let Some(resource) = self.kind_of_rest(storage) else { return Ok(()) };
+        for object in objects {
+            let (namespace, name) = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
+            let writing = Writing::internal(&resource, &namespace, &name, now);
+            self.take_away(&writing, (*object).clone())?;
+        }
+        Ok(())
+    }
+
+    /// A stand-in for the kind of objects whose definition is gone.
+    fn kind_of_rest(&self, storage: &str) -> Option<Resource> {
+        self.catalog.by_id("configmaps").map(|template| template.stored_as(storage))
+    }
+
+    fn finish(&mut self, object: &Object, storage: &str, finalizer: &str, now: Timestamp) -> Result<(), Status> {
+        self.edit(object, storage, now, |object| {
+            if let Some(Value::Array(finalizers)) = object.pointer_mut("/metadata/finalizers") {
+                finalizers.retain(|other| other != finalizer);
+            }
+            if meta::finalizers(object).is_empty() {
+                take(object, &["metadata", "finalizers"]);
+            }
+        })
+    }
+
+    fn disown(&mut self, object: &Object, storage: &str, uid: &str, now: Timestamp) -> Result<(), Status> {
+        self.edit(object, storage, now, |object| {
+            if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
+                owners.retain(|owner| text(owner, "/uid") != uid);
+            }
+            if meta::owners(object).is_empty() {
+                take(object, &["metadata", "ownerReferences"]);
+            }
+        })
+    }
+
+    fn edit(
+        &mut self,
+        object: &Object,
+        storage: &str,
+        now: Timestamp,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), Status> {
+        let Some(current) = self.current(object, storage) else { return Ok(()) };
+        let Some(resource) = self.kind(storage) else { return Ok(()) };
+        let mut changed = (*current).clone();
+        change(&mut changed);
+        let (namespace, name) = (meta::namespace(&current).to_owned(), meta::name(&current).to_owned());
+        let writing = Writing::internal(&resource, &namespace, &name, now);
+        if meta::may_go(&changed) && storage != "namespaces" {
+            self.take_away(&writing, changed)?;
+        } else {
+            self.put(&writing, changed)?;
+        }
+        Ok(())
+    }
+
+    fn discard(&mut self, object: &Object, storage: &str, how: &Deletion, now: Timestamp) -> Result<(), Status> {
+        let Some(resource) = self.kind(storage) else { return Ok(()) };
+        let (namespace, name) = (meta::namespace(object).to_owned(), meta::name(object).to_owned());
+        self.delete(&Writing::internal(&resource, &namespace, &name, now), how).map(drop)
+    }
+
+    /// The newest form of an object, if it is still the same one.
+    fn current(&self, object: &Object, storage: &str) -> Option<Object> {
+        let resource = self.kind(storage)?;
+        let current = self.find(&resource, meta::namespace(object), meta::name(object))?;
+        (meta::uid(current) == meta::uid(object)).then(|| Arc::clone(current))
+    }
+
+    fn kind(&self, storage: &str) -> Option<Known> {
+        self.catalog.all().iter().find(|resource| resource.storage == storage).cloned()
+    }
+
+    fn dependents(&self, uid: &str) -> Vec<(String, Object)> {
+        let ours = |object: &Object| meta::owners(object).iter().any(|owner| text(owner, "/uid") == uid);
+        let found = self.everything().filter(|(_, object)| ours(object));
+        found.map(|(storage, object)| (storage.clone(), Arc::clone(object))).collect()
+    }
+}
+
+fn terminate(resource: &Resource, namespace: &mut Value) -> Result<(), Status> {
+    let name = meta::name(namespace).to_owned();
+    if FIRST_NAMESPACES.contains(&name.as_str()) {
+        return Err(Status::forbidden(resource.about(&name), "this namespace may not be deleted"));
+    }
+    set(namespace, &["status", "phase"], "Terminating");
+    Ok(())
+}

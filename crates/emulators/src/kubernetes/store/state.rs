@@ -1,0 +1,246 @@
+//! The objects, their revisions, and the last changes; what is stored is durable before it is visible.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::meta;
+use super::super::resources::{Catalog, Resource};
+use super::super::status::Status;
+use super::super::value::{set, text};
+use super::super::{Settings, StartError};
+use super::delete::Unsettled;
+use super::files::Files;
+use super::write::Writing;
+use super::{Event, Known};
+use crate::kubernetes::tokens::Tokens;
+
+/// An object; whoever holds one sees it as it was.
+pub(crate) type Object = Arc<Value>;
+
+/// Namespace, which is empty for cluster-wide objects, and name.
+pub(crate) type Key = (String, String);
+
+/// The namespaces that are there from the start and cannot be deleted.
+pub(crate) const FIRST_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// Something that was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) revision: u64,
+    pub(crate) storage: String,
+    pub(crate) before: Option<Object>,
+    /// As it is now, or was last.
+    pub(crate) object: Object,
+    pub(crate) deleted: bool,
+}
+
+/// Everything that the server knows.
+pub(crate) struct State {
+    pub(crate) catalog: Catalog,
+    pub(crate) tokens: Tokens,
+    objects: BTreeMap<String, BTreeMap<Key, Object>>,
+    revision: u64,
+    history: VecDeque<Arc<Change>>,
+    history_limit: usize,
+    /// What happened up to this revision is forgotten.
+    forgotten: u64,
+    files: Option<Files>,
+    closed: bool,
+    pub(super) unsettled: Vec<Unsettled>,
+}
+
+// === impl Change ===
+
+impl Change {
+    pub(crate) fn event(&self) -> Event {
+        Event { object: Arc::clone(&self.object) }
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Loads what is stored, ends what a crash has interrupted, and makes what must be there.
+    pub(crate) fn open(settings: &Settings, now: Timestamp) -> Result<Self, StartError> {
+        let files = settings.data_dir.as_deref().map(Files::open).transpose()?;
+        let mut state = Self {
+            catalog: Catalog::default(),
+            tokens: Tokens::new(files.as_ref().map(Files::key).transpose()?),
+            objects: BTreeMap::new(),
+            revision: 1,
+            history: VecDeque::new(),
+            history_limit: settings.watch_history,
+            forgotten: 1,
+            files: None,
+            closed: false,
+            unsettled: vec![Unsettled::Everything],
+        };
+        if let Some(files) = &files {
+            state.revision = files.load(|storage, object| insert_loaded(&mut state.objects, storage, object))?.max(1);
+        }
+        state.files = files;
+        for definition in state.objects.get("customresourcedefinitions.apiextensions.k8s.io").into_iter().flatten() {
+            state.catalog.define(definition.1);
+        }
+        state.forgotten = state.revision;
+        let begin = |status: Status| StartError::Initial { reason: status.message };
+        state.begin(settings, now).map_err(begin)?;
+        state.settle(now).map_err(begin)?;
+        Ok(state)
+    }
+
+    fn begin(&mut self, settings: &Settings, now: Timestamp) -> Result<(), Status> {
+        let given = settings.namespaces.iter().map(String::as_str);
+        let namespaces = self.resource("namespaces")?;
+        for name in FIRST_NAMESPACES.into_iter().chain(given) {
+            if self.get(&namespaces, "", name).is_err() {
+                let object = json!({"metadata": {"name": name}});
+                self.create(&Writing::internal(&namespaces, "", name, now), object)?;
+            }
+        }
+        super::super::rbac::bootstrap(self, now)
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// By plural and group, such as `jobs.batch`.
+    pub(crate) fn resource(&self, id: &str) -> Result<Known, Status> {
+        self.catalog.by_id(id).cloned().ok_or_else(Status::no_route)
+    }
+
+    pub(crate) fn find(&self, resource: &Resource, namespace: &str, name: &str) -> Option<&Object> {
+        self.objects.get(&resource.storage)?.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    pub(crate) fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Object, Status> {
+        let found = self.find(resource, namespace, name).cloned();
+        found.ok_or_else(|| Status::not_found(resource.about(name)))
+    }
+
+    /// In the order of namespace and name.
+    pub(crate) fn list<'a>(
+        &'a self,
+        resource: &Resource,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Object> {
+        let wanted = move |(key, _): &(&Key, &Object)| namespace.is_none_or(|namespace| key.0 == namespace);
+        self.objects.get(&resource.storage).into_iter().flatten().filter(wanted).map(|(_, object)| object)
+    }
+
+    /// All objects of one storage.
+    pub(crate) fn stored(&self, storage: &str) -> impl Iterator<Item = &Object> {
+        self.objects.get(storage).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// All objects with their storage.
+    pub(crate) fn everything(&self) -> impl Iterator<Item = (&String, &Object)> {
+        self.objects.iter().flat_map(|(storage, objects)| objects.values().map(move |object| (storage, object)))
+    }
+
+    /// The changes after a revision; none if some of them are forgotten.
+    pub(crate) fn since(&self, revision: u64) -> Option<impl Iterator<Item = &Arc<Change>>> {
+        let first = self.history.partition_point(|change| change.revision <= revision);
+        (revision >= self.forgotten).then(|| self.history.iter().skip(first))
+    }
+
+    /// Up to which revision changes are forgotten.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Forgets all changes, as the real server does after a while.
+    pub(crate) fn forget_history(&mut self) {
+        self.history.clear();
+        self.forgotten = self.revision;
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.files = None;
+    }
+
+    pub(crate) fn issue_token(&self, namespace: &str, account: &str, until: Timestamp) -> Result<String, Status> {
+        let accounts = self.resource("serviceaccounts")?;
+        let object = self.get(&accounts, namespace, account)?;
+        Ok(self.tokens.issue(namespace, account, meta::uid(&object), until))
+    }
+
+    /// Stores an object as it shall be from now on; a dry run only says how it would look.
+    pub(super) fn put(&mut self, writing: &Writing<'_>, object: Value) -> Result<Object, Status> {
+        self.commit(writing, object, false)
+    }
+
+    /// Takes an object away; `object` is how it looked last.
+    pub(super) fn take_away(&mut self, writing: &Writing<'_>, object: Value) -> Result<Object, Status> {
+        self.commit(writing, object, true)
+    }
+
+    fn commit(&mut self, writing: &Writing<'_>, mut object: Value, deleted: bool) -> Result<Object, Status> {
+        if writing.dry_run {
+            return Ok(Arc::new(object));
+        }
+        if self.closed {
+            return Err(Status::new(503, "the server is stopping"));
+        }
+        let revision = self.revision + 1;
+        set(&mut object, &["metadata", "resourceVersion"], revision.to_string());
+        let storage = writing.resource.storage.clone();
+        let key = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
+        if let Some(files) = &self.files {
+            let stored = if deleted { files.remove(&storage, &key, revision) } else { files.store(&storage, &object) };
+            stored.map_err(Status::internal)?;
+        }
+        self.revision = revision;
+        let object = Arc::new(object);
+        let objects = self.objects.entry(storage.clone()).or_default();
+        let before = if deleted { objects.remove(&key) } else { objects.insert(key, Arc::clone(&object)) };
+        let change = Change { revision, storage, before, object: Arc::clone(&object), deleted };
+        self.remember(change);
+        Ok(object)
+    }
+
+    fn remember(&mut self, change: Change) {
+        if change.storage == "customresourcedefinitions.apiextensions.k8s.io" {
+            if change.deleted {
+                self.catalog.forget(&change.object);
+            } else {
+                self.catalog.define(&change.object);
+            }
+        }
+        self.unsettled.extend(Unsettled::by(&change));
+        self.history.push_back(Arc::new(change));
+        while self.history.len() > self.history_limit {
+            self.forgotten = self.history.pop_front().map_or(self.forgotten, |change| change.revision);
+        }
+    }
+
+    /// Refuses what may not come into a namespace.
+    pub(super) fn check_namespace(&self, writing: &Writing<'_>, name: &str) -> Result<(), Status> {
+        if !writing.resource.is_namespaced() {
+            return Ok(());
+        }
+        let namespaces = self.resource("namespaces")?;
+        let namespace = self.get(&namespaces, "", writing.namespace)?;
+        if text(&namespace, "/status/phase") != "Terminating" {
+            return Ok(());
+        }
+        let place = writing.namespace;
+        let cause = super::super::status::Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {place} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        };
+        let why = format!("unable to create new content in namespace {place} because it is being terminated");
+        Err(Status::forbidden(writing.resource.about(name), &why).with_causes(&[cause]))
+    }
+}
+
+fn insert_loaded(objects: &mut BTreeMap<String, BTreeMap<Key, Object>>, storage: String, object: Value) {
+    let key = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
+    objects.entry(storage).or_default().insert(key, Arc::new(object));
+}

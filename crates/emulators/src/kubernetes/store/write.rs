@@ -1,0 +1,331 @@
+//! Creating and changing: defaults, checks, bookkeeping, in the order of a real server.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::fields::Schema;
+use super::super::fields::managed::{Writer, note};
+use super::super::meta::{self, stamp};
+use super::super::resources::Resource;
+use super::super::status::{Cause, Status};
+use super::super::value::{copy, object_at, set, take, text};
+use super::super::{defaults, validate};
+use super::state::{Object, State};
+
+/// The manager that writes of the server's own controllers are noted under.
+const INTERNAL_MANAGER: &str = "kube-controller-manager";
+
+/// One write: to what, by whom, when.
+#[derive(Clone, Debug)]
+pub(crate) struct Writing<'a> {
+    pub(crate) resource: &'a Resource,
+    /// Empty for cluster-wide objects.
+    pub(crate) namespace: &'a str,
+    /// Empty where the object to create says it.
+    pub(crate) name: &'a str,
+    pub(crate) part: Part,
+    /// Whether the caller has sent the whole object, and not a patch.
+    pub(crate) whole: bool,
+    pub(crate) manager: Manager,
+    /// Everything is checked and answered, nothing stored.
+    pub(crate) dry_run: bool,
+    pub(crate) now: Timestamp,
+}
+
+/// Which part of an object a write may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All but the status, where that is a subresource.
+    Main,
+    /// The status only.
+    Status,
+}
+
+/// Under which name fields are managed, and how that name came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Manager {
+    /// A write changes fields and then manages them.
+    Update(String),
+    /// The write has done its own bookkeeping.
+    Applied,
+}
+
+impl<'a> Writing<'a> {
+    /// A write of the server's own.
+    pub(crate) fn internal(resource: &'a Resource, namespace: &'a str, name: &'a str, now: Timestamp) -> Self {
+        let manager = Manager::Update(INTERNAL_MANAGER.to_owned());
+        let namespace = if resource.is_namespaced() { namespace } else { "" };
+        Self { resource, namespace, name, part: Part::Main, whole: true, manager, dry_run: false, now }
+    }
+
+    /// Does the bookkeeping for plain writes.
+    fn note(&self, old: &Value, new: &mut Value) {
+        let Manager::Update(name) = &self.manager else { return };
+        let writer = Writer {
+            name: name.clone(),
+            apply: false,
+            api_version: self.resource.api_version(),
+            subresource: if self.part == Part::Status { "status" } else { "" },
+        };
+        note(Schema::of(self.resource), old, new, &writer, self.now);
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Creates an object.
+    pub(crate) fn create(&mut self, writing: &Writing<'_>, mut object: Value) -> Result<Object, Status> {
+        let resource = writing.resource;
+        check_type(resource, &mut object)?;
+        validate::decode(resource, &object)?;
+        check_place(writing, &mut object)?;
+        name_it(writing, &mut object)?;
+        let name = meta::name(&object).to_owned();
+        self.check_namespace(writing, &name)?;
+        if self.find(resource, writing.namespace, &name).is_some() {
+            return Err(Status::exists(resource.about(&name)));
+        }
+        begin(writing, &mut object);
+        if matches!(writing.manager, Manager::Update(_)) {
+            take(&mut object, &["metadata", "managedFields"]);
+        }
+        defaults::fill(resource, &mut object);
+        writing.note(&json!({}), &mut object);
+        defaults::add(resource, &mut object, writing.now);
+        let causes = validate::created(resource, &object);
+        if !causes.is_empty() {
+            return Err(Status::invalid(resource.about_kind(&name), &causes));
+        }
+        self.admit(resource, &object)?;
+        self.put(writing, object)
+    }
+
+    /// Refuses a Pod whose `ServiceAccount` is not there, as admission does.
+    fn admit(&self, resource: &Resource, object: &Value) -> Result<(), Status> {
+        if resource.storage != "pods" {
+            return Ok(());
+        }
+        let (namespace, account) = (meta::namespace(object), text(object, "/spec/serviceAccountName"));
+        let accounts = self.resource("serviceaccounts")?;
+        if self.find(&accounts, namespace, account).is_some() {
+            return Ok(());
+        }
+        let why =
+            format!("error looking up service account {namespace}/{account}: serviceaccount {account:?} not found");
+        Err(Status::forbidden(resource.about(meta::name(object)), &why))
+    }
+
+    /// Changes an object; one that is not there is created where the kind allows that.
+    pub(crate) fn update(
+        &mut self,
+        writing: &Writing<'_>,
+        change: impl FnOnce(&Value) -> Result<Value, Status>,
+    ) -> Result<Object, Status> {
+        let resource = writing.resource;
+        let live = self.get(resource, writing.namespace, writing.name)?;
+        let mut object = change(&live)?;
+        check_type(resource, &mut object)?;
+        validate::decode(resource, &object)?;
+        check_place(writing, &mut object)?;
+        check_identity(writing, &live, &object)?;
+        carry_over(writing, &live, &mut object);
+        defaults::fill(resource, &mut object);
+        writing.note(&live, &mut object);
+        defaults::add(resource, &mut object, writing.now);
+        count_generation(resource, &live, &mut object);
+        let causes = validate::updated(resource, &live, &object);
+        if !causes.is_empty() {
+            return Err(Status::invalid(resource.about_kind(writing.name), &causes));
+        }
+        keep_times(&live, &mut object);
+        if object == *live {
+            return Ok(live);
+        }
+        if meta::may_go(&object) { self.take_away(writing, object) } else { self.put(writing, object) }
+    }
+}
+
+/// Refuses a body of another kind, and says the kind where the body does not.
+fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Status> {
+    if !object.is_object() {
+        return Err(Status::bad_request("the object provided is not a JSON object"));
+    }
+    let (version, kind) = (resource.api_version(), text(object, "/kind").to_owned());
+    if kind.is_empty() && resource.custom.is_some() {
+        let Resource { kind, version, .. } = resource;
+        let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: Object 'Kind' is missing");
+        return Err(Status::bad_request(message));
+    }
+    let given = text(object, "/apiVersion");
+    if !given.is_empty() && given != version {
+        let message =
+            format!("the API version in the data ({given}) does not match the expected API version ({version})");
+        return Err(Status::bad_request(message));
+    }
+    if !kind.is_empty() && kind != resource.kind {
+        let message = format!(
+            "{kind} in version {:?} cannot be handled as a {}: no kind {kind:?} is registered for this resource",
+            resource.version, resource.kind
+        );
+        return Err(Status::bad_request(message));
+    }
+    set(object, &["apiVersion"], version);
+    set(object, &["kind"], resource.kind.clone());
+    object_at(object, &["metadata"]);
+    Ok(())
+}
+
+/// Refuses a body that belongs into another namespace or has another name than the path.
+fn check_place(writing: &Writing<'_>, object: &mut Value) -> Result<(), Status> {
+    let given = meta::namespace(object);
+    if !writing.resource.is_namespaced() {
+        take(object, &["metadata", "namespace"]);
+    } else if given.is_empty() {
+        set(object, &["metadata", "namespace"], writing.namespace);
+    } else if given != writing.namespace {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(message));
+    }
+    let name = meta::name(object);
+    if !writing.name.is_empty() && name.is_empty() {
+        set(object, &["metadata", "name"], writing.name);
+    } else if !writing.name.is_empty() && name != writing.name {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({})", writing.name);
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+fn name_it(writing: &Writing<'_>, object: &mut Value) -> Result<(), Status> {
+    if meta::name(object).is_empty() {
+        let prefix = text(object, "/metadata/generateName").to_owned();
+        if prefix.is_empty() {
+            let cause = Cause::required("metadata.name", "name or generateName is required");
+            return Err(Status::invalid(writing.resource.about_kind(""), &[cause]));
+        }
+        set(object, &["metadata", "name"], meta::generated_name(&prefix));
+    }
+    if text(object, "/metadata/resourceVersion").is_empty() {
+        return Ok(());
+    }
+    Err(Status::new(500, "resourceVersion should not be set on objects to be created").because(""))
+}
+
+/// What the server alone says about a new object.
+fn begin(writing: &Writing<'_>, object: &mut Value) {
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
+        take(object, &["metadata", member]);
+    }
+    set(object, &["metadata", "uid"], meta::new_uid());
+    set(object, &["metadata", "creationTimestamp"], stamp(writing.now));
+    if writing.resource.has_generation() {
+        set(object, &["metadata", "generation"], 1);
+    }
+    if writing.resource.has_status() {
+        take(object, &["status"]);
+    }
+}
+
+/// Refuses a write to another object of the same name, or to a state that is no longer the newest.
+fn check_identity(writing: &Writing<'_>, live: &Value, object: &Value) -> Result<(), Status> {
+    let resource = writing.resource;
+    let (uid, live_uid) = (meta::uid(object), meta::uid(live));
+    if !uid.is_empty() && uid != live_uid {
+        if !writing.whole {
+            let cause = Cause::invalid("metadata.uid", &json!(uid), "field is immutable");
+            return Err(Status::invalid(resource.about_kind(writing.name), &[cause]));
+        }
+        let key = live_key(writing);
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: {uid}, UID in object meta: {live_uid}"
+        );
+        return Err(Status::conflict(resource.about(writing.name), &why));
+    }
+    let revision = text(object, "/metadata/resourceVersion");
+    if revision.is_empty() && resource.is_conditional() {
+        let message = "Invalid value: 0x0: must be specified for an update".to_owned();
+        let field = "metadata.resourceVersion".to_owned();
+        let cause = Cause { reason: "FieldValueInvalid".to_owned(), message, field };
+        return Err(Status::invalid(resource.about(writing.name), &[cause]));
+    }
+    if revision.is_empty() || revision == text(live, "/metadata/resourceVersion") {
+        return Ok(());
+    }
+    let why = "the object has been modified; please apply your changes to the latest version and try again";
+    Err(Status::conflict(resource.about(writing.name), why))
+}
+
+/// Where a real server keeps the object in etcd, which its refusals tell.
+fn live_key(writing: &Writing<'_>) -> String {
+    let Writing { resource, namespace, name, .. } = writing;
+    let group = if resource.custom.is_some() { format!("/{}", resource.group) } else { String::new() };
+    let place = if namespace.is_empty() { String::new() } else { format!("/{namespace}") };
+    format!("/registry{group}/{}{place}/{name}", resource.plural)
+}
+
+/// What a write cannot change stays as it is.
+fn carry_over(writing: &Writing<'_>, live: &Value, object: &mut Value) {
+    if writing.part == Part::Status {
+        let status = object.get("status").cloned();
+        let managed = object.pointer("/metadata/managedFields").cloned();
+        *object = live.clone();
+        match status {
+            Some(status) => set(object, &["status"], status),
+            None => drop(take(object, &["status"])),
+        }
+        if let Some(managed) = managed {
+            set(object, &["metadata", "managedFields"], managed);
+        }
+    } else if writing.resource.has_status() {
+        copy(live, object, &["status"]);
+    }
+    for member in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generateName",
+        "generation",
+        "resourceVersion",
+    ] {
+        copy(live, object, &["metadata", member]);
+    }
+    if writing.resource.plural == "namespaces" {
+        copy(live, object, &["spec"]);
+    }
+}
+
+/// A change of anything but metadata and status is a new generation.
+fn count_generation(resource: &Resource, live: &Value, object: &mut Value) {
+    let essence = |value: &Value| {
+        let mut essence = value.clone();
+        take(&mut essence, &["metadata"]);
+        take(&mut essence, &["status"]);
+        essence
+    };
+    if resource.has_generation() && essence(live) != essence(object) {
+        let generation = super::super::value::number(live, "/metadata/generation").unwrap_or_default();
+        set(object, &["metadata", "generation"], generation + 1);
+    }
+}
+
+/// If nothing but times of the bookkeeping differs, nothing does.
+fn keep_times(live: &Value, object: &mut Value) {
+    let without_managed = |value: &Value| {
+        let mut value = value.clone();
+        take(&mut value, &["metadata", "managedFields"]);
+        value
+    };
+    let entries = |value: &Value| {
+        let mut entries = super::super::fields::managed::entries(value);
+        for entry in &mut entries {
+            entry.time.clear();
+        }
+        entries
+    };
+    if entries(live) == entries(object) && without_managed(live) == without_managed(object) {
+        copy(live, object, &["metadata", "managedFields"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Who calls: bearer tokens from the settings, and those that the server issues to `ServiceAccounts`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::value::{number, text};
+
+/// Somebody who calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Such as `alice`, or `system:serviceaccount:NAMESPACE:NAME`.
+    pub name: String,
+    /// Such as `system:masters`, whose members may do everything.
+    pub groups: Vec<String>,
+}
+
+/// The group whose members may do everything.
+pub(crate) const MASTERS: &str = "system:masters";
+
+/// Signs tokens and reads them; never printed.
+pub(crate) struct Tokens {
+    key: Vec<u8>,
+}
+
+/// What a token of a `ServiceAccount` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claims {
+    pub(crate) namespace: String,
+    pub(crate) account: String,
+    pub(crate) uid: String,
+}
+
+impl User {
+    pub(crate) fn anonymous() -> Self {
+        Self { name: "system:anonymous".to_owned(), groups: vec!["system:unauthenticated".to_owned()] }
+    }
+
+    /// Whom a server without authorization takes every caller for.
+    pub(crate) fn master() -> Self {
+        Self { name: "admin".to_owned(), groups: vec![MASTERS.to_owned(), "system:authenticated".to_owned()] }
+    }
+
+    pub(crate) fn service_account(claims: &Claims) -> Self {
+        let Claims { namespace, account, .. } = claims;
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{account}"),
+            groups: vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated".to_owned(),
+            ],
+        }
+    }
+
+    /// The user of a configured token.
+    pub(crate) fn known(tokens: &BTreeMap<String, Self>, token: &str) -> Option<Self> {
+        let mut user = tokens.get(token)?.clone();
+        user.groups.push("system:authenticated".to_owned());
+        Some(user)
+    }
+}
+
+impl Tokens {
+    /// With a key that is kept, or with one for the lifetime of this server.
+    pub(crate) fn new(key: Option<Vec<u8>>) -> Self {
+        Self { key: key.unwrap_or_else(|| rand::random::<[u8; 32]>().to_vec()) }
+    }
+
+    /// A token in the form of a JSON Web Token.
+    pub(crate) fn issue(&self, namespace: &str, account: &str, uid: &str, until: Timestamp) -> String {
+        let header = json!({"alg": "HS256", "typ": "JWT"});
+        let claims = json!({
+            "iss": "https://kubernetes.default.svc", "aud": ["https://kubernetes.default.svc"], "exp": until.as_second(),
+            "sub": format!("system:serviceaccount:{namespace}:{account}"),
+            "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": account, "uid": uid}},
+        });
+        let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&header), part(&claims));
+        let signature = BASE64_URL_SAFE_NO_PAD.encode(self.sign(&signed));
+        format!("{signed}.{signature}")
+    }
+
+    /// What a token says, if this server has issued it and it is still good.
+    pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        if BASE64_URL_SAFE_NO_PAD.decode(signature).ok()? != self.sign(signed) {
+            return None;
+        }
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(signed.split_once('.')?.1).ok()?;
+        let claims: Value = serde_json::from_slice(&claims).ok()?;
+        if number(&claims, "/exp")? <= now.as_second() {
+            return None;
+        }
+        let own = |pointer: &str| text(&claims, pointer).to_owned();
+        Some(Claims {
+            namespace: own("/kubernetes.io/namespace"),
+            account: own("/kubernetes.io/serviceaccount/name"),
+            uid: own("/kubernetes.io/serviceaccount/uid"),
+        })
+    }
+
+    fn sign(&self, text: &str) -> Vec<u8> {
+        // HMAC takes keys of every length.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return Vec::new() };
+        mac.update(text.as_bytes());
+        mac.finalize().into_bytes().to_vec()
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Tokens(redacted)")
+    }
+}

@@ -1,0 +1,148 @@
+//! What all scripted faults have in common: how they are written, counted and armed.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Why a text is not a fault: the wrong part, and what may stand there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid fault {text:?}: {wrong}")]
+pub struct ParseFaultError {
+    text: String,
+    wrong: String,
+}
+
+/// How often a fault happens, and from which fitting call on; written `*N@K`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Occasions {
+    times: u32,
+    first: u32,
+}
+
+/// A fault's text in its parts: `TARGET:EFFECT[*N][@K]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) effect: &'a str,
+    pub(crate) occasions: Occasions,
+}
+
+/// Something that can happen to calls.
+pub(crate) trait Scripted {
+    /// What is known of a call when it arrives.
+    type Call: ?Sized;
+    /// What happens to it.
+    type Effect: Clone;
+
+    fn fits(&self, call: &Self::Call) -> bool;
+
+    fn occasions(&self) -> Occasions;
+
+    fn effect(&self) -> &Self::Effect;
+}
+
+/// The faults that wait for their calls.
+#[derive(Debug)]
+pub(crate) struct Script<F>(Vec<Armed<F>>);
+
+#[derive(Debug)]
+struct Armed<F> {
+    fault: F,
+    seen: u32,
+    happened: u32,
+}
+
+impl ParseFaultError {
+    pub(crate) fn new(text: &str, wrong: String) -> Self {
+        Self { text: text.to_owned(), wrong }
+    }
+}
+
+// === impl Parts ===
+
+impl<'a> Parts<'a> {
+    /// Takes a fault's text apart; what stands in parentheses may hold any sign.
+    pub(crate) fn of(text: &'a str, target: &str) -> Result<Self, String> {
+        let (target, rest) =
+            text.split_once(':').ok_or_else(|| format!("a colon must stand between the {target} and the effect"))?;
+        let (inside, tail) = match rest.rfind(')') {
+            Some(end) => rest.split_at(end + 1),
+            None => ("", rest),
+        };
+        let (tail, first) = match tail.rsplit_once('@') {
+            Some((tail, number)) => (tail, count(number, "@K", 1)?),
+            None => (tail, 1),
+        };
+        let (tail, times) = match tail.rsplit_once('*') {
+            Some((tail, number)) => (tail, count(number, "*N", 0)?),
+            None => (tail, 1),
+        };
+        let effect = rest.get(..inside.len() + tail.len()).unwrap_or(rest);
+        Ok(Self { target, effect, occasions: Occasions { times, first } })
+    }
+}
+
+impl fmt::Display for Occasions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.times != 1 {
+            write!(formatter, "*{}", self.times)?;
+        }
+        if self.first != 1 {
+            write!(formatter, "@{}", self.first)?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Script ===
+
+impl<F> Default for Script<F> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<F: Scripted> Script<F> {
+    pub(crate) fn add(&mut self, fault: F) {
+        self.0.push(Armed { fault, seen: 0, happened: 0 });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Counts a call and says what happens to it.
+    pub(crate) fn strike(&mut self, call: &F::Call) -> Option<F::Effect> {
+        let mut effect = None;
+        for armed in self.0.iter_mut().filter(|armed| armed.fault.fits(call)) {
+            let Occasions { times, first } = armed.fault.occasions();
+            armed.seen = armed.seen.saturating_add(1);
+            let left = times == 0 || armed.happened < times;
+            if effect.is_none() && left && armed.seen >= first {
+                armed.happened = armed.happened.saturating_add(1);
+                effect = Some(armed.fault.effect().clone());
+            }
+        }
+        effect
+    }
+}
+
+fn count(text: &str, part: &str, least: u32) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number >= least);
+    number.ok_or_else(|| format!("{text:?} in {part} must be a whole number, {least} or more"))
+}
+
+/// Reads `2s` or `500ms`.
+pub(crate) fn duration_of(text: &str) -> Option<Duration> {
+    match text.strip_suffix("ms") {
+        Some(number) => number.parse().ok().map(Duration::from_millis),
+        None => text.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
+    }
+}
+
+/// Writes what [`duration_of`] reads.
+pub(crate) fn duration_text(duration: Duration) -> String {
+    match duration.subsec_millis() {
+        0 => format!("{}s", duration.as_secs()),
+        _ => format!("{}ms", duration.as_millis()),
+    }
+}

@@ -1,0 +1,96 @@
+//! A server's life: listen, answer each request, end kindly or at once.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use http::{Request, Response};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::connections::{Connection, Listening};
+
+/// So long open calls may take to end at a shutdown before their connections are cut.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// An address that is taken; nothing is answered yet.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// A server that answers. Dropping it cuts all connections at once, as a crash would.
+#[derive(Debug)]
+pub(crate) struct Running {
+    address: SocketAddr,
+    graceful: CancellationToken,
+    kill: CancellationToken,
+    task: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Serving {
+    pub(crate) async fn listen(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Answers each request in a task of its own.
+    pub(crate) fn start<A, F>(self, answer: A) -> Running
+    where
+        A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let (graceful, kill) = (CancellationToken::new(), CancellationToken::new());
+        let listening = Listening::new(self.listener, kill.clone());
+        let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: Request<Body>| {
+            let answer = answer.clone();
+            async move { answer(connection, request).await }
+        };
+        let service = Router::new().fallback(handler).into_make_service_with_connect_info::<Connection>();
+        let signal = graceful.clone().cancelled_owned();
+        let server = axum::serve(listening, service).with_graceful_shutdown(signal);
+        let task = Some(tokio::spawn(async move { server.await }));
+        Running { address: self.address, graceful, kill, task }
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops: no new connections, open calls are answered within two seconds, whatever is left then is cut.
+    pub(crate) async fn shutdown(&mut self) {
+        self.graceful.cancel();
+        if tokio::time::timeout(SHUTDOWN_PATIENCE, self.stopped()).await.is_err() {
+            self.kill.cancel();
+            self.stopped().await;
+        }
+    }
+
+    /// Waits until the server's task has ended.
+    pub(crate) async fn stopped(&mut self) {
+        if let Some(task) = &mut self.task {
+            // How it ended changes nothing for whoever waits: axum's server ends by its signal only.
+            drop(task.await);
+            self.task = None;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill.cancel();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
