@@ -20,7 +20,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("kubernetes", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
-    ("pull-secret", &["daemon", "docker-config", "emulators", "fleet-model", "kubernetes", "pull-secret-job", "secret-store"]),
+    (
+        "pull-secret",
+        &["daemon", "docker-config", "emulators", "fleet-model", "kubernetes", "pull-secret-job", "secret-store"],
+    ),
     ("xtask", &["fleet-model", "pull-secret", "pull-secret-job"]),
 ];
 

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use crate::ending::Stop;
 
-/// DESIGN: one try and up to three retries after 1 s, 2 s and 4 s, ±20 %.
+/// One try and up to three retries after 1 s, 2 s and 4 s, ±20 %.
 const BACKOFF: Backoff =
     Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
 

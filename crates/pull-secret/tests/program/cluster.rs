@@ -13,7 +13,10 @@ use kube::api::{DeleteParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, Resource};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
+use tokio::sync::watch;
 
 use crate::rig::{Outcome, Rig, pull_secret};
 
@@ -35,6 +38,18 @@ pub(crate) struct Place {
     client: Client,
     kubeconfig: PathBuf,
     emulator: Option<Kubernetes>,
+}
+
+/// A way to the API server that tells how often something was sent along it.
+pub(crate) struct Line {
+    pub(crate) kubeconfig: PathBuf,
+    sent: watch::Receiver<usize>,
+}
+
+impl Line {
+    pub(crate) async fn until_sent(&mut self, count: usize) {
+        drop(self.sent.wait_for(|sent| *sent >= count).await.unwrap());
+    }
 }
 
 impl Place {
@@ -119,6 +134,27 @@ impl Place {
         self.secrets().create(&PostParams::default(), &secret).await.unwrap()
     }
 
+    /// A [`Line`] of its own.
+    pub(crate) async fn line(&self) -> Line {
+        let mut kubeconfig: Value =
+            serde_saphyr::from_str(&std::fs::read_to_string(&self.kubeconfig).unwrap()).unwrap();
+        let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap().to_owned();
+        let (scheme, target) = server.split_once("://").map(|(scheme, target)| (scheme, target.to_owned())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        kubeconfig["clusters"][0]["cluster"]["server"] = json!(format!("{scheme}://{address}"));
+        let (count, sent) = watch::channel(0);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (target, count) = (target.clone(), count.clone());
+                tokio::spawn(async move { Box::pin(carry(client, &target, &count)).await });
+            }
+        });
+        let path = self.rig.path("line-kubeconfig");
+        daemon::file::replace(&path, kubeconfig.to_string().as_bytes()).unwrap();
+        Line { kubeconfig: path, sent }
+    }
+
     /// A kubeconfig for a ServiceAccount that has the Role of `deploy/` here and no other.
     pub(crate) async fn kubeconfig_of_the_job(&self) -> PathBuf {
         let deploy = include_str!("../../../../deploy/pull-secret-job-rbac.yaml");
@@ -151,6 +187,22 @@ impl Place {
     pub(crate) async fn delete_namespace(&self) {
         let api: Api<Namespace> = Api::all(self.client.clone());
         drop(api.delete(&self.namespace, &DeleteParams::default()).await.unwrap());
+    }
+}
+
+/// Carries what a client sends, counted, and what it is answered.
+async fn carry(client: TcpStream, target: &str, count: &watch::Sender<usize>) -> std::io::Result<()> {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = TcpStream::connect(target).await?.into_split();
+    tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let length = from_client.read(&mut buffer).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        to_server.write_all(&buffer[..length]).await?;
+        count.send_modify(|count| *count += 1);
     }
 }
 
