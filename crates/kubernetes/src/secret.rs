@@ -100,8 +100,10 @@ impl Cluster {
         let request = api.patch(&key.name, &parameters, &patch);
         match self.call(Verb::Apply, &key.to_string(), request).await {
             Ok(_) => Ok(()),
-            // With a uid in it, an apply to what is gone does not create.
-            Err(error) if error.fault == Fault::NotFound => Err(KubernetesError { fault: Fault::Changed, ..error }),
+            // With a uid in it, an apply to what is gone does not create, and one to another Secret of the name is refused.
+            Err(error) if error.fault == Fault::NotFound || is_about_uid(&error) => {
+                Err(KubernetesError { fault: Fault::Changed, ..error })
+            }
             Err(error) => Err(error),
         }
     }
@@ -123,6 +125,11 @@ impl Cluster {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Servers refuse another uid either as a conflict or as the change of an immutable field.
+fn is_about_uid(error: &KubernetesError) -> bool {
+    error.fault == Fault::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
 }
 
 // === impl SeenSecret ===
