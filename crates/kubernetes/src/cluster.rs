@@ -9,6 +9,7 @@ use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::error::{Fault, KubernetesError};
@@ -73,9 +74,10 @@ impl Cluster {
             None if settings.context.is_some() => {
                 Config::from_kubeconfig(&options).await.map_err(|error| words(&error))?
             }
-            None => Config::infer().await.map_err(
-                |_error| "there is neither a service account of a pod nor a kubeconfig: set MANAGEMENT_KUBECONFIG",
-            )?,
+            None => match Config::incluster() {
+                Ok(config) => config,
+                Err(_not_in_a_pod) => Config::from_kubeconfig(&options).await.map_err(|error| words(&error))?,
+            },
         };
         // The library would retry 15 times without a word and hold the run for minutes.
         config.default_retry = false;
@@ -88,7 +90,11 @@ impl Cluster {
         if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
             return Err("its token cannot be used");
         }
-        let client = Client::try_from(config).map_err(|_error| "its credentials or certificates cannot be used")?;
+        // A helper program that the kubeconfig names runs here, and blocks.
+        let preparing = timeout(settings.call_timeout, spawn_blocking(move || Client::try_from(config)));
+        let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time")?;
+        let unusable = "its credentials or certificates cannot be used";
+        let client = client.map_err(|_panic| unusable)?.map_err(|_error| unusable)?;
         Ok(Self { client, server, call_timeout: settings.call_timeout })
     }
 

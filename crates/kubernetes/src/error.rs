@@ -88,6 +88,9 @@ impl Fault {
         let told = causes.map(|cause| cause.reason.as_str()).any(is_terminating);
         if told || status.message.contains("is being terminated") {
             Self::NamespaceTerminating
+        } else if status.message.contains("status unknown for quota") {
+            // A quota that is so new that nobody has counted yet.
+            Self::Unavailable
         } else if status.message.contains("exceeded quota") {
             Self::QuotaExceeded
         } else if is_admission(&status.message) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -68,6 +68,16 @@ impl Cluster {
         Ok(found.map(SeenSecret::from))
     }
 
+    /// Whether the namespace exists; `None` where this identity may not ask.
+    pub async fn namespace_exists(&self, namespace: &str) -> Result<Option<bool>, KubernetesError> {
+        let api: Api<Namespace> = Api::all(self.client());
+        match self.call(Verb::Get, &format!("namespace {namespace}"), api.get_metadata_opt(namespace)).await {
+            Ok(found) => Ok(Some(found.is_some())),
+            Err(error) if error.fault == Fault::Forbidden => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Creates the Secret; fails with `AlreadyExists` when there is one. Creating does not apply: an apply would take
     /// a Secret over that somebody has created since the look.
     pub async fn create_secret(
@@ -108,20 +118,23 @@ impl Cluster {
         }
     }
 
-    /// Deletes the Secret that was seen; one that has gone meanwhile is a success, another of its name is `Changed`.
+    /// Deletes the Secret that was seen, and says whether it has gone: one with a finalizer goes later. One that has gone
+    /// meanwhile is a success, another of its name is `Changed`.
     pub async fn delete_secret(
         &self,
         key: &SecretKey,
         seen: &SeenSecret,
         dry_run: bool,
-    ) -> Result<(), KubernetesError> {
+    ) -> Result<bool, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let preconditions =
             Preconditions { uid: Some(seen.uid.clone()), resource_version: Some(seen.resource_version.clone()) };
         let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
         match self.call(Verb::Delete, &key.to_string(), api.delete(&key.name, &parameters)).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.fault == Fault::NotFound => Ok(()),
+            Ok(answer) => {
+                Ok(answer.left().is_none_or(|secret| secret.metadata.finalizers.unwrap_or_default().is_empty()))
+            }
+            Err(error) if error.fault == Fault::NotFound => Ok(true),
             Err(error) => Err(error),
         }
     }

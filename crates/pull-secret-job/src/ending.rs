@@ -41,6 +41,11 @@ impl Stop {
         Self { reason, message: message.into(), hint: None, operation, phase: STORE_PHASE }
     }
 
+    /// Whatever stopped the second phase, a signal too, is told as its.
+    pub(crate) fn in_hand_over(self) -> Self {
+        Self { phase: HAND_OVER_PHASE, ..self }
+    }
+
     pub(crate) fn contended(additions: usize) -> Self {
         let message = format!("Failed to verify secret: {additions} versions were added, and none of them has stayed");
         Self::new("verify-secret", Reason::VerificationFailed, message)

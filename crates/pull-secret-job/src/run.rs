@@ -106,7 +106,8 @@ async fn store_and_hand_over<S: SecretStore>(
     };
     // A superseded run has nothing to hand over.
     let (Some(content), Some(version)) = (content, phase.version) else { return Ok(phase) };
-    let handed_over = pass.hand_over(wanted, version, content).instrument(pass.span()).await?;
+    let handed_over = pass.hand_over(wanted, version, content).instrument(pass.span()).await;
+    let handed_over = handed_over.map_err(Stop::in_hand_over)?;
     Ok(phase.followed_by(&handed_over))
 }
 
@@ -117,9 +118,12 @@ async fn take_back_and_delete<S: SecretStore>(
     settings: &Settings,
 ) -> Result<Phase, Stop> {
     let taken = match pass {
-        Some(pass) => Some(pass.take_back().instrument(pass.span()).await?),
+        Some(pass) => Some(pass.take_back().instrument(pass.span()).await.map_err(Stop::in_hand_over)?),
         None => None,
     };
+    if let Some(newer) = taken.as_ref().filter(|taken| taken.reason == Reason::Superseded) {
+        return Ok(Phase { reason: newer.reason, because: newer.because.clone(), version: None });
+    }
     let deleted = store::delete(session, settings).await?;
     Ok(match taken {
         // A deletion in either place is a deletion.

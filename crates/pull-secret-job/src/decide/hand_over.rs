@@ -108,7 +108,8 @@ pub fn hand_over(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
     if seen.is_going {
         return plan(Step::Wait, Reason::SecretHandedOver, vec![Because::Going]);
     }
-    if let Some(newer) = newer_generation(wanted.generation, seen) {
+    // Another owner's generations say nothing about ours.
+    if let Some(newer) = newer_generation(wanted.generation, seen).filter(|_| owner.is(&wanted.cluster)) {
         return plan(Step::Nothing, Reason::Superseded, vec![Because::NewerGeneration(newer)]);
     }
     if seen.kind != DOCKER_CONFIG_JSON {

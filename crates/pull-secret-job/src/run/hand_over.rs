@@ -48,14 +48,30 @@ impl Pass<'_> {
         version: VersionNumber,
         content: SecretSlice<u8>,
     ) -> Result<Phase, Stop> {
+        let mut awaited = None;
+        let result = self.converge(wanted, version, &content, &mut awaited).await;
+        result.map_err(|stop| match awaited {
+            // Where something was waited for, its absence is what the run has failed of, not its time.
+            Some(awaited) if stop.reason == Reason::DeadlineExceeded => awaited,
+            _ => stop,
+        })
+    }
+
+    async fn converge(
+        &self,
+        wanted: &Wanted<'_>,
+        version: VersionNumber,
+        content: &SecretSlice<u8>,
+        awaited: &mut Option<Stop>,
+    ) -> Result<Phase, Stop> {
         let mut surprises = 0;
         loop {
             let start = Instant::now();
             let seen = self.look().await?;
-            let should_be = self.should_be(wanted, version, &content, seen.as_ref());
+            let should_be = self.should_be(wanted, version, content, seen.as_ref());
             let plan = decide::hand_over(&should_be, seen.as_ref().map(facts).as_ref());
             self.refuse(&plan)?;
-            let applied = applied(&should_be, &content, seen.as_ref());
+            let applied = applied(&should_be, content, seen.as_ref());
             if self.settings.dry_run {
                 dry_run::hand_over(self, &plan, &applied, seen.as_ref()).await?;
                 return Ok(Phase::of_hand_over(&plan));
@@ -65,7 +81,10 @@ impl Pass<'_> {
                     tell(&plan, elapsed(start));
                     return Ok(Phase::of_hand_over(&plan));
                 }
-                Progress::LookAgain(why, failure) => self.wait(&mut surprises, why, failure).await?,
+                Progress::LookAgain(why, failure) => {
+                    *awaited = failure.map(Stop::from);
+                    self.wait(&mut surprises, why, awaited.is_some()).await?;
+                }
             }
         }
     }
@@ -88,16 +107,27 @@ impl Pass<'_> {
                         info!(operation = "delete-secret", "Deleted Kubernetes secret");
                         return Ok(Phase::of_hand_over(&plan));
                     }
-                    Progress::LookAgain(why, failure) => self.wait(&mut surprises, why, failure).await?,
+                    Progress::LookAgain(why, _) => self.wait(&mut surprises, why, false).await?,
                 },
-                (Step::Wait, _) => self.wait(&mut surprises, "the Kubernetes Secret has not gone yet", None).await?,
+                (Step::Wait, _) => self.wait(&mut surprises, "the Kubernetes Secret has not gone yet", false).await?,
                 _ => return Ok(Phase::of_hand_over(&plan)),
             }
         }
     }
 
+    /// The Secret. A Role lies in the namespace that it is for, so where that does not exist, the answer is that looking
+    /// is forbidden: then the namespace is asked for, if that is allowed.
     async fn look(&self) -> Result<Option<SeenSecret>, Stop> {
-        self.caller.call("getSecret", async || self.cluster.find_secret(&self.hand_over.key).await).await
+        let key = &self.hand_over.key;
+        let look = async || match self.cluster.find_secret(key).await {
+            Err(error) if error.fault == Fault::Forbidden => match self.cluster.namespace_exists(&key.namespace).await?
+            {
+                Some(false) => Ok(None),
+                _ => Err(error),
+            },
+            found => found,
+        };
+        self.caller.call("getSecret", look).await
     }
 
     fn should_be(
@@ -113,7 +143,8 @@ impl Pass<'_> {
             (names::ANNOTATION_STORE_VERSION, version.to_string()),
             (names::ANNOTATION_CREATED_BY, names::CREATED_BY.to_owned()),
         ];
-        let generation = wanted.desired.generation.map(|generation| generation.to_string());
+        let recorded = seen.and_then(|seen| seen.annotations.get(names::ANNOTATION_HANDED_OVER_GENERATION).cloned());
+        let generation = wanted.desired.generation.map(|generation| generation.to_string()).or(recorded);
         annotations.extend(generation.map(|generation| (names::ANNOTATION_HANDED_OVER_GENERATION, generation)));
         let had_digest = seen.is_some_and(|seen| seen.annotations.contains_key(names::ANNOTATION_HANDED_OVER_DIGEST));
         // Without a key for it, a digest of an earlier run would be a lie as soon as the content changes.
@@ -172,6 +203,12 @@ impl Pass<'_> {
         let created =
             self.caller.call("createSecret", async || match self.cluster.create_secret(key, applied, false).await {
                 Ok(()) => Ok(Ok(())),
+                Err(error) if error.fault == Fault::Forbidden => {
+                    match self.cluster.namespace_exists(&key.namespace).await? {
+                        Some(false) => Ok(Err(KubernetesError { fault: Fault::NamespaceMissing, ..error })),
+                        _ => Err(error),
+                    }
+                }
                 Err(error)
                     if matches!(error.fault, Fault::AlreadyExists | Fault::Changed | Fault::NamespaceMissing) =>
                 {
@@ -189,8 +226,15 @@ impl Pass<'_> {
     }
 
     async fn delete(&self, seen: &SeenSecret) -> Result<Progress, Stop> {
-        let delete = async || self.cluster.delete_secret(&self.hand_over.key, seen, false).await;
-        self.surprised_by(Fault::Changed, "deleteSecret", delete).await
+        let delete = async || match self.cluster.delete_secret(&self.hand_over.key, seen, false).await {
+            Ok(true) => Ok(Progress::Done),
+            Ok(false) => Ok(Progress::LookAgain("the Kubernetes Secret has not gone yet", None)),
+            Err(error) if error.fault == Fault::Changed => {
+                Ok(Progress::LookAgain("the Kubernetes Secret was changed meanwhile", None))
+            }
+            Err(error) => Err(error),
+        };
+        self.caller.call("deleteSecret", delete).await
     }
 
     async fn surprised_by(
@@ -209,20 +253,10 @@ impl Pass<'_> {
         call.await
     }
 
-    /// Waits; where what was awaited has its own failure, a run whose time is over ends with that.
-    async fn wait(
-        &self,
-        surprises: &mut usize,
-        why: &'static str,
-        failure: Option<KubernetesError>,
-    ) -> Result<(), Stop> {
-        // Looking at once again helps against another writer, not against what is awaited.
-        *surprises = if failure.is_some() { (*surprises).max(1) + 1 } else { *surprises + 1 };
-        let waited = self.caller.pause_before_looking_again(*surprises, why).await;
-        waited.map_err(|stop| match failure {
-            Some(failure) if stop.reason == Reason::DeadlineExceeded => failure.into(),
-            _ => Stop { phase: HAND_OVER_PHASE, ..stop },
-        })
+    /// Waits before another look. A look at once helps against another writer, not where something is awaited.
+    async fn wait(&self, surprises: &mut usize, why: &'static str, is_awaited: bool) -> Result<(), Stop> {
+        *surprises = if is_awaited { (*surprises).max(1) + 1 } else { *surprises + 1 };
+        self.caller.pause_before_looking_again(*surprises, why).await
     }
 }
 

@@ -25,6 +25,9 @@ impl Parser<'_> {
         let is_deletion = self.switch(&table::DELETE);
         let has_name = self.text(&table::CLUSTER_NAME).is_some();
         let cluster_name = if is_deletion { None } else { self.text(&table::CLUSTER_NAME) };
+        if adopt && is_deletion {
+            self.problems.push("--adopt: has no effect with --delete".to_owned());
+        }
         let Some(namespace) = self.text(&table::MANAGEMENT_NAMESPACE) else {
             self.refuse_without_namespace();
             return None;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::{ByteString, NamespaceResourceScope};
 use kube::api::{DeleteParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -160,6 +160,16 @@ impl Place {
         let deploy = include_str!("../../../../deploy/pull-secret-job-rbac.yaml");
         let mut documents = deploy.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
         let (mut role, mut binding) = (documents.next().unwrap(), documents.next().unwrap());
+        let (mut cluster_role, mut cluster_binding) = (documents.next().unwrap(), documents.next().unwrap());
+        // One of its own for each test.
+        cluster_role["metadata"]["name"] = json!(self.namespace);
+        cluster_binding["metadata"]["name"] = json!(self.namespace);
+        cluster_binding["roleRef"]["name"] = json!(self.namespace);
+        cluster_binding["subjects"][0]["namespace"] = json!(self.namespace);
+        let cluster_role: ClusterRole = serde_json::from_value(cluster_role).unwrap();
+        let cluster_binding: ClusterRoleBinding = serde_json::from_value(cluster_binding).unwrap();
+        Api::all(self.client.clone()).create(&PostParams::default(), &cluster_role).await.unwrap();
+        Api::all(self.client.clone()).create(&PostParams::default(), &cluster_binding).await.unwrap();
         role["metadata"]["namespace"] = json!(self.namespace);
         binding["metadata"]["namespace"] = json!(self.namespace);
         binding["subjects"][0]["namespace"] = json!(self.namespace);

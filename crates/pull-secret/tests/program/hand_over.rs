@@ -258,6 +258,24 @@ async fn a_job_killed_anywhere_is_finished_by_the_next(#[case] kind: Kind) {
     }
 }
 
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_waits_for_a_finalizer_has_not_gone(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    place.secrets().patch(NAME, &PatchParams::default(), &Patch::Merge(&held)).await.unwrap();
+    let deletion = place.run("", &["--delete", "--run-timeout", "2s"]).await;
+    assert_eq!((deletion.code, deletion.reason()), (Some(75), "DeadlineExceeded"), "{deletion:#?}");
+    assert_eq!(place.rig.versions().await, ["a"], "the store is not touched before Kubernetes is done");
+    let release = json!({"metadata": {"finalizers": null}});
+    place.secrets().patch(NAME, &PatchParams::default(), &Patch::Merge(&release)).await.unwrap();
+    assert_eq!(place.run("", &["--delete"]).await.code, Some(0));
+    assert!(place.secret().await.is_none());
+}
+
 /// The same with the emulator's help to the call: before each is done, and after.
 #[rstest]
 #[case("hang")]
@@ -354,6 +372,12 @@ async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
     assert_eq!(place.run("b", &kubeconfig).await.code, Some(0));
     let other = place.run("a", &[&kubeconfig[..], &["--k8s-secret-name", "another"]].concat()).await;
     assert_eq!((other.code, other.reason()), (Some(4), "PermissionDenied"), "{other:#?}");
+    // Where there is no namespace, its Role is missing too: still it is a matter of waiting, or of nothing to delete.
+    let late = format!("{}-late", place.namespace);
+    let late = [&kubeconfig[..], &["--management-namespace", &late]].concat();
+    let missing = place.run("a", &[&late[..], &["--run-timeout", "3s"]].concat()).await;
+    assert_eq!((missing.code, missing.reason()), (Some(75), "NamespaceMissing"), "{missing:#?}");
+    assert_eq!(place.run("", &[&late[..], &["--delete"]].concat()).await.code, Some(0));
     let elsewhere =
         place.run("a", &[&kubeconfig[..], &["--management-namespace", "default", "--dry-run"]].concat()).await;
     assert_eq!((elsewhere.code, elsewhere.reason()), (Some(4), "PermissionDenied"), "{elsewhere:#?}");
