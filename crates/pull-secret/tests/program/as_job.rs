@@ -109,7 +109,7 @@ async fn it_completes_and_says_what_it_has_stored() {
 async fn what_is_worth_another_try_gets_one() {
     let world = World::new().await;
     world.rig.emulator.inject("getSecret:hang".parse().unwrap());
-    let (end, terminations) = world.run(&pull_secret("a"), &[("RUN_TIMEOUT", "1s")]).await;
+    let (end, terminations) = world.run(&pull_secret("a"), &[("RUN_TIMEOUT", "4s")]).await;
     assert_eq!(end, JobEnd::Complete, "{terminations:#?}");
     // Both may have ended within the same second, which is all that Kubernetes tells of the time.
     let codes: BTreeSet<_> = terminations.iter().map(|termination| termination.exit_code).collect();
