@@ -72,6 +72,7 @@ impl Rig {
         let mut job = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
         job.args(["run-job", "pull-secret"])
             .env_clear()
+            .current_dir(self.folder.path())
             .env("CLUSTER_ID", CLUSTER)
             .env("GCP_PROJECT_ID", PROJECT)
             .env("PULL_SECRET_DATA", pull_secret)
