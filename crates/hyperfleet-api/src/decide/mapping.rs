@@ -1,0 +1,1 @@
+//! Conditions that the configuration computes from the reports, by CEL expressions.

@@ -1,0 +1,3 @@
+//! Where resources rest: SQLite or PostgreSQL behind one set of statements.
+
+pub mod sql;
