@@ -62,7 +62,7 @@ build() {
   : >"$log"
 
   say "building Kubernetes $version from Debian's source package, once; details in $log"
-  private_apt "$scratch/apt"
+  private_apt "$scratch/apt" deb deb-src
   step apt-get --quiet --error-on=any update
   cd "$scratch/apt"
   step apt-get --quiet source --download-only kubernetes
@@ -156,7 +156,8 @@ is_up() {
 start_all() {
   local began=${EPOCHREALTIME/[.,]/} port client peer token old=() quiet=()
   umask 077
-  choose_ports
+  read -r port client peer <<<"$(free_ports 3)"
+  client=http://127.0.0.1:$client peer=http://127.0.0.1:$peer
   case $("$bin/kube-apiserver" --version) in
     *v1.20.*) # later on this is the default, and still later no flag at all
       old=(--feature-gates TTLAfterFinished=true)
@@ -219,15 +220,6 @@ END
   mv "$run/exports.new" "$run/exports"
   local took=$(((${EPOCHREALTIME/[.,]/} - began) / 100000))
   say "'$name' is up after $((took / 10)).$((took % 10)) s at https://127.0.0.1:$port"
-}
-
-# choose_ports: sets port, client and peer; a lock keeps two instances from choosing the same.
-choose_ports() {
-  exec 8>"$real_parts/run/ports.lock"
-  flock 8
-  read -r port client peer <<<"$(free_ports 3)"
-  exec 8>&-
-  client=http://127.0.0.1:$client peer=http://127.0.0.1:$peer
 }
 
 # --- down ---

@@ -57,34 +57,88 @@ end_step() {
 
 # --- Debian packages ---
 
-# private_apt FOLDER: lets apt work in FOLDER on the bookworm archive, source packages included. The system's sources,
+# private_apt FOLDER KIND…: lets apt work in FOLDER on the bookworm archive; KIND is deb or deb-src. The system's sources,
 # package lists and hooks play no part and stay as they are; only its mirror and its proxy settings are taken over.
 private_apt() {
-  local mirror kind
+  local mirror kind folder=$1
+  shift
   # shellcheck disable=SC2016 # apt fills these in
   mirror=$(apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
     awk '$2 ~ /^(bookworm|(old)*stable)$/ && $3 == "main" && !seen++ { print $1 }')
-  [[ -n $mirror ]] || fail "apt on this machine has no source for Debian 12 (bookworm) main, from which this builds"
-  mkdir -p "$1"/{lists,archives}/partial
-  for kind in deb deb-src; do
+  [[ -n $mirror ]] || fail "apt on this machine has no source for Debian 12 (bookworm) main, which is needed for $part"
+  mkdir -p "$folder"/{lists,archives}/partial
+  for kind; do
     echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main"
-  done >"$1/sources.list"
+  done >"$folder/sources.list"
   {
     apt-config dump | grep -E '^Acquire::(https?|Retries|ForceIPv[46])\b' || true
     cat <<END
 Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
-Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourcelist "$folder/sources.list";
 Dir::Etc::sourceparts "/dev/null";
-Dir::State::lists "$1/lists";
-Dir::Cache "$1";
+Dir::State::lists "$folder/lists";
+Dir::Cache "$folder";
 Acquire::Languages "none";
 APT::Sandbox::User "root";
 Debug::NoLocking "true";
 END
-  } >"$1/apt.conf"
-  export APT_CONFIG=$1/apt.conf
+  } >"$folder/apt.conf"
+  export APT_CONFIG=$folder/apt.conf
+}
+
+# unpack_debian FOLDER 'LEFT_OUT…' PACKAGE…: downloads the packages and what they depend on, and unpacks them into FOLDER;
+# nothing is installed and root is not needed. What is installed plays no part, so the outcome is the same on every
+# machine; of the system only libc is used. LEFT_OUT are packages to do without, and without what only they depend on.
+unpack_debian() {
+  local folder=$1 left_out=$2 began=$SECONDS scratch tool package packages size
+  shift 2
+  log=$real_parts/$part-get.log
+  for tool in apt-get apt-config dpkg-deb; do
+    type -P $tool >/dev/null || fail "$tool is missing, as this takes Debian 12's packages; elsewhere, install $part"
+  done
+  rm -rf "$real_parts/$part"-unpack.* # left behind by a run that was killed
+  scratch=$(mktemp -d "$real_parts/$part-unpack.XXXXXX")
+  # shellcheck disable=SC2064 # expanded now: the trap outlives this function
+  trap "end_step; rm -rf '$scratch'" EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  : >"$log"
+
+  say "getting $* from Debian, once; details in $log"
+  private_apt "$scratch/apt" deb
+  cat >>"$APT_CONFIG" <<END
+Dir::State::status "$scratch/apt/status";
+Dir::State::extended_states "$scratch/apt/extended_states";
+END
+  for package in libc6 debconf dpkg $left_out; do
+    printf '%s\n' "Package: $package" 'Status: install ok installed' 'Version: 9999:0' \
+      "Architecture: $(dpkg --print-architecture)" 'Maintainer: nobody' 'Description: left out' ''
+  done >"$scratch/apt/status"
+  step apt-get --quiet --error-on=any update
+  step apt-get --quiet --yes --no-install-recommends --download-only install "$@"
+  unset APT_CONFIG
+
+  packages=("$scratch"/apt/archives/*.deb)
+  size=$(du -cm "${packages[@]}" | tail -n 1 | cut -f 1)
+  say "unpacking ${#packages[@]} packages of together $size MB"
+  mkdir "$scratch/unpacked"
+  for package in "${packages[@]}"; do step dpkg-deb --extract "$package" "$scratch/unpacked"; done
+  rm -rf "$scratch"/unpacked/usr/share/{doc,man,locale}
+  chmod 755 "$scratch/unpacked"
+  rm -rf "$folder" # not there, or incomplete
+  mv "$scratch/unpacked" "$folder"
+  say "got in $((SECONDS - began)) s: $folder"
+  rm -rf "$scratch"
+  trap - EXIT INT TERM HUP
+}
+
+# library_path FOLDER: the LD_LIBRARY_PATH for what unpack_debian has unpacked there.
+library_path() {
+  local folders=("$1"/{usr/,}lib/*-linux-gnu*/ "$1"/usr/lib/*-linux-gnu*/pulseaudio/)
+  local IFS=:
+  echo "${folders[*]%/}"
 }
 
 # --- processes of an instance; `run` is its folder ---
@@ -110,7 +164,7 @@ start() {
     done
     echo "$pid $(start_time "$pid")" >"$file"
     exec setsid "$@"
-  ) </dev/null >"$log" 2>&1 &
+  ) </dev/null >>"$log" 2>&1 &
   disown
   until [[ -s $file ]]; do sleep 0.01; done
 }
@@ -147,9 +201,12 @@ await() {
 }
 
 # free_ports COUNT: that many loopback ports that nobody listens on and no other instance has noted in its `ports` file;
-# notes them for this one. They lie below the range from which the kernel serves outgoing connections.
-free_ports() {
-  local port taken ports=()
+# notes them for this one. They lie below the range from which the kernel serves outgoing connections. A lock keeps two
+# instances from choosing the same.
+free_ports() (
+  exec 8>"$real_parts/run/ports.lock"
+  flock 8
+  ports=()
   taken=" $(cat /dev/null "$real_parts"/run/*/ports 2>/dev/null | tr '\n' ' ' || true) "
   while ((${#ports[@]} < $1)); do
     port=$((21000 + RANDOM % 11000))
@@ -159,4 +216,4 @@ free_ports() {
     taken+="$port "
   done
   echo "${ports[*]}" | tee "$run/ports"
-}
+)

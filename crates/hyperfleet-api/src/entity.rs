@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// One kind of resource, as the configuration's `entities[]` describes it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Descriptor {
     /// Such as `Cluster`.
@@ -81,4 +81,185 @@ pub struct ConditionMapping {
     /// An expression whose text becomes the message.
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// The base of every path.
+pub const BASE_PATH: &str = "/api/hyperfleet/v1";
+
+/// The longest name that the store takes.
+pub const LONGEST_NAME: usize = 100;
+
+/// Segments that stand behind an id for something else than children.
+const RESERVED_SEGMENTS: [&str; 2] = ["statuses", "force-delete"];
+
+/// The kinds that are served.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    descriptors: Vec<Descriptor>,
+}
+
+// === impl Registry ===
+
+impl Registry {
+    /// The registry of these descriptors, or everything that is wrong with them, each with its place.
+    pub fn new(descriptors: Vec<Descriptor>) -> Result<Self, Vec<String>> {
+        let registry = Self { descriptors };
+        let faults: Vec<String> = registry
+            .descriptors
+            .iter()
+            .enumerate()
+            .flat_map(|(index, descriptor)| {
+                let faults = registry.faults(index, descriptor);
+                faults.into_iter().map(move |(member, fault)| format!("entities[{index}].{member}: {fault}"))
+            })
+            .collect();
+        if faults.is_empty() { Ok(registry) } else { Err(faults) }
+    }
+
+    /// HyperFleet's own set, served when the configuration names none.
+    pub fn standard() -> Self {
+        let adapters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let plain = |kind: &str, plural: &str| Descriptor {
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            ..Descriptor::default()
+        };
+        let cluster = Descriptor {
+            required_adapters: adapters(&["validation", "dns", "pullsecret", "hypershift"]),
+            references: vec![ReferenceRule {
+                ref_type: "wif_config".to_owned(),
+                target_kind: "WifConfig".to_owned(),
+                min: 0,
+                max: 1,
+            }],
+            name_min_len: 3,
+            name_max_len: 53,
+            ..plain("Cluster", "clusters")
+        };
+        let node_pool = Descriptor {
+            parent_kind: Some("Cluster".to_owned()),
+            on_parent_delete: OnParentDelete::Cascade,
+            required_adapters: adapters(&["validation", "hypershift"]),
+            name_min_len: 3,
+            name_max_len: 15,
+            ..plain("NodePool", "nodepools")
+        };
+        let version = Descriptor { parent_kind: Some("Channel".to_owned()), ..plain("Version", "versions") };
+        let descriptors =
+            vec![cluster, node_pool, plain("Channel", "channels"), version, plain("WifConfig", "wifconfigs")];
+        Self { descriptors }
+    }
+
+    /// All descriptors, in the order of the configuration.
+    pub fn descriptors(&self) -> &[Descriptor] {
+        &self.descriptors
+    }
+
+    /// The descriptor of a kind.
+    pub fn kind(&self, kind: &str) -> Option<&Descriptor> {
+        self.descriptors.iter().find(|descriptor| descriptor.kind == kind)
+    }
+
+    /// The descriptor that is served under a path segment.
+    pub fn plural(&self, plural: &str) -> Option<&Descriptor> {
+        self.descriptors.iter().find(|descriptor| descriptor.plural == plural)
+    }
+
+    /// The descriptors of the kinds whose resources belong to one of `kind`.
+    pub fn children(&self, kind: &str) -> impl Iterator<Item = &Descriptor> {
+        self.descriptors.iter().filter(move |descriptor| descriptor.parent_kind.as_deref() == Some(kind))
+    }
+
+    /// Where a resource is served: below its owner if it has one.
+    pub fn href(&self, kind: &str, id: &str, owner_id: Option<&str>) -> String {
+        let plural = |kind: &str| self.kind(kind).map_or("resources", |descriptor| &descriptor.plural);
+        let parent = self.kind(kind).and_then(|descriptor| descriptor.parent_kind.as_deref());
+        match (parent, owner_id) {
+            (Some(parent), Some(owner)) => format!("{BASE_PATH}/{}/{owner}/{}/{id}", plural(parent), plural(kind)),
+            _ => format!("{BASE_PATH}/{}/{id}", plural(kind)),
+        }
+    }
+
+    fn faults(&self, index: usize, descriptor: &Descriptor) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut check = |right: bool, member: &'static str, fault: &str| {
+            if !right {
+                faults.push((member, fault.to_owned()));
+            }
+        };
+        let before = || self.descriptors.iter().take(index);
+        let Descriptor { kind, plural, parent_kind, references, required_adapters, .. } = descriptor;
+        let is_kind = |kind: &str| {
+            (1..=20).contains(&kind.len())
+                && kind.starts_with(|first: char| first.is_ascii_uppercase())
+                && kind.chars().all(|char| char.is_ascii_alphanumeric())
+        };
+        check(is_kind(kind), "kind", "must be 1 to 20 letters and digits, beginning with a capital letter");
+        check(before().all(|other| other.kind != *kind), "kind", "is there twice");
+        check(fleet_model::id::is_dns_label(plural), "plural", "must be lower-case letters, digits and hyphens");
+        check(plural != "resources", "plural", "`resources` is reserved for the endpoints of all kinds");
+        check(!RESERVED_SEGMENTS.contains(&plural.as_str()), "plural", "is reserved");
+        check(before().all(|other| other.plural != *plural), "plural", "is there twice");
+        if let Some(parent) = parent_kind {
+            check(self.kind(parent).is_some(), "parent_kind", "there is no entity of that kind");
+            check(!self.is_own_ancestor(kind), "parent_kind", "goes in a circle");
+        }
+        let longest = descriptor.longest_name();
+        check(longest <= LONGEST_NAME, "name_max_len", "must be at most 100");
+        check(descriptor.name_min_len <= longest, "name_min_len", "must not be more than name_max_len");
+        check(required_adapters.iter().all(|name| !name.trim().is_empty()), "required_adapters", "has an empty name");
+        let twice =
+            |names: &[&str]| names.iter().enumerate().any(|(at, name)| names.iter().take(at).any(|n| n == name));
+        let adapters: Vec<&str> = required_adapters.iter().map(String::as_str).collect();
+        check(!twice(&adapters), "required_adapters", "names an adapter twice");
+        let types: Vec<&str> = references.iter().map(|rule| rule.ref_type.as_str()).collect();
+        check(!twice(&types), "references", "has a ref_type twice");
+        for rule in references {
+            check(
+                !rule.ref_type.is_empty() && rule.ref_type.len() <= 63,
+                "references",
+                "ref_type must have 1 to 63 characters",
+            );
+            check(self.kind(&rule.target_kind).is_some(), "references", "there is no entity of a target_kind");
+            check(rule.max == 0 || rule.min <= rule.max, "references", "min must not be more than max");
+        }
+        check(
+            !descriptor.require_spec_schema || descriptor.spec_schema_name.is_some(),
+            "require_spec_schema",
+            "has no effect without spec_schema_name",
+        );
+        faults
+    }
+
+    fn is_own_ancestor(&self, kind: &str) -> bool {
+        let mut ancestor = self.kind(kind).and_then(|descriptor| descriptor.parent_kind.as_deref());
+        // A circle has at most as many kinds as there are.
+        for _ in &self.descriptors {
+            match ancestor {
+                Some(ancestor) if ancestor == kind => return true,
+                Some(other) => ancestor = self.kind(other).and_then(|descriptor| descriptor.parent_kind.as_deref()),
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+// === impl Descriptor ===
+
+impl Descriptor {
+    /// The most characters that a name may have.
+    pub fn longest_name(&self) -> usize {
+        if self.name_max_len == 0 { LONGEST_NAME } else { self.name_max_len }
+    }
+
+    /// The fewest characters that a name may have.
+    pub fn shortest_name(&self) -> usize {
+        self.name_min_len.max(1)
+    }
+
+    /// Whether anybody's reports decide about its resources.
+    pub fn has_adapters(&self) -> bool {
+        !self.required_adapters.is_empty()
+    }
 }

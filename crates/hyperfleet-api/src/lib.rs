@@ -2,6 +2,10 @@
 
 pub mod decide;
 pub mod entity;
+pub mod problem;
+pub mod render;
 pub mod resource;
+pub mod sealed;
 pub mod search;
+pub mod service;
 pub mod store;

@@ -191,6 +191,11 @@ impl Report {
 // === impl Status ===
 
 impl Status {
+    /// The status with that name, if it is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::True, Self::False, Self::Unknown].into_iter().find(|status| status.as_str() == text)
+    }
+
     /// The status as the contract writes it.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,3 +1,316 @@
 //! Where resources rest: SQLite or PostgreSQL behind one set of statements.
 
+mod connect;
+pub mod database;
+mod error;
+mod feed;
+mod rows;
+pub mod schema;
 pub mod sql;
+mod write;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value as Json;
+use tokio::sync::watch;
+
+use crate::resource::{Resource, Status};
+use crate::search::{Order, Search};
+use database::{Database, Transaction};
+use sql::{Parameters, Value};
+
+pub use connect::{PoolSettings, Source};
+pub use error::StoreError;
+pub use feed::{Feed, FeedError, Retention};
+pub use rows::Stored;
+pub use write::{TRANSITIONS_KEPT, Write};
+
+/// The resources and what is kept beside them. Clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Store {
+    database: Database,
+    newest: watch::Sender<i64>,
+}
+
+/// Which resources a list holds.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Only this kind; `None` is every kind.
+    pub kind: Option<String>,
+    /// Only children of this resource.
+    pub owner_id: Option<String>,
+    /// Only those that refer to a resource: type of reference and id.
+    pub reference: Option<(String, String)>,
+    /// Only those that match.
+    pub search: Search,
+    /// In which order.
+    pub order: Order,
+    /// How many to leave out at the beginning.
+    pub offset: i64,
+    /// How many at most.
+    pub limit: i64,
+}
+
+/// A page of a list, and how many there are on all pages; both of one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// What is on the page.
+    pub items: Vec<T>,
+    /// How many there are on all pages.
+    pub total: i64,
+}
+
+/// What a reader of the change stream is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What has happened.
+    pub kind: ChangeKind,
+    /// The kind of the resource.
+    pub resource_kind: String,
+    /// Its id.
+    pub resource_id: String,
+    /// When.
+    pub time: Timestamp,
+    /// The resource after it, as readers see it; before it where it was removed.
+    pub object: Json,
+}
+
+/// What has happened to a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It was created.
+    Added,
+    /// Anything about it has changed, its reports included.
+    Modified,
+    /// It was removed for good.
+    Deleted,
+}
+
+/// A condition that has another status than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Transition {
+    /// Whose condition it is; [`Transition::OWN`] where the API concluded it.
+    pub adapter: String,
+    /// The condition's type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The status before; absent at the first report.
+    pub from: Option<Status>,
+    /// The status since then.
+    pub to: Status,
+    /// The reason given for the new status.
+    pub reason: Option<String>,
+    /// The message that came with it.
+    pub message: Option<String>,
+    /// The generation that it speaks of.
+    pub observed_generation: i64,
+    /// When, in the time of whoever observed it.
+    pub time: Timestamp,
+}
+
+// === impl Store ===
+
+impl Store {
+    fn new(database: Database) -> Self {
+        Self { database, newest: watch::Sender::new(0) }
+    }
+
+    /// The database, for probes and migrations.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The resource with that id, of whatever kind.
+    pub async fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+        let mut parameters = Parameters::default();
+        let columns = rows::columns(self.database.dialect());
+        let sql =
+            format!("SELECT {columns} FROM resources r WHERE r.id = {}", parameters.add(Value::Text(id.to_owned())));
+        self.database.fetch(sql, parameters).await?.first().map(rows::read).transpose()
+    }
+
+    /// A page of the resources that the query describes.
+    pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
+        let mut snapshot = self.database.snapshot().await?;
+        let page = list(&mut snapshot, query).await?;
+        snapshot.commit().await?;
+        Ok(page)
+    }
+
+    /// Everything that the query describes, and the version of the change stream that this is as of.
+    pub async fn list_with_version(&self, query: &Query) -> Result<(Page<Resource>, i64), StoreError> {
+        let mut snapshot = self.database.snapshot().await?;
+        let page = list(&mut snapshot, query).await?;
+        let version = feed::newest(&mut snapshot).await?;
+        snapshot.commit().await?;
+        Ok((page, version))
+    }
+
+    /// A page of a resource's transitions, newest first.
+    pub async fn history(&self, id: &str, offset: i64, limit: i64) -> Result<Page<Transition>, StoreError> {
+        let mut snapshot = self.database.snapshot().await?;
+        let mut parameters = Parameters::default();
+        let owner = parameters.add(Value::Text(id.to_owned()));
+        let sql = format!("SELECT COUNT(*) FROM transitions WHERE resource_id = {owner}");
+        let total = count(&mut snapshot, sql, parameters).await?;
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT adapter, type, from_status, to_status, reason, message, observed_generation, time FROM transitions \
+             WHERE resource_id = {} ORDER BY number DESC LIMIT {} OFFSET {}",
+            parameters.add(Value::Text(id.to_owned())),
+            parameters.add(Value::Number(limit)),
+            parameters.add(Value::Number(offset)),
+        );
+        let rows = snapshot.fetch(sql, parameters).await?;
+        snapshot.commit().await?;
+        Ok(Page { items: rows.iter().map(Transition::read).collect::<Result<_, _>>()?, total })
+    }
+
+    /// Begins a write.
+    pub async fn write(&self) -> Result<Write, StoreError> {
+        Ok(Write::new(self.database.begin().await?))
+    }
+
+    /// Lets the readers of the change stream know that there is something new.
+    pub fn announce(&self, version: i64) {
+        self.newest.send_if_modified(|newest| {
+            let newer = version > *newest;
+            *newest = version.max(*newest);
+            newer
+        });
+    }
+
+    /// Fails where the database is away.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.database.fetch("SELECT 1".to_owned(), Parameters::default()).await.map(drop)
+    }
+}
+
+async fn list(snapshot: &mut Transaction, query: &Query) -> Result<Page<Resource>, StoreError> {
+    let dialect = snapshot.dialect();
+    let mut parameters = Parameters::default();
+    let condition = query.condition(dialect, &mut parameters);
+    let total = count(snapshot, format!("SELECT COUNT(*) FROM resources r WHERE {condition}"), parameters).await?;
+    let mut parameters = Parameters::default();
+    let condition = query.condition(dialect, &mut parameters);
+    let sql = format!(
+        "SELECT {} FROM resources r WHERE {condition} ORDER BY {} LIMIT {} OFFSET {}",
+        rows::columns(dialect),
+        query.order.sql(),
+        parameters.add(Value::Number(query.limit)),
+        parameters.add(Value::Number(query.offset)),
+    );
+    let rows = snapshot.fetch(sql, parameters).await?;
+    let items = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
+    Ok(Page { items, total })
+}
+
+async fn count(snapshot: &mut Transaction, sql: String, parameters: Parameters) -> Result<i64, StoreError> {
+    snapshot.fetch(sql, parameters).await?.first().map_or(Ok(0), |row| row.number(0))
+}
+
+// === impl Query ===
+
+impl Query {
+    /// Everything of a kind, in the usual order, one page of `limit`.
+    pub fn of_kind(kind: &str, limit: i64) -> Self {
+        Self {
+            kind: Some(kind.to_owned()),
+            owner_id: None,
+            reference: None,
+            search: Search::default(),
+            order: Order::default(),
+            offset: 0,
+            limit,
+        }
+    }
+
+    fn condition(&self, dialect: sql::Dialect, parameters: &mut Parameters) -> String {
+        let mut conditions = Vec::new();
+        if let Some(kind) = &self.kind {
+            conditions.push(format!("r.kind = {}", parameters.add(Value::Text(kind.clone()))));
+        }
+        if let Some(owner) = &self.owner_id {
+            conditions.push(format!("r.owner_id = {}", parameters.add(Value::Text(owner.clone()))));
+        }
+        if let Some((ref_type, target)) = &self.reference {
+            conditions.push(format!(
+                "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {} AND ref_type = {})",
+                parameters.add(Value::Text(target.clone())),
+                parameters.add(Value::Text(ref_type.clone())),
+            ));
+        }
+        conditions.push(format!("({})", self.search.sql(dialect, parameters)));
+        conditions.join(" AND ")
+    }
+}
+
+// === impl Transition ===
+
+impl Transition {
+    /// Whose the API's own conclusions are.
+    pub const OWN: &str = "hyperfleet-api";
+
+    fn values(&self, id: &str, number: i64) -> Vec<Value> {
+        vec![
+            Value::Text(id.to_owned()),
+            Value::Number(number),
+            Value::Text(self.adapter.clone()),
+            Value::Text(self.kind.clone()),
+            rows::text(self.from.map(|status| status.as_str().to_owned())),
+            Value::Text(self.to.as_str().to_owned()),
+            rows::text(self.reason.clone()),
+            rows::text(self.message.clone()),
+            Value::Number(self.observed_generation),
+            Value::Number(self.time.as_microsecond()),
+        ]
+    }
+
+    fn read(row: &database::Row) -> Result<Self, StoreError> {
+        let status = |text: String| {
+            Status::parse(&text).ok_or(StoreError::Damaged { place: "transitions.from_status or to_status" })
+        };
+        Ok(Self {
+            adapter: row.text(0)?,
+            kind: row.text(1)?,
+            from: row.optional_text(2)?.map(status).transpose()?,
+            to: status(row.text(3)?)?,
+            reason: row.optional_text(4)?,
+            message: row.optional_text(5)?,
+            observed_generation: row.number(6)?,
+            time: rows::time(row.number(7)?)?,
+        })
+    }
+}
+
+// === impl Change ===
+
+impl Change {
+    fn values(self, version: i64) -> Vec<Value> {
+        vec![
+            Value::Number(version),
+            Value::Text(self.resource_kind),
+            Value::Text(self.resource_id),
+            Value::Text(self.kind.as_str().to_owned()),
+            Value::Number(self.time.as_microsecond()),
+            Value::Text(self.object.to_string()),
+        ]
+    }
+}
+
+// === impl ChangeKind ===
+
+impl ChangeKind {
+    /// The event's type on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Added, Self::Modified, Self::Deleted].into_iter().find(|kind| kind.as_str() == text)
+    }
+}

@@ -1,0 +1,40 @@
+//! Which conditions have another status than before.
+
+use crate::resource::{Report, Resource, Status};
+use crate::store::Transition;
+
+/// The transitions that a report brings.
+pub fn of_report(before: Option<&Report>, after: &Report) -> Vec<Transition> {
+    let changed = after.conditions.iter().filter_map(|condition| {
+        let from: Option<Status> = before.and_then(|before| before.condition(&condition.kind)).map(|one| one.status);
+        (from != Some(condition.status)).then(|| Transition {
+            adapter: after.adapter.clone(),
+            kind: condition.kind.clone(),
+            from,
+            to: condition.status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            observed_generation: after.observed_generation,
+            time: condition.last_transition_time,
+        })
+    });
+    changed.collect()
+}
+
+/// The transitions of the API's own conclusions about a resource.
+pub fn of_conclusions(before: Option<&Resource>, after: &Resource) -> Vec<Transition> {
+    let changed = after.state.conditions.iter().filter_map(|condition| {
+        let from = before.and_then(|before| before.condition(&condition.kind)).map(|one| one.status);
+        (from != Some(condition.status)).then(|| Transition {
+            adapter: Transition::OWN.to_owned(),
+            kind: condition.kind.clone(),
+            from,
+            to: condition.status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            observed_generation: condition.observed_generation,
+            time: condition.last_transition_time,
+        })
+    });
+    changed.collect()
+}

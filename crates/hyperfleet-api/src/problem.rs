@@ -1,0 +1,174 @@
+//! What the API answers when it cannot do what was asked: RFC 9457 problems with HyperFleet's codes.
+
+use http::StatusCode;
+use serde::Serialize;
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Which of the contract's problems it is.
+    pub code: Code,
+    /// The status, where it is not the code's own.
+    pub status: Option<StatusCode>,
+    /// What is wrong and what to do, for people; never a driver's text, never a credential.
+    pub detail: String,
+    /// Where in the request, if that can be said.
+    pub errors: Vec<FieldError>,
+}
+
+/// One fault of one member or parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldError {
+    /// The member's path or the parameter's name.
+    pub field: String,
+    /// What was given, where showing it is harmless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The kind of rule that it breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<&'static str>,
+    /// The rule in words.
+    pub message: String,
+}
+
+/// Declares the codes with their status, title and type.
+macro_rules! codes {
+    ($($(#[doc = $meaning:literal])+ $name:ident = $code:literal, $status:ident, $title:literal, $tail:literal;)+) => {
+        /// The codes of `reference/errors` of the contract, which clients key on.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[doc = $meaning])+ $name,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the reference page.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The code as it is written, such as `HYPERFLEET-VAL-000`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => concat!("HYPERFLEET-", $code),)+ }
+            }
+
+            /// The status that it is answered with.
+            pub fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)+ }
+            }
+
+            /// The problem's title.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)+ }
+            }
+
+            /// The problem's type.
+            pub fn uri(self) -> &'static str {
+                match self { $(Self::$name => concat!("https://api.hyperfleet.io/errors/", $tail),)+ }
+            }
+
+            /// When it is answered.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($meaning),+).trim_ascii_start(),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A member or parameter breaks a rule.
+    Validation = "VAL-000", BAD_REQUEST, "Validation Failed", "validation-error";
+    /// The search, order or fields parameter, or an empty PATCH.
+    BadRequest = "VAL-005", BAD_REQUEST, "Bad Request", "bad-request";
+    /// A body that is not JSON of the expected form.
+    Malformed = "VAL-006", BAD_REQUEST, "Malformed Request", "malformed-request";
+    /// No credentials, or no identity in them.
+    Unauthenticated = "AUT-001", UNAUTHORIZED, "Authentication Required", "authentication-error";
+    /// Credentials that cannot be used.
+    InvalidCredentials = "AUT-002", UNAUTHORIZED, "Invalid Credentials", "authentication-error";
+    /// A token that has expired.
+    InvalidToken = "AUT-003", UNAUTHORIZED, "Invalid Token", "authentication-error";
+    /// The caller may not do that.
+    PermissionDenied = "AUZ-001", FORBIDDEN, "Permission Denied", "permission-denied";
+    /// Nothing is served at that path.
+    NoEndpoint = "NTF-000", NOT_FOUND, "Endpoint Not Found", "not-found";
+    /// There is no such resource.
+    NotFound = "NTF-001", NOT_FOUND, "Resource Not Found", "not-found";
+    /// Another resource has that name or id.
+    Conflict = "CNF-001", CONFLICT, "Resource Conflict", "conflict";
+    /// The resource has another generation than `If-Match` says.
+    PreconditionFailed = "CNF-002", PRECONDITION_FAILED, "Precondition Failed", "conflict";
+    /// The resource's state, its children or its references forbid it.
+    State = "CNF-003", CONFLICT, "State Conflict", "conflict";
+    /// The change stream no longer holds what came after that version.
+    Gone = "CNF-004", GONE, "Resource Version Too Old", "conflict";
+    /// A body or header that is too large.
+    TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
+    /// A defect of this server; its log says more, under the same trace id.
+    Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
+    /// The database is away; try again.
+    Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
+    /// It took too long; try again.
+    Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// A problem of that kind.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, status: None, detail: detail.into(), errors: Vec::new() }
+    }
+
+    /// A broken rule.
+    pub fn validation(detail: impl Into<String>) -> Self {
+        Self::new(Code::Validation, detail)
+    }
+
+    /// A body of another form than expected.
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(Code::Malformed, detail)
+    }
+
+    /// A resource that is not there.
+    pub fn not_found(kind: &str, id: &str) -> Self {
+        Self::new(Code::NotFound, format!("{kind} with id='{}' not found", id.escape_debug()))
+    }
+
+    /// A state that forbids what was asked.
+    pub fn state(detail: impl Into<String>) -> Self {
+        Self::new(Code::State, detail)
+    }
+
+    /// The same problem with another status than its code's own.
+    #[must_use]
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The same problem, saying where.
+    #[must_use]
+    pub fn at(mut self, errors: Vec<FieldError>) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// The status that it is answered with.
+    pub fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| self.code.status())
+    }
+}
+
+// === impl FieldError ===
+
+impl FieldError {
+    /// A fault of that member or parameter.
+    pub fn new(field: impl Into<String>, constraint: &'static str, message: impl Into<String>) -> Self {
+        Self { field: field.into(), value: None, constraint: Some(constraint), message: message.into() }
+    }
+
+    /// The same fault, showing what was given.
+    #[must_use]
+    pub fn with_value(mut self, value: impl Into<String>) -> Self {
+        self.value = Some(value.into());
+        self
+    }
+}

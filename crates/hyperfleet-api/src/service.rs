@@ -1,0 +1,226 @@
+//! What the API does: each operation from a checked request to what is stored and answered.
+
+mod delete;
+mod read;
+mod report;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::decide::aggregate::aggregate;
+use crate::decide::change::Occasion;
+use crate::decide::mapping::Mapper;
+use crate::decide::transitions;
+use crate::entity::{Descriptor, Registry};
+use crate::problem::{Code, Problem};
+use crate::render;
+use crate::resource::Resource;
+use crate::sealed::Keyring;
+use crate::store::{Change, ChangeKind, Store, StoreError, Stored, Write};
+
+pub use read::{Listing, Reading};
+pub use report::Reported;
+
+/// How often a transaction that met another one is begun again.
+const MOST_ATTEMPTS: usize = 8;
+
+/// The API, apart from HTTP. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Service {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    store: Store,
+    registry: Registry,
+    mappers: BTreeMap<String, Mapper>,
+    keyring: Option<Keyring>,
+}
+
+/// Who calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// Whose name is written to what is changed.
+    pub identity: String,
+    /// Whose resources it creates, by tenancy dimension.
+    pub tenancy: BTreeMap<String, String>,
+    /// Whether it may read pull secrets.
+    pub reads_pull_secrets: bool,
+}
+
+/// Why an operation was not carried out.
+#[derive(Debug)]
+pub enum Failure {
+    /// The caller can do something about it.
+    Refused(Problem),
+    /// The database failed.
+    Store(StoreError),
+    /// A mapping of the configuration cannot be evaluated on what was reported.
+    Mapping(crate::decide::mapping::MappingError),
+}
+
+/// A resource that was asked for by its path.
+#[derive(Clone, Debug)]
+pub struct Address<'a> {
+    /// The kind that the path names; `None` is any kind.
+    pub descriptor: Option<&'a Descriptor>,
+    /// The owner that the path names, if it names one.
+    pub owner_id: Option<&'a str>,
+    /// The resource's id.
+    pub id: &'a str,
+}
+
+// === impl Service ===
+
+impl Service {
+    /// A service on that store. Fails with what is wrong with the registry's condition mappings.
+    pub fn new(store: Store, registry: Registry, keyring: Option<Keyring>) -> Result<Self, String> {
+        let mappers = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
+        let mappers = mappers.map(|descriptor| {
+            let mapper = Mapper::compile(&descriptor.conditions);
+            mapper
+                .map(|mapper| (descriptor.kind.clone(), mapper))
+                .map_err(|fault| format!("{}: {fault}", descriptor.kind))
+        });
+        let mappers = mappers.collect::<Result<_, _>>()?;
+        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, keyring }) })
+    }
+
+    /// The kinds that are served.
+    pub fn registry(&self) -> &Registry {
+        &self.parts.registry
+    }
+
+    /// Where everything rests.
+    pub fn store(&self) -> &Store {
+        &self.parts.store
+    }
+
+    /// The descriptor of a stored resource. A kind that is no longer configured has none and is not served.
+    fn descriptor(&self, resource: &Resource) -> Result<&Descriptor, Failure> {
+        let missing = || Problem::not_found(&resource.kind, &resource.id);
+        self.registry().kind(&resource.kind).ok_or_else(|| Failure::Refused(missing()))
+    }
+
+    /// Draws the conclusions from a resource's reports.
+    fn conclude(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
+        let adapters = &self.descriptor(resource)?.required_adapters;
+        let mapper = self.parts.mappers.get(&resource.kind);
+        resource.state.conditions =
+            aggregate(adapters, resource, has_active_children, mapper).map_err(Failure::Mapping)?;
+        Ok(())
+    }
+
+    /// Stores what has become of a resource, and lets everybody know.
+    async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
+        write.update(before, after).await?;
+        write.add_transitions(&after.resource.id, &transitions::of_conclusions(Some(before), &after.resource)).await?;
+        write.tell(self.change(ChangeKind::Modified, &after.resource, at));
+        Ok(())
+    }
+
+    fn change(&self, kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
+        Change {
+            kind,
+            resource_kind: resource.kind.clone(),
+            resource_id: resource.id.clone(),
+            time,
+            object: render::resource(resource, self.registry()).into(),
+        }
+    }
+
+    /// Makes a write last, and only then lets readers of the change stream know.
+    async fn commit(&self, write: Write) -> Result<(), Failure> {
+        if let Some(version) = write.commit().await? {
+            self.store().announce(version);
+        }
+        Ok(())
+    }
+}
+
+/// The resource under that address, locked for a write.
+async fn lock(write: &mut Write, address: &Address<'_>) -> Result<Stored, Failure> {
+    let found = write.lock(address.id).await?.filter(|stored| address.fits(&stored.resource));
+    found.ok_or_else(|| Failure::Refused(address.not_found()))
+}
+
+/// Carries out a transaction; again from its beginning when it met another one.
+macro_rules! transact {
+    ($service:expr, $write:ident => $work:expr) => {{
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let done: Result<_, Failure> = async {
+                let mut $write = $service.store().write().await?;
+                let done = $work;
+                $service.commit($write).await?;
+                Ok(done)
+            }
+            .await;
+            match done {
+                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {}
+                done => break done,
+            }
+        }
+    }};
+}
+use transact;
+
+// === impl Address ===
+
+impl Address<'_> {
+    fn fits(&self, resource: &Resource) -> bool {
+        self.descriptor.is_none_or(|descriptor| descriptor.kind == resource.kind)
+            && self.owner_id.is_none_or(|id| resource.owner.as_ref().is_some_and(|owner| owner.id == id))
+    }
+
+    fn not_found(&self) -> Problem {
+        Problem::not_found(self.descriptor.map_or("Resource", |descriptor| &descriptor.kind), self.id)
+    }
+}
+
+// === impl Occasion ===
+
+impl Occasion {
+    /// Now, by that caller.
+    pub fn now(caller: &Caller, now: Timestamp) -> Self {
+        // The store keeps microseconds; what is answered must be what is stored.
+        let at = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        Self { by: caller.identity.clone(), at }
+    }
+}
+
+// === impl Failure ===
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failure {
+    /// What the caller is answered. The store's own words stay here.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Refused(problem) => problem.clone(),
+            Self::Store(StoreError::Unavailable(_)) => {
+                Problem::new(Code::Unavailable, "Database connection unavailable")
+            }
+            Self::Store(StoreError::Contended(_)) => {
+                Problem::new(Code::Unavailable, "too many writers at once: try again")
+            }
+            Self::Store(_) => Problem::new(Code::Internal, "an internal error; the server's log says more"),
+            Self::Mapping(error) => Problem::new(Code::Internal, error.to_string()),
+        }
+    }
+}

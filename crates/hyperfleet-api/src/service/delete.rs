@@ -1,0 +1,141 @@
+//! Deleting resources: with their children, and by force.
+
+use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use crate::decide::change::Occasion;
+use crate::decide::deletion::{self, Deletion};
+use crate::problem::{Code, Problem};
+use crate::resource::Resource;
+use crate::store::{ChangeKind, Stored, Write};
+
+impl Service {
+    /// Asks for a resource's deletion; asking again changes nothing. Answers with the resource as it is then, or was.
+    pub async fn delete(&self, address: &Address<'_>, occasion: &Occasion) -> Result<Resource, Failure> {
+        let kind = address.descriptor.map_or("Resource", |descriptor| &descriptor.kind);
+        let absent = || Problem::new(Code::NotFound, format!("{kind} not found"));
+        transact!(self, write => {
+            let root = match lock(&mut write, address).await {
+                Err(Failure::Refused(problem)) if problem.code == Code::NotFound => return Err(absent().into()),
+                root => root?,
+            };
+            if root.resource.is_deleting() { root.resource } else { self.delete_tree(&mut write, root, occasion).await? }
+        })
+    }
+
+    /// Removes a resource that is marked for deletion, and all below it, without waiting for adapters. Answers with the
+    /// ids of what was removed below it.
+    pub async fn force_delete(&self, address: &Address<'_>, occasion: &Occasion) -> Result<Vec<String>, Failure> {
+        transact!(self, write => {
+            let root = lock(&mut write, address).await?;
+            deletion::check_force(&root.resource)?;
+            let tree = tree(&mut write, root).await?;
+            for stored in tree.iter().rev() {
+                self.clear_references_to(&mut write, &stored.resource, &tree, occasion).await?;
+                self.remove(&mut write, &stored.resource, occasion).await?;
+            }
+            tree.into_iter().skip(1).map(|stored| stored.resource.id).collect()
+        })
+    }
+
+    /// Marks a resource and all below it, and removes what nobody has to clean up.
+    async fn delete_tree(&self, write: &mut Write, root: Stored, occasion: &Occasion) -> Result<Resource, Failure> {
+        let tree = tree(write, root).await?;
+        self.check_tree(write, &tree).await?;
+        let mut marked = Vec::new();
+        for before in tree {
+            let mut resource = deletion::mark(&before.resource, occasion);
+            if resource != before.resource {
+                self.conclude(&mut resource, false)?;
+            }
+            marked.push((before, resource));
+        }
+        let deleted = marked.first().map(|(_, resource)| resource.clone());
+        // Outgoing references first, so that nothing refers to what is removed below; then from the leaves upwards.
+        let mut remaining: Vec<String> = Vec::new();
+        let mut removed = Vec::new();
+        for (before, resource) in marked.into_iter().rev() {
+            let descriptor = self.descriptor(&resource)?;
+            let children_remain = remaining.contains(&resource.id);
+            let deletion = deletion::deletion(descriptor, children_remain);
+            if deletion == Deletion::Mark {
+                remaining.extend(resource.owner.as_ref().map(|owner| owner.id.clone()));
+            }
+            if resource != before.resource {
+                let after = Stored { resource: resource.clone(), sealed: before.sealed };
+                if deletion == Deletion::Mark {
+                    self.save(write, &before.resource, &after, occasion.at).await?;
+                } else {
+                    write.update(&before.resource, &after).await?;
+                }
+            }
+            if deletion == Deletion::Remove {
+                removed.push(resource);
+            }
+        }
+        for resource in removed {
+            self.remove(write, &resource, occasion).await?;
+        }
+        deleted.ok_or_else(|| Failure::Refused(Problem::new(Code::Internal, "an empty tree was deleted")))
+    }
+
+    /// Fails if a child or a reference forbids the deletion of any part of the tree.
+    async fn check_tree(&self, write: &mut Write, tree: &[Stored]) -> Result<(), Failure> {
+        for Stored { resource, .. } in tree {
+            let parent = resource.owner.as_ref().and_then(|owner| tree.iter().find(|one| one.resource.id == owner.id));
+            if let Some(parent) = parent {
+                deletion::check_child(&parent.resource, resource, self.descriptor(resource)?)?;
+            }
+            for referrer in write.lock_referrers(&resource.id).await? {
+                if tree.iter().all(|inside| inside.resource.id != referrer.resource.id) {
+                    return Err(deletion::check_referrer(resource, &referrer.resource).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a resource that is about to be removed out of what refers to it.
+    async fn clear_references_to(
+        &self,
+        write: &mut Write,
+        resource: &Resource,
+        tree: &[Stored],
+        occasion: &Occasion,
+    ) -> Result<(), Failure> {
+        for before in write.lock_referrers(&resource.id).await? {
+            let mut after = before.clone();
+            for targets in after.resource.state.references.values_mut() {
+                targets.retain(|target| target.id != resource.id);
+            }
+            after.resource.state.references.retain(|_, targets| !targets.is_empty());
+            if tree.iter().any(|inside| inside.resource.id == before.resource.id) {
+                write.update(&before.resource, &after).await?;
+            } else {
+                self.save(write, &before.resource, &after, occasion.at).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a resource for good.
+    pub(super) async fn remove(
+        &self,
+        write: &mut Write,
+        resource: &Resource,
+        occasion: &Occasion,
+    ) -> Result<(), Failure> {
+        write.remove(&resource.id).await?;
+        write.tell(self.change(ChangeKind::Deleted, resource, occasion.at));
+        Ok(())
+    }
+}
+
+/// A resource and all below it, each locked, parents before their children.
+async fn tree(write: &mut Write, root: Stored) -> Result<Vec<Stored>, Failure> {
+    let mut tree = vec![root];
+    let mut next = 0;
+    while let Some(id) = tree.get(next).map(|stored| stored.resource.id.clone()) {
+        tree.extend(write.lock_children(&id).await?);
+        next += 1;
+    }
+    Ok(tree)
+}

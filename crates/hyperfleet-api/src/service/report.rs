@@ -1,0 +1,92 @@
+//! Taking adapters' reports, and removing what they have finished cleaning up.
+
+use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use crate::decide::change::Occasion;
+use crate::decide::deletion;
+use crate::decide::report::{self, Discard, NewReport, Verdict};
+use crate::decide::transitions;
+use crate::resource::{Report, Resource, Status};
+use crate::store::{Stored, Write};
+
+/// What came of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reported {
+    /// It was not stored.
+    Discarded(Discard),
+    /// It is stored.
+    Stored {
+        /// As it is stored.
+        report: Box<Report>,
+        /// Whether it is the adapter's first one about this resource.
+        first: bool,
+        /// Whether it was the last one that the resource's removal waited for.
+        removed: bool,
+    },
+}
+
+impl Service {
+    /// Takes a report about a resource.
+    pub async fn report(
+        &self,
+        address: &Address<'_>,
+        new: NewReport,
+        occasion: &Occasion,
+    ) -> Result<Reported, Failure> {
+        report::check(&new, occasion.at)?;
+        transact!(self, write => {
+            let before = lock(&mut write, address).await?;
+            match report::judge(&new, &before.resource, occasion.at)? {
+                Verdict::Discarded(why) => Reported::Discarded(why),
+                Verdict::Repeated(report) => {
+                    let removed = self.remove_if_finished(&mut write, &before.resource, &report, occasion).await?;
+                    Reported::Stored { report: Box::new(report), first: false, removed }
+                }
+                Verdict::Stored { report, concludes } => {
+                    self.take(&mut write, before, report, concludes, occasion).await?
+                }
+            }
+        })
+    }
+
+    async fn take(
+        &self,
+        write: &mut Write,
+        before: Stored,
+        report: Report,
+        concludes: bool,
+        occasion: &Occasion,
+    ) -> Result<Reported, Failure> {
+        let mut after = before.clone();
+        let replaced = after.resource.state.reports.insert(report.adapter.clone(), report.clone());
+        if concludes || self.parts.mappers.contains_key(&after.resource.kind) {
+            let (_, active) = write.count_children(&after.resource.id).await?;
+            self.conclude(&mut after.resource, active > 0)?;
+        }
+        let removed = self.remove_if_finished(write, &after.resource, &report, occasion).await?;
+        if !removed {
+            let of_report = transitions::of_report(replaced.as_ref(), &report);
+            write.add_transitions(&after.resource.id, &of_report).await?;
+            self.save(write, &before.resource, &after, occasion.at).await?;
+        }
+        Ok(Reported::Stored { report: Box::new(report), first: replaced.is_none(), removed })
+    }
+
+    /// Removes a resource for good once its last adapter has cleaned up.
+    async fn remove_if_finished(
+        &self,
+        write: &mut Write,
+        resource: &Resource,
+        report: &Report,
+        occasion: &Occasion,
+    ) -> Result<bool, Failure> {
+        if !resource.is_deleting() || report.status("Finalized") != Status::True {
+            return Ok(false);
+        }
+        let (children, _) = write.count_children(&resource.id).await?;
+        let finished = deletion::is_finished(resource, self.descriptor(resource)?, children > 0);
+        if finished {
+            self.remove(write, resource, occasion).await?;
+        }
+        Ok(finished)
+    }
+}

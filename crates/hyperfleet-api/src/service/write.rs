@@ -1,0 +1,197 @@
+//! Creating and changing resources.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{Address, Caller, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use crate::decide::body::{Creation, Patch, References};
+use crate::decide::change::{self, Occasion, Patched, Surroundings};
+use crate::decide::rules::{self, Found};
+use crate::decide::transitions;
+use crate::entity::Descriptor;
+use crate::problem::{Code, FieldError, Problem};
+use crate::render;
+use crate::resource::{Resource, Target};
+use crate::sealed::{self, Content, Wanted};
+use crate::store::{ChangeKind, StoreError, Stored, Write};
+
+/// The member that a fault of an inline pull secret is about.
+const PULL_SECRET: &str = "spec.pullSecret.data";
+
+impl Service {
+    /// Creates a resource, below an owner if its kind has a parent.
+    pub async fn create(
+        &self,
+        descriptor: &Descriptor,
+        owner_id: Option<&str>,
+        mut body: Creation,
+        caller: &Caller,
+        occasion: &Occasion,
+    ) -> Result<Resource, Failure> {
+        change::check_creation(&body, descriptor)?;
+        let sought = std::mem::take(&mut body.references);
+        let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
+        let wanted =
+            body.spec.as_mut().map_or(Ok(Wanted::Absent), sealed::take).map_err(|refused| secret_fault(&refused))?;
+        let sealed = match wanted {
+            Wanted::Absent => None,
+            Wanted::Kept => return Err(mark_without_secret().into()),
+            Wanted::New(content) => Some(self.seal(&id, &content)?),
+        };
+        if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
+            sealed::put(spec, sealed.mark.clone());
+        }
+        transact!(self, write => {
+            let owner = match owner_id {
+                Some(id) => Some(self.parent(&mut write, descriptor, id).await?),
+                None => None,
+            };
+            let references = self.resolve(&mut write, &sought, descriptor).await?;
+            let surroundings = Surroundings { owner, references, tenancy: caller.tenancy.clone() };
+            let mut resource = change::create(body.clone(), id.clone(), surroundings, occasion);
+            self.conclude(&mut resource, false)?;
+            let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
+            write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
+            let resource = stored.resource;
+            write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
+            write.tell(self.change(ChangeKind::Added, &resource, occasion.at));
+            resource
+        })
+    }
+
+    /// Changes what is wanted of a resource. `expected` is the generation that the caller has seen, if it says so.
+    pub async fn patch(
+        &self,
+        address: &Address<'_>,
+        patch: Patch,
+        expected: Option<i64>,
+        occasion: &Occasion,
+    ) -> Result<Resource, Failure> {
+        change::check_patch(&patch)?;
+        let Patch { mut spec, labels, references } = patch;
+        let wanted = spec.as_mut().map(sealed::take).transpose().map_err(|refused| secret_fault(&refused))?;
+        transact!(self, write => {
+            let before = lock(&mut write, address).await?;
+            let descriptor = self.descriptor(&before.resource)?;
+            change::check_changeable(&before.resource, expected)?;
+            let mut spec = spec.clone();
+            let sealed = self.keep_or_seal(&before, wanted.as_ref(), spec.as_mut())?;
+            let references = match &references {
+                Some(given) => Some(self.resolve(&mut write, given, descriptor).await?),
+                None => None,
+            };
+            match change::patch(&before.resource, spec, labels.clone(), references, occasion) {
+                Patched::Unchanged => before.resource,
+                Patched::Changed(mut resource) => {
+                    self.conclude(&mut resource, true)?;
+                    let after = Stored { resource: *resource, sealed };
+                    self.save(&mut write, &before.resource, &after, occasion.at).await?;
+                    after.resource
+                }
+            }
+        })
+    }
+
+    /// The parent of a new child, locked so that it cannot begin to go away meanwhile.
+    async fn parent(&self, write: &mut Write, descriptor: &Descriptor, id: &str) -> Result<Target, Failure> {
+        let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
+        let found = write.lock(id).await?.filter(|stored| stored.resource.kind == kind);
+        let Some(Stored { resource, .. }) = found else {
+            return Err(Problem::not_found(kind, id).into());
+        };
+        if resource.is_deleting() {
+            return Err(Problem::state(format!("{kind} '{id}' is marked for deletion")).into());
+        }
+        Ok(render::target(&resource, self.registry()))
+    }
+
+    /// The targets of references, locked so that they cannot begin to go away meanwhile.
+    async fn resolve(
+        &self,
+        write: &mut Write,
+        given: &References,
+        descriptor: &Descriptor,
+    ) -> Result<BTreeMap<String, Vec<Target>>, Failure> {
+        let mut references: BTreeMap<String, Vec<Target>> = BTreeMap::new();
+        for sought in rules::references(given, descriptor)? {
+            let found = write.lock(&sought.id).await?.filter(|stored| stored.resource.kind == sought.kind);
+            let found = match found {
+                None => Found::Nothing,
+                Some(stored) if stored.resource.is_deleting() => Found::Deleting,
+                Some(stored) => Found::Living(render::target(&stored.resource, self.registry())),
+            };
+            let target = rules::target(&sought, found, descriptor)?;
+            references.entry(sought.ref_type).or_default().push(target);
+        }
+        Ok(references)
+    }
+
+    /// The sealed pull secret after a PATCH; puts its mark into the new spec.
+    fn keep_or_seal(
+        &self,
+        before: &Stored,
+        wanted: Option<&Wanted>,
+        spec: Option<&mut Map<String, Value>>,
+    ) -> Result<Option<String>, Failure> {
+        let (Some(wanted), Some(spec)) = (wanted, spec) else { return Ok(before.sealed.clone()) };
+        let kept = before.resource.spec.get("pullSecret").and_then(|secret| secret.get("data"));
+        match (wanted, &before.sealed, kept) {
+            (Wanted::Absent, ..) => Ok(None),
+            (Wanted::Kept, Some(sealed), Some(mark)) => {
+                sealed::put(spec, mark.clone());
+                Ok(Some(sealed.clone()))
+            }
+            (Wanted::Kept, ..) => Err(mark_without_secret().into()),
+            (Wanted::New(content), Some(sealed), Some(mark)) if self.mark(content).as_ref() == Some(mark) => {
+                sealed::put(spec, mark.clone());
+                Ok(Some(sealed.clone()))
+            }
+            (Wanted::New(content), ..) => {
+                let sealed = self.seal(&before.resource.id, content)?;
+                sealed::put(spec, sealed.mark);
+                Ok(Some(sealed.text))
+            }
+        }
+    }
+
+    fn mark(&self, content: &Content) -> Option<Value> {
+        self.parts.keyring.as_ref().map(|keyring| keyring.mark(content))
+    }
+
+    fn seal(&self, id: &str, content: &Content) -> Result<sealed::Sealed, Failure> {
+        let Some(keyring) = &self.parts.keyring else {
+            let message = "inline pull secrets are not taken, as this server has no key to encrypt them with \
+                           (pull_secret.keys); use spec.pullSecret.secretRef";
+            return Err(Problem::validation(message).at(vec![FieldError::new(PULL_SECRET, "format", message)]).into());
+        };
+        let failed = || Problem::new(Code::Internal, "the pull secret could not be encrypted");
+        keyring.seal(id, content).ok_or_else(|| Failure::Refused(failed()))
+    }
+}
+
+fn secret_fault(refused: &sealed::Refused) -> Problem {
+    Problem::validation("the inline pull secret is not valid").at(vec![FieldError::new(
+        PULL_SECRET,
+        "format",
+        refused.to_string(),
+    )])
+}
+
+fn mark_without_secret() -> Problem {
+    let message = "is the mark of a stored pull secret, but none is stored: give the pull secret itself";
+    Problem::validation("the inline pull secret is not valid").at(vec![FieldError::new(PULL_SECRET, "format", message)])
+}
+
+fn taken(error: StoreError, resource: &Resource) -> Failure {
+    match error {
+        StoreError::Duplicate { id: true } => {
+            Problem::new(Code::Conflict, format!("the id '{}' is already in use", resource.id)).into()
+        }
+        StoreError::Duplicate { id: false } => {
+            Problem::new(Code::Conflict, format!("This {} already exists", resource.kind)).into()
+        }
+        other => Failure::Store(other),
+    }
+}

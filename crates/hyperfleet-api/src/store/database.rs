@@ -1,0 +1,229 @@
+//! One way to talk to two databases: pools, transactions, rows of texts and numbers.
+
+use sqlx::postgres::{PgArguments, PgPool, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
+use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
+
+use super::error::StoreError;
+use super::sql::{Dialect, Parameters, Value};
+
+/// A database, as connections to it.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// One file. It has one writer at a time: they queue here instead of failing there.
+    Sqlite {
+        /// Many at once, each seeing the last commit.
+        readers: SqlitePool,
+        /// A single connection.
+        writer: SqlitePool,
+    },
+    /// A server.
+    Postgres(PgPool),
+}
+
+/// Work that is done as a whole or not at all; dropping it undoes it.
+#[derive(Debug)]
+pub enum Transaction {
+    /// On SQLite.
+    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    /// On PostgreSQL.
+    Postgres(sqlx::Transaction<'static, Postgres>),
+}
+
+/// What a statement found.
+#[derive(Debug)]
+pub enum Row {
+    /// On SQLite.
+    Sqlite(SqliteRow),
+    /// On PostgreSQL.
+    Postgres(PgRow),
+}
+
+/// Runs the same expression on either database.
+macro_rules! either {
+    ($value:expr, $inner:ident => $work:expr) => {
+        match $value {
+            Self::Sqlite($inner) => $work,
+            Self::Postgres($inner) => $work,
+        }
+    };
+}
+
+// === impl Database ===
+
+impl Database {
+    /// Whose SQL it speaks.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite { .. } => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// What one statement finds; it sees one state of the database.
+    pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        let rows = match self {
+            Self::Sqlite { readers, .. } => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect()
+            }
+            Self::Postgres(pool) => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                query.fetch_all(pool).await?.into_iter().map(Row::Postgres).collect()
+            }
+        };
+        Ok(rows)
+    }
+
+    /// Several reads that see one state of the database.
+    pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Transaction::Sqlite(readers.begin().await?),
+            Self::Postgres(pool) => {
+                Transaction::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+        })
+    }
+
+    /// Reads and writes as one. On SQLite it begins by taking the one lock; on PostgreSQL rows are locked as they are read.
+    pub async fn begin(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            Self::Sqlite { writer, .. } => Transaction::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+        })
+    }
+
+    /// Closes all connections.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+
+    /// How many connections are open, and how many of them are in use.
+    pub fn connections(&self) -> (u32, u32) {
+        let count = |size: u32, idle: usize| (size, size.saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)));
+        match self {
+            Self::Sqlite { readers, writer } => {
+                let (open, used) = count(readers.size(), readers.num_idle());
+                let (more, more_used) = count(writer.size(), writer.num_idle());
+                (open + more, used + more_used)
+            }
+            Self::Postgres(pool) => count(pool.size(), pool.num_idle()),
+        }
+    }
+}
+
+// === impl Transaction ===
+
+impl Transaction {
+    /// Whose SQL it speaks.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// What a statement finds.
+    pub async fn fetch(&mut self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        let rows = match self {
+            Self::Sqlite(transaction) => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Sqlite).collect()
+            }
+            Self::Postgres(transaction) => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Postgres).collect()
+            }
+        };
+        Ok(rows)
+    }
+
+    /// Carries a statement out; says how many rows it changed.
+    pub async fn execute(&mut self, sql: String, parameters: Parameters) -> Result<u64, StoreError> {
+        Ok(match self {
+            Self::Sqlite(transaction) => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                query.execute(&mut **transaction).await?.rows_affected()
+            }
+            Self::Postgres(transaction) => {
+                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                query.execute(&mut **transaction).await?.rows_affected()
+            }
+        })
+    }
+
+    /// Carries several statements out that have no parameters.
+    pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
+            Self::Postgres(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
+        }
+        Ok(())
+    }
+
+    /// Makes it last. Only after this may anybody be told.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        either!(self, transaction => transaction.commit().await?);
+        Ok(())
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    /// The text in that column.
+    pub fn text(&self, column: usize) -> Result<String, StoreError> {
+        Ok(either!(self, row => row.try_get(column)?))
+    }
+
+    /// The text in that column, if there is one.
+    pub fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+        Ok(either!(self, row => row.try_get(column)?))
+    }
+
+    /// The number in that column.
+    pub fn number(&self, column: usize) -> Result<i64, StoreError> {
+        Ok(either!(self, row => row.try_get(column)?))
+    }
+
+    /// The number in that column, if there is one.
+    pub fn optional_number(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        Ok(either!(self, row => row.try_get(column)?))
+    }
+}
+
+fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreError> {
+    let mut arguments = SqliteArguments::default();
+    for value in parameters.0 {
+        match value {
+            Value::NoText => arguments.add(None::<String>),
+            Value::NoNumber => arguments.add(None::<i64>),
+            Value::Text(text) => arguments.add(text),
+            Value::Number(number) => arguments.add(number),
+            Value::Real(number) => arguments.add(number),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+fn postgres(parameters: Parameters) -> Result<PgArguments, StoreError> {
+    let mut arguments = PgArguments::default();
+    for value in parameters.0 {
+        match value {
+            Value::NoText => arguments.add(None::<String>),
+            Value::NoNumber => arguments.add(None::<i64>),
+            Value::Text(text) => arguments.add(text),
+            Value::Number(number) => arguments.add(number),
+            Value::Real(number) => arguments.add(number),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}

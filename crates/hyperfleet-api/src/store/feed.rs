@@ -1,0 +1,121 @@
+//! The change stream's store: what has happened since a version, for as long as it is kept.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::database::Transaction;
+use super::sql::{Parameters, Value};
+use super::{Change, ChangeKind, Store, StoreError, rows};
+
+/// How much of the past is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// So many events at most.
+    pub events: i64,
+    /// For so long at most.
+    pub age: Duration,
+}
+
+/// What has happened since a version.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Feed {
+    /// The changes with their versions, ascending and without a gap.
+    pub changes: Vec<(i64, Change)>,
+}
+
+/// Why nothing can be said about what has happened since a version.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// What came after it is no longer kept, or this database never gave that version.
+    #[error("the change stream does not reach back to that version")]
+    Gone,
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Other servers' commits are looked for this often while anybody follows the stream.
+const POLL: Duration = Duration::from_millis(250);
+
+impl Store {
+    /// Up to `limit` changes after `version`, of a kind or of all kinds; and the version that has been looked at.
+    pub async fn changes_since(&self, version: i64, kind: &str, limit: i64) -> Result<(Feed, i64), FeedError> {
+        let mut snapshot = self.database().snapshot().await?;
+        let newest = newest(&mut snapshot).await?;
+        if version == newest {
+            snapshot.commit().await?;
+            return Ok((Feed::default(), newest));
+        }
+        let sql = "SELECT COALESCE(MIN(version), 0) FROM changes".to_owned();
+        let oldest = snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))?;
+        if version > newest || oldest == 0 || version < oldest - 1 {
+            return Err(FeedError::Gone);
+        }
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT version, type, kind, resource_id, time, object FROM changes WHERE version > {} AND version <= {} \
+             ORDER BY version",
+            parameters.add(Value::Number(version)),
+            parameters.add(Value::Number(version.saturating_add(limit))),
+        );
+        let rows = snapshot.fetch(sql, parameters).await?;
+        snapshot.commit().await?;
+        let looked_at = newest.min(version.saturating_add(limit));
+        let mut feed = Feed::default();
+        for row in &rows {
+            if row.text(2)? != kind {
+                continue;
+            }
+            let change = Change {
+                kind: ChangeKind::parse(&row.text(1)?).ok_or(StoreError::Damaged { place: "changes.type" })?,
+                resource_kind: row.text(2)?,
+                resource_id: row.text(3)?,
+                time: rows::time(row.number(4)?)?,
+                object: rows::json(&row.text(5)?, "changes.object")?,
+            };
+            feed.changes.push((row.number(0)?, change));
+        }
+        Ok((feed, looked_at))
+    }
+
+    /// Returns once there is a version after that one, or says so at once.
+    ///
+    /// This server's own commits are known at once; those of others are found by looking.
+    pub async fn wait_beyond(&self, version: i64) -> Result<(), StoreError> {
+        let mut newest = self.newest.subscribe();
+        loop {
+            if *newest.borrow_and_update() > version {
+                return Ok(());
+            }
+            if tokio::time::timeout(POLL, newest.changed()).await.is_err() {
+                let sql = "SELECT version FROM change_counter".to_owned();
+                let rows = self.database().fetch(sql, Parameters::default()).await?;
+                self.announce(rows.first().map_or(Ok(0), |row| row.number(0))?);
+            }
+        }
+    }
+
+    /// Forgets what is beyond the retention; says how many events that were.
+    pub async fn forget(&self, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
+        let mut transaction = self.database().begin().await?;
+        let age = i64::try_from(retention.age.as_micros()).unwrap_or(i64::MAX);
+        let mut parameters = Parameters::default();
+        // Only a prefix goes: a clock that was set back must not tear a hole.
+        let sql = format!(
+            "DELETE FROM changes WHERE version <= (SELECT version FROM change_counter) - {} \
+             OR version <= (SELECT COALESCE(MAX(version), 0) FROM changes WHERE time < {})",
+            parameters.add(Value::Number(retention.events)),
+            parameters.add(Value::Number(now.as_microsecond().saturating_sub(age))),
+        );
+        let forgotten = transaction.execute(sql, parameters).await?;
+        transaction.commit().await?;
+        Ok(forgotten)
+    }
+}
+
+/// The newest version, as of a snapshot.
+pub(super) async fn newest(snapshot: &mut Transaction) -> Result<i64, StoreError> {
+    let sql = "SELECT version FROM change_counter".to_owned();
+    snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
+}

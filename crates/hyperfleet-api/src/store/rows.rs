@@ -1,0 +1,108 @@
+//! How a resource lies in its row.
+
+use jiff::Timestamp;
+
+use super::database::Row;
+use super::error::StoreError;
+use super::sql::{Dialect, Parameters, Value};
+use crate::resource::{Resource, State, Target};
+
+/// A resource as it is stored: with its sealed pull secret, which no reader is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The resource as readers see it.
+    pub resource: Resource,
+    /// The encrypted pull secret, if it has one.
+    pub sealed: Option<String>,
+}
+
+/// The columns in the order in which [`read`] takes them, of the table alias `r`.
+pub(super) fn columns(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => {
+            "r.id, r.kind, r.name, r.owner_id, r.owner_kind, r.owner_href, r.generation, r.created_time, r.created_by, \
+             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec, r.state, r.sealed"
+        }
+        Dialect::Postgres => {
+            "r.id, r.kind, r.name, r.owner_id, r.owner_kind, r.owner_href, r.generation, r.created_time, r.created_by, \
+             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec::text, r.state, r.sealed"
+        }
+    }
+}
+
+/// A resource from its row.
+pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
+    let owner = match (row.optional_text(3)?, row.optional_text(4)?, row.optional_text(5)?) {
+        (Some(id), Some(kind), Some(href)) => Some(Target { id, kind, href }),
+        _ => None,
+    };
+    let resource = Resource {
+        id: row.text(0)?,
+        kind: row.text(1)?,
+        name: row.text(2)?,
+        owner,
+        generation: row.number(6)?,
+        created_time: time(row.number(7)?)?,
+        created_by: row.text(8)?,
+        updated_time: time(row.number(9)?)?,
+        updated_by: row.text(10)?,
+        deleted_time: row.optional_number(11)?.map(time).transpose()?,
+        deleted_by: row.optional_text(12)?,
+        spec: json(&row.text(13)?, "resources.spec")?,
+        state: json::<State>(&row.text(14)?, "resources.state")?,
+    };
+    Ok(Stored { resource, sealed: row.optional_text(15)? })
+}
+
+/// The columns that a write sets, with their values' placeholders.
+pub(super) fn assignments(
+    stored: &Stored,
+    dialect: Dialect,
+    parameters: &mut Parameters,
+) -> Result<Vec<(&'static str, String)>, StoreError> {
+    let Resource { owner, state, .. } = &stored.resource;
+    let resource = &stored.resource;
+    let damaged = |place| move |_unserialisable| StoreError::Damaged { place };
+    let spec = serde_json::to_string(&resource.spec).map_err(damaged("resources.spec"))?;
+    let document = serde_json::to_string(state).map_err(damaged("resources.state"))?;
+    let tenancy = serde_json::to_string(&state.tenancy).map_err(damaged("resources.tenancy"))?;
+    let values = [
+        ("id", Value::Text(resource.id.clone())),
+        ("kind", Value::Text(resource.kind.clone())),
+        ("name", Value::Text(resource.name.clone())),
+        ("owner_id", text(owner.as_ref().map(|owner| owner.id.clone()))),
+        ("owner_kind", text(owner.as_ref().map(|owner| owner.kind.clone()))),
+        ("owner_href", text(owner.as_ref().map(|owner| owner.href.clone()))),
+        ("tenancy", Value::Text(tenancy)),
+        ("generation", Value::Number(resource.generation)),
+        ("created_time", Value::Number(resource.created_time.as_microsecond())),
+        ("created_by", Value::Text(resource.created_by.clone())),
+        ("updated_time", Value::Number(resource.updated_time.as_microsecond())),
+        ("updated_by", Value::Text(resource.updated_by.clone())),
+        ("deleted_time", resource.deleted_time.map_or(Value::NoNumber, |time| Value::Number(time.as_microsecond()))),
+        ("deleted_by", text(resource.deleted_by.clone())),
+        ("spec", Value::Text(spec)),
+        ("state", Value::Text(document)),
+        ("sealed", text(stored.sealed.clone())),
+    ];
+    let placed = values.into_iter().map(|(column, value)| {
+        let placeholder = parameters.add(value);
+        match (column, dialect) {
+            ("spec", Dialect::Postgres) => (column, format!("{placeholder}::jsonb")),
+            _ => (column, placeholder),
+        }
+    });
+    Ok(placed.collect())
+}
+
+pub(super) fn text(text: Option<String>) -> Value {
+    text.map_or(Value::NoText, Value::Text)
+}
+
+pub(super) fn time(microseconds: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_microsecond(microseconds).map_err(|_out_of_range| StoreError::Damaged { place: "a time" })
+}
+
+pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, place: &'static str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|_quotes_values| StoreError::Damaged { place })
+}

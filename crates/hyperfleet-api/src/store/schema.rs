@@ -1,0 +1,87 @@
+//! The tables, as a list of steps from nothing to today's; steps are only ever added.
+
+use super::database::{Database, Transaction};
+use super::error::StoreError;
+use super::sql::{Dialect, Parameters, Value};
+
+/// One step.
+struct Migration {
+    id: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    id: "0001-resources",
+    sqlite: include_str!("schema/0001-resources.sqlite.sql"),
+    postgres: include_str!("schema/0001-resources.postgres.sql"),
+}];
+
+/// Keeps two servers that start together apart: the lock's number has no meaning but must not change.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(4837020914372)";
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (id TEXT PRIMARY KEY, applied_time BIGINT NOT NULL)";
+
+/// Brings the schema up to date; says which steps it took.
+///
+/// All of them are one transaction under a lock: whoever comes second finds nothing left to do, and a crash leaves the
+/// schema as it was. `lock_timeout` bounds the wait for whoever came first.
+pub async fn migrate(
+    database: &Database,
+    lock_timeout: std::time::Duration,
+    now: i64,
+) -> Result<Vec<&'static str>, StoreError> {
+    let mut transaction = database.begin().await?;
+    if transaction.dialect() == Dialect::Postgres {
+        let wait = format!("SET LOCAL lock_timeout = {}", lock_timeout.as_millis());
+        transaction.execute(wait, Parameters::default()).await?;
+        transaction.fetch(LOCK.to_owned(), Parameters::default()).await?;
+    }
+    transaction.run(TABLE).await?;
+    let applied = applied(&mut transaction).await?;
+    let mut taken = Vec::new();
+    for migration in missing(&applied)? {
+        transaction
+            .run(match transaction.dialect() {
+                Dialect::Sqlite => migration.sqlite,
+                Dialect::Postgres => migration.postgres,
+            })
+            .await?;
+        let mut parameters = Parameters::default();
+        let values = [Value::Text(migration.id.to_owned()), Value::Number(now)].map(|value| parameters.add(value));
+        let sql = format!("INSERT INTO schema_migrations (id, applied_time) VALUES ({})", values.join(", "));
+        transaction.execute(sql, parameters).await?;
+        taken.push(migration.id);
+    }
+    transaction.commit().await?;
+    Ok(taken)
+}
+
+/// The steps that are still to be taken; changes nothing.
+pub async fn pending(database: &Database) -> Result<Vec<&'static str>, StoreError> {
+    let mut transaction = database.snapshot().await?;
+    let exists = match transaction.dialect() {
+        Dialect::Sqlite => "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_migrations'",
+        Dialect::Postgres => "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('schema_migrations')",
+    };
+    let rows = transaction.fetch(exists.to_owned(), Parameters::default()).await?;
+    let exists = rows.first().map_or(Ok(0), |row| row.number(0))? > 0;
+    let applied = if exists { applied(&mut transaction).await? } else { Vec::new() };
+    Ok(missing(&applied)?.map(|migration| migration.id).collect())
+}
+
+async fn applied(transaction: &mut Transaction) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT id FROM schema_migrations ORDER BY id".to_owned();
+    transaction.fetch(sql, Parameters::default()).await?.iter().map(|row| row.text(0)).collect()
+}
+
+fn missing(applied: &[String]) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
+    let known = applied.iter().zip(MIGRATIONS).all(|(applied, migration)| applied == migration.id);
+    if !known || applied.len() > MIGRATIONS.len() {
+        return Err(StoreError::Schema(
+            "the database was made by another or a newer version of this program: use that one, or another database"
+                .to_owned(),
+        ));
+    }
+    Ok(MIGRATIONS.iter().skip(applied.len()))
+}

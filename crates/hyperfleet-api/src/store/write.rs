@@ -1,0 +1,221 @@
+//! The statements of a write: lock, insert, update, remove, and what is kept beside a resource.
+
+use super::database::Transaction;
+use super::error::StoreError;
+use super::rows::{self, Stored};
+use super::sql::{Dialect, Parameters, Value};
+use super::{Change, Transition};
+use crate::resource::Resource;
+
+/// How many transitions are kept a resource.
+pub const TRANSITIONS_KEPT: i64 = 50;
+
+/// A write under way.
+#[derive(Debug)]
+pub struct Write {
+    transaction: Transaction,
+    changes: Vec<Change>,
+}
+
+// === impl Write ===
+
+impl Write {
+    pub(super) fn new(transaction: Transaction) -> Self {
+        Self { transaction, changes: Vec::new() }
+    }
+
+    /// The resource, locked until the end of the transaction.
+    pub async fn lock(&mut self, id: &str) -> Result<Option<Stored>, StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!("r.id = {}", parameters.add(Value::Text(id.to_owned())));
+        Ok(self.select_locked(&sql, parameters).await?.pop())
+    }
+
+    /// The children of a resource, locked; in the order of their ids, so that two who lock several never wait for
+    /// each other.
+    pub async fn lock_children(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!("r.owner_id = {}", parameters.add(Value::Text(id.to_owned())));
+        self.select_locked(&sql, parameters).await
+    }
+
+    /// The resources that refer to this one, locked.
+    pub async fn lock_referrers(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {})",
+            parameters.add(Value::Text(id.to_owned()))
+        );
+        self.select_locked(&sql, parameters).await
+    }
+
+    /// How many children a resource has, and how many of them nobody has asked to delete.
+    pub async fn count_children(&mut self, id: &str) -> Result<(i64, i64), StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT COUNT(*), COUNT(*) - COUNT(deleted_time) FROM resources WHERE owner_id = {}",
+            parameters.add(Value::Text(id.to_owned()))
+        );
+        let rows = self.transaction.fetch(sql, parameters).await?;
+        rows.first().map_or(Ok((0, 0)), |row| Ok((row.number(0)?, row.number(1)?)))
+    }
+
+    /// Stores a new resource.
+    pub async fn insert(&mut self, stored: &Stored) -> Result<(), StoreError> {
+        let mut parameters = Parameters::default();
+        let assignments = rows::assignments(stored, self.transaction.dialect(), &mut parameters)?;
+        let (columns, values): (Vec<_>, Vec<_>) = assignments.into_iter().unzip();
+        let sql = format!("INSERT INTO resources ({}) VALUES ({})", columns.join(", "), values.join(", "));
+        self.transaction.execute(sql, parameters).await?;
+        self.index(&stored.resource, None).await
+    }
+
+    /// Stores what has become of a resource; `before` is what is stored, as it was locked.
+    pub async fn update(&mut self, before: &Resource, stored: &Stored) -> Result<(), StoreError> {
+        let mut parameters = Parameters::default();
+        let assignments = rows::assignments(stored, self.transaction.dialect(), &mut parameters)?;
+        let sets: Vec<_> = assignments.into_iter().map(|(column, value)| format!("{column} = {value}")).collect();
+        let id = parameters.add(Value::Text(stored.resource.id.clone()));
+        let sql = format!("UPDATE resources SET {} WHERE id = {id}", sets.join(", "));
+        self.transaction.execute(sql, parameters).await?;
+        self.index(&stored.resource, Some(before)).await
+    }
+
+    /// Removes a resource with all that is kept beside it.
+    pub async fn remove(&mut self, id: &str) -> Result<(), StoreError> {
+        self.delete("resources", "id", id).await
+    }
+
+    /// Notes what readers of the change stream will see.
+    pub fn tell(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Notes changes of conditions, and forgets the oldest beyond [`TRANSITIONS_KEPT`].
+    pub async fn add_transitions(&mut self, id: &str, transitions: &[Transition]) -> Result<(), StoreError> {
+        if transitions.is_empty() {
+            return Ok(());
+        }
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT COALESCE(MAX(number), 0) FROM transitions WHERE resource_id = {}",
+            parameters.add(Value::Text(id.to_owned()))
+        );
+        let rows = self.transaction.fetch(sql, parameters).await?;
+        let last = rows.first().map_or(Ok(0), |row| row.number(0))?;
+        let numbered: Vec<_> = transitions.iter().zip(last + 1..).map(|(one, number)| one.values(id, number)).collect();
+        let columns = "transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
+                       observed_generation, time)";
+        self.insert_rows(columns, numbered).await?;
+        let newest = last + i64::try_from(transitions.len()).unwrap_or(i64::MAX);
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "DELETE FROM transitions WHERE resource_id = {} AND number <= {}",
+            parameters.add(Value::Text(id.to_owned())),
+            parameters.add(Value::Number(newest - TRANSITIONS_KEPT)),
+        );
+        self.transaction.execute(sql, parameters).await.map(drop)
+    }
+
+    /// Gives the noted changes their versions and makes everything last; answers with the newest version, if any.
+    pub async fn commit(mut self) -> Result<Option<i64>, StoreError> {
+        let changes = std::mem::take(&mut self.changes);
+        let version = if changes.is_empty() { None } else { Some(self.number(changes).await?) };
+        self.transaction.commit().await?;
+        Ok(version)
+    }
+
+    async fn number(&mut self, changes: Vec<Change>) -> Result<i64, StoreError> {
+        let mut parameters = Parameters::default();
+        let count = i64::try_from(changes.len()).unwrap_or(i64::MAX);
+        let sql = format!(
+            "UPDATE change_counter SET version = version + {} WHERE id = 1 RETURNING version",
+            parameters.add(Value::Number(count))
+        );
+        let rows = self.transaction.fetch(sql, parameters).await?;
+        let damaged = StoreError::Damaged { place: "change_counter" };
+        let newest = rows.first().map(|row| row.number(0)).transpose()?.ok_or(damaged)?;
+        let numbered = changes.into_iter().zip(newest - count + 1..).map(|(change, version)| change.values(version));
+        self.insert_rows("changes (version, kind, resource_id, type, time, object)", numbered.collect()).await?;
+        Ok(newest)
+    }
+
+    async fn select_locked(&mut self, condition: &str, parameters: Parameters) -> Result<Vec<Stored>, StoreError> {
+        let dialect = self.transaction.dialect();
+        let lock = match dialect {
+            Dialect::Sqlite => "",
+            Dialect::Postgres => " FOR UPDATE",
+        };
+        let columns = rows::columns(dialect);
+        let sql = format!("SELECT {columns} FROM resources r WHERE {condition} ORDER BY r.id{lock}");
+        let rows = self.transaction.fetch(sql, parameters).await?;
+        rows.iter().map(rows::read).collect()
+    }
+
+    /// Brings the tables that searches use in line with the resource.
+    async fn index(&mut self, resource: &Resource, before: Option<&Resource>) -> Result<(), StoreError> {
+        let id = &resource.id;
+        let text = |text: &str| Value::Text(text.to_owned());
+        let state = &resource.state;
+        if before.map(|before| &before.state.labels) != Some(&state.labels) {
+            if before.is_some() {
+                self.delete("resource_labels", "resource_id", id).await?;
+            }
+            let labels = state.labels.iter().map(|(key, value)| vec![text(id), text(key), text(value)]).collect();
+            self.insert_rows("resource_labels (resource_id, key, value)", labels).await?;
+        }
+        if before.map(|before| &before.state.conditions) != Some(&state.conditions) {
+            if before.is_some() {
+                self.delete("resource_conditions", "resource_id", id).await?;
+            }
+            let conditions = state.conditions.iter().map(|condition| {
+                vec![
+                    text(id),
+                    text(&condition.kind),
+                    text(condition.status.as_str()),
+                    Value::Number(condition.observed_generation),
+                    Value::Number(condition.last_updated_time.as_microsecond()),
+                    Value::Number(condition.last_transition_time.as_microsecond()),
+                ]
+            });
+            let columns = "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
+                           last_transition_time)";
+            self.insert_rows(columns, conditions.collect()).await?;
+        }
+        if before.map(|before| &before.state.references) != Some(&state.references) {
+            if before.is_some() {
+                self.delete("resource_references", "source_id", id).await?;
+            }
+            let references = state.references.iter().flat_map(|(ref_type, targets)| {
+                targets.iter().map(move |target| vec![text(id), text(ref_type), text(&target.id)])
+            });
+            self.insert_rows("resource_references (source_id, ref_type, target_id)", references.collect()).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, table: &str, column: &str, id: &str) -> Result<(), StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!("DELETE FROM {table} WHERE {column} = {}", parameters.add(Value::Text(id.to_owned())));
+        self.transaction.execute(sql, parameters).await.map(drop)
+    }
+
+    /// Adds rows, some at a time: a statement has at most so many parameters.
+    async fn insert_rows(&mut self, columns: &str, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
+        const ROWS_A_STATEMENT: usize = 500;
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() {
+            let mut parameters = Parameters::default();
+            let tuples: Vec<_> = (&mut rows)
+                .take(ROWS_A_STATEMENT)
+                .map(|row| {
+                    let placeholders: Vec<_> = row.into_iter().map(|value| parameters.add(value)).collect();
+                    format!("({})", placeholders.join(", "))
+                })
+                .collect();
+            let sql = format!("INSERT INTO {columns} VALUES {}", tuples.join(", "));
+            self.transaction.execute(sql, parameters).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Runs a command with real parts of its own, ends them afterwards whatever happens, and returns the command's status:
+#
+#   hack/real-parts/with.sh kubernetes postgresql chromium -- cargo test --locked --workspace
+#
+# What the command finds in its environment:
+#
+#   kubernetes   REAL_KUBECONFIG and REAL_KUBECTL; see kubernetes.sh
+#   postgresql   REAL_POSTGRESQL_URL, _RUN, _SCRIPT and _NAME; see postgresql.sh
+#   chromium     REAL_CHROMIUM; see chromium.sh
+set -euo pipefail
+
+here=$(dirname "$0")
+name=with-$$-$RANDOM
+signal=
+
+usage() {
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql or chromium" >&2
+  exit 2
+}
+
+parts=()
+while [[ ${1:-} != -- ]]; do
+  case ${1:-} in
+    kubernetes | postgresql | chromium) parts+=("$1") ;;
+    *) usage ;;
+  esac
+  shift
+done
+shift
+((${#parts[@]} && $#)) || usage
+
+# supervise COMMAND…: runs it, hands signals on to it, and returns its status. Bash acts on a signal only between
+# foreground commands, so it runs in the background, where it would ignore SIGINT unless told otherwise.
+supervise() {
+  local command before status
+  (trap - INT QUIT && exec "$@") <&0 &
+  command=$!
+  for signal in INT TERM HUP; do
+    # shellcheck disable=SC2064 # expanded now
+    trap "signal=$signal; kill -s $signal $command 2>/dev/null || true" "$signal"
+  done
+  signal=
+  while true; do
+    before=$signal status=0
+    wait "$command" || status=$?
+    [[ $signal != "$before" ]] || return "$status" # else a signal has ended the waiting, not the command
+  done
+}
+
+# end: what has begun, last first; a second signal does not keep it from ending all.
+end() {
+  trap '' INT TERM HUP
+  local index
+  for ((index = ${#begun[@]} - 1; index >= 0; index--)); do "$here/${begun[index]}.sh" down "$name" || true; done
+  rm -f "$exports"
+}
+
+begun=()
+exports=$(mktemp)
+trap end EXIT
+for part in "${parts[@]}"; do
+  if [[ $part == chromium ]]; then # only got: whoever needs one starts it
+    supervise "$here/chromium.sh" get >>"$exports"
+  else
+    begun+=("$part")
+    supervise "$here/$part.sh" up "$name" >>"$exports"
+  fi
+  [[ -z $signal ]] || exit 143
+done
+# shellcheck disable=SC1090 # written just now
+. "$exports"
+supervise "$@"
