@@ -3,5 +3,11 @@
 pub mod environment;
 pub mod file;
 pub mod log;
+#[cfg(feature = "serve")]
+pub mod probes;
 pub mod retry;
+#[cfg(feature = "serve")]
+pub mod serve;
+#[cfg(feature = "serve")]
+pub mod settings;
 pub mod shutdown;

@@ -1,0 +1,212 @@
+//! Settings of a daemon: flags over environment over file over defaults, every one a row of one table.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::environment::Environment;
+
+/// One setting: a scalar that a flag, a variable or a key of the file can give.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Where it is in the file, such as `database.pool.max_connections`. Its variable is the prefix and this path in
+    /// capitals, `_` for every dot.
+    pub path: &'static str,
+    /// Its flag, without the dashes.
+    pub flag: Option<&'static str>,
+    /// What its text must be.
+    pub kind: Kind,
+    /// What holds when nothing is given; empty where that is nothing.
+    pub default: &'static str,
+    /// What it does, with units.
+    pub help: &'static str,
+}
+
+/// What the text of a setting must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text that is a credential: no flag takes it, nothing shows it.
+    Secret,
+    /// The path of a file or folder.
+    Path,
+    /// A whole number.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// A time such as `500ms`, `5s`, `1m30s` or `168h`.
+    Duration,
+}
+
+/// What was given, by where it came from.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The file's text, if there is a file.
+    pub file: Option<String>,
+    /// The flags, by name.
+    pub flags: BTreeMap<&'static str, String>,
+}
+
+/// The variable of a setting.
+pub fn variable(prefix: &str, path: &str) -> String {
+    format!("{prefix}_{}", path.replace('.', "_").to_uppercase())
+}
+
+/// Reads settings into `T`, whose fields are those of the file. Unknown keys, and everything else that is wrong, are
+/// listed with the place and without the value.
+pub fn load<T: DeserializeOwned>(
+    rows: &[Row],
+    prefix: &str,
+    environment: &impl Environment,
+    given: &Given,
+) -> Result<T, Vec<String>> {
+    let mut faults = Vec::new();
+    let mut tree = match given.file.as_deref().map(parse_file).transpose() {
+        Ok(tree) => tree.unwrap_or_default(),
+        Err(fault) => return Err(vec![fault]),
+    };
+    for row in rows {
+        let name = variable(prefix, row.path);
+        let (origin, text) = match row.flag.and_then(|flag| given.flags.get(flag).map(|text| (flag, text))) {
+            Some((flag, text)) => (format!("--{flag}"), Some(text.clone())),
+            None => match environment.text(&name) {
+                Ok(text) => (name, text),
+                Err(error) => {
+                    faults.push(error.to_string());
+                    continue;
+                }
+            },
+        };
+        let from_file = at(&tree, row.path).is_some_and(|value| !value.is_null());
+        let text = match text {
+            Some(text) => text,
+            None if from_file => {
+                if let Err(fault) = check_file_value(&mut tree, row) {
+                    faults.push(fault);
+                }
+                continue;
+            }
+            None if row.default.is_empty() => continue,
+            None => row.default.to_owned(),
+        };
+        match row.kind.value(&text) {
+            Ok(value) => put(&mut tree, row.path, value),
+            Err(must) => faults.push(format!("{origin}: {must}")),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    // Its own words may quote a value.
+    serde_path(Value::Object(tree)).map_err(|fault| vec![fault])
+}
+
+/// The file as a tree. A place is told, what stands there is not.
+fn parse_file(text: &str) -> Result<Map<String, Value>, String> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let tree: Value = serde_saphyr::from_str_with_options(text, options).map_err(|error| match error.location() {
+        Some(place) => {
+            format!("the configuration file is not valid YAML at line {}, column {}", place.line(), place.column())
+        }
+        None => "the configuration file is not valid YAML".to_owned(),
+    })?;
+    match tree {
+        Value::Object(tree) => Ok(tree),
+        Value::Null => Ok(Map::new()),
+        _ => Err("the configuration file must be a mapping of keys".to_owned()),
+    }
+}
+
+/// A scalar of the file by the same rules as one of a flag: `5s` is a duration, `"5"` a number.
+fn check_file_value(tree: &mut Map<String, Value>, row: &Row) -> Result<(), String> {
+    let text = match at(tree, row.path) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        Some(Value::Bool(switch)) => switch.to_string(),
+        _ => return Err(format!("{}: must be a single value", row.path)),
+    };
+    let value = row.kind.value(&text).map_err(|must| format!("{}: {must}", row.path))?;
+    put(tree, row.path, value);
+    Ok(())
+}
+
+fn at<'a>(tree: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut segments = path.split('.');
+    let first = tree.get(segments.next()?)?;
+    segments.try_fold(first, |value, segment| value.get(segment))
+}
+
+/// Puts a value at a path. Where the file has something else than a mapping on the way, that stays: reading the whole
+/// tells about it.
+fn put(tree: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => drop(tree.insert(path.to_owned(), value)),
+        Some((first, rest)) => {
+            let inner = tree.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            if inner.is_null() {
+                *inner = Value::Object(Map::new());
+            }
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+fn serde_path<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(tree).map_err(|error| {
+        let path = error.path().to_string();
+        let words = error.into_inner().to_string();
+        // Names of keys are in backticks there, values are not: only the kinds of faults without a value are quoted.
+        let known = ["unknown field", "missing field", "unknown variant"];
+        match known.iter().any(|known| words.starts_with(known)) {
+            true => format!("{path}: {words}"),
+            false => format!("{path}: has the wrong form"),
+        }
+    })
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// The value that a text stands for, or what it must be. Durations become milliseconds.
+    fn value(self, text: &str) -> Result<Value, &'static str> {
+        match self {
+            Self::Text | Self::Secret | Self::Path => Ok(Value::from(text)),
+            Self::Number => text.parse::<u64>().map(Value::from).map_err(|_no_number| "must be a whole number"),
+            Self::Switch => text.parse::<bool>().map(Value::from).map_err(|_neither| "must be true or false"),
+            Self::Duration => milliseconds(text)
+                .map(Value::from)
+                .ok_or("must be a time such as 500ms, 5s, 1m30s or 168h, without a sign and at most 10 years"),
+        }
+    }
+
+    /// What stands for its value in a synopsis.
+    pub fn placeholder(self) -> &'static str {
+        match self {
+            Self::Text | Self::Secret => "TEXT",
+            Self::Path => "PATH",
+            Self::Number => "NUMBER",
+            Self::Switch => "true|false",
+            Self::Duration => "DURATION",
+        }
+    }
+}
+
+/// The milliseconds of a text such as `1m30s`: whole numbers with units, as Go writes durations.
+pub fn milliseconds(text: &str) -> Option<u64> {
+    const LONGEST: u64 = 10 * 365 * 24 * 3_600_000;
+    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let mut rest = text;
+    let mut sum: u64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.len() - rest.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let (number, after) = rest.split_at_checked(digits)?;
+        let (unit, size) = UNITS.iter().find(|(unit, _)| after.starts_with(unit))?;
+        sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(*size)?)?;
+        rest = after.strip_prefix(unit)?;
+    }
+    (!text.is_empty() && sum <= LONGEST).then_some(sum)
+}

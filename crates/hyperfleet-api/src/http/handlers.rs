@@ -1,0 +1,237 @@
+//! What each endpoint does with a request that has passed the gate.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::query::{Parameters, invalid};
+use super::route::Route;
+use super::{Api, answer, watch};
+use crate::decide::body;
+use crate::decide::change::Occasion;
+use crate::decide::report;
+use crate::entity::Descriptor;
+use crate::page;
+use crate::problem::{FieldError, Problem};
+use crate::render;
+use crate::resource::Resource;
+use crate::service::{Address, Caller, Failure, Reading, Reported};
+use crate::store::Query;
+
+/// A request that may be answered: its route is known, its caller allowed, its body read.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) route: Route<'a>,
+    pub(super) parameters: Parameters,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a [u8],
+    pub(super) caller: Caller,
+}
+
+/// The answer to it.
+pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Failure> {
+    let Asked { method, route, parameters, headers, body, caller } = asked;
+    let occasion = Occasion::now(&caller, api.now());
+    let post = *method == Method::POST;
+    match route {
+        Route::Service => Ok(service(api)),
+        Route::OpenApi => {
+            Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into()))
+        }
+        Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
+        Route::Page(None) => Ok(html(page::overview(api.service(), parameters.first("page")).await?)),
+        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address).await?)),
+        Route::Collection { descriptor, owner_id } if post => {
+            create(api, descriptor, owner_id, body, &caller, &occasion).await
+        }
+        Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
+        Route::Item(address) if *method == Method::PATCH => {
+            let expected = if_match(headers)?;
+            let patch = body::patch(body::object(body)?)?;
+            if let Some(spec) = &patch.spec {
+                let kind = api.service().get(&address).await?.kind;
+                api.parts.schemas.check(&kind, spec)?;
+            }
+            let resource = api.service().patch(&address, patch, expected, &occasion).await?;
+            api.parts.metrics.reconciliation_started(&resource, api.service().registry());
+            Ok(item(api, StatusCode::OK, &resource))
+        }
+        Route::Item(address) if *method == Method::DELETE => {
+            let resource = api.service().delete(&address, &occasion).await?;
+            api.parts.metrics.reconciliation_started(&resource, api.service().registry());
+            Ok(item(api, StatusCode::ACCEPTED, &resource))
+        }
+        Route::Item(address) => {
+            let fields = parameters.fields()?;
+            let reading = Reading { with_pull_secret: parameters.with_pull_secret()? };
+            let object = api.service().read(&address, reading, &caller).await?;
+            let mut response = answer::json(StatusCode::OK, &fields.iter().fold(object, |object, fields| fields.apply(object)));
+            if reading.with_pull_secret {
+                response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            }
+            Ok(response)
+        }
+        Route::ForceDelete(address) => {
+            let reason = body::reason(body::object(body)?)?;
+            let children = api.service().force_delete(&address, &occasion).await?;
+            tracing::warn!(
+                operation = "force-delete",
+                caller = caller.identity,
+                id = address.id,
+                reason,
+                children = children.join(","),
+                "removed a resource without waiting for its adapters"
+            );
+            Ok(answer::empty(StatusCode::NO_CONTENT))
+        }
+        Route::Statuses(address) if post || *method == Method::PUT => {
+            report(api, &address, post, body, &occasion).await
+        }
+        Route::Statuses(address) => {
+            let paging = parameters.paging()?;
+            let resource = api.service().get(&address).await?;
+            let total = i64::try_from(resource.state.reports.len()).unwrap_or(i64::MAX);
+            let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
+            let taken = usize::try_from(paging.size).unwrap_or(usize::MAX);
+            let items = resource.state.reports.values().skip(skipped).take(taken).map(|report| json!(report));
+            Ok(answer::page(paging.page, total, items.collect()))
+        }
+        Route::History(address) => {
+            let paging = parameters.paging()?;
+            let page = api.service().history(&address, paging.offset(), paging.size).await?;
+            let items = page.items.iter().map(|transition| json!(transition)).collect();
+            Ok(answer::page(paging.page, page.total, items))
+        }
+    }
+}
+
+async fn create(
+    api: &Api,
+    descriptor: Option<&Descriptor>,
+    owner_id: Option<&str>,
+    body: &[u8],
+    caller: &Caller,
+    occasion: &Occasion,
+) -> Result<Response, Failure> {
+    let creation = body::creation(body::object(body)?)?;
+    let registry = api.service().registry();
+    let unknown = || {
+        let message = if creation.kind.is_empty() { "kind is required" } else { "kind is not one that is served here" };
+        Problem::validation(message).at(vec![FieldError::new("kind", "enum", message)])
+    };
+    let descriptor = descriptor.or_else(|| registry.kind(&creation.kind)).ok_or_else(unknown)?;
+    if let (Some(parent), None) = (&descriptor.parent_kind, owner_id) {
+        let plural = registry.kind(parent).map_or("resources", |parent| &parent.plural);
+        let detail = format!(
+            "{} belongs to a {parent}: create it at /{plural}/{{id}}/{}",
+            descriptor.kind, descriptor.plural
+        );
+        return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
+    }
+    crate::decide::change::check_creation(&creation, descriptor)?;
+    api.parts.schemas.check(&descriptor.kind, creation.spec.as_ref().unwrap_or(&serde_json::Map::new()))?;
+    let resource = api.service().create(descriptor, owner_id, creation, caller, occasion).await?;
+    api.parts.metrics.reconciliation_started(&resource, registry);
+    Ok(item(api, StatusCode::CREATED, &resource))
+}
+
+async fn list(
+    api: &Api,
+    descriptor: Option<&Descriptor>,
+    owner_id: Option<&str>,
+    parameters: &Parameters,
+) -> Result<Response, Failure> {
+    let registry = api.service().registry();
+    let kind = match (descriptor, parameters.first("kind")) {
+        (Some(descriptor), _) => Some(descriptor.kind.clone()),
+        (None, Some(kind)) => {
+            let known = registry.kind(kind).map(|descriptor| descriptor.kind.clone());
+            let fault = || FieldError::new("kind", "enum", "must be one of the kinds that are served here");
+            Some(known.ok_or_else(|| invalid(vec![fault()]))?)
+        }
+        (None, None) => None,
+    };
+    let search = parameters.search()?;
+    if parameters.switch("watch")? {
+        let version = parameters.first("resource_version");
+        return watch::stream(api, kind.as_deref(), owner_id, search, version).await;
+    }
+    let paging = parameters.paging()?;
+    let fields = parameters.fields()?;
+    let query = Query {
+        kind,
+        owner_id: owner_id.map(str::to_owned),
+        reference: parameters.reference()?,
+        search,
+        order: parameters.order()?,
+        offset: paging.offset(),
+        limit: paging.size,
+    };
+    let listing = api.service().list(&query).await?;
+    let items = listing.items.into_iter().map(|object| match &fields {
+        Some(fields) => Value::Object(fields.apply(object)),
+        None => Value::Object(object),
+    });
+    Ok(answer::page(paging.page, listing.total, items.collect()))
+}
+
+async fn report(
+    api: &Api,
+    address: &Address<'_>,
+    post: bool,
+    body: &[u8],
+    occasion: &Occasion,
+) -> Result<Response, Failure> {
+    let report = report::parse(body::object(body)?)?;
+    match api.service().report(address, report, occasion).await? {
+        Reported::Discarded(why) => {
+            api.parts.metrics.discarded(why);
+            Ok(answer::empty(StatusCode::NO_CONTENT))
+        }
+        // The alias of 2025 tells an update from a first report; PUT always says "created".
+        Reported::Stored { report, first: false, .. } if post => Ok(answer::json(StatusCode::OK, &report)),
+        Reported::Stored { report, .. } => Ok(answer::json(StatusCode::CREATED, &report)),
+    }
+}
+
+fn item(api: &Api, status: StatusCode, resource: &Resource) -> Response {
+    answer::json(status, &render::resource(resource, api.service().registry()))
+}
+
+fn service(api: &Api) -> Response {
+    answer::json(
+        StatusCode::OK,
+        &json!({
+            "id": "hyperfleet",
+            "kind": "API",
+            "href": "/api/hyperfleet",
+            "version": api.parts.version,
+            "build_time": api.parts.build_time,
+        }),
+    )
+}
+
+fn html(text: String) -> Response {
+    let mut response = answer::with_type(StatusCode::OK, "text/html; charset=utf-8", Body::from(text));
+    let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// The generation that `If-Match` names; `*` is any.
+fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    let mut values = headers.get_all(header::IF_MATCH).iter();
+    let (first, more) = (values.next(), values.next());
+    let Some(value) = first else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" && more.is_none() {
+        return Ok(None);
+    }
+    let number = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| more.is_none());
+    let digits = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    let generation = digits.and_then(|digits| digits.parse().ok()).filter(|generation: &i64| *generation > 0);
+    let message = "If-Match must be a generation in quotes, such as \"3\"";
+    let fault = || Problem::validation(message).at(vec![FieldError::new("If-Match", "format", message)]);
+    generation.map(Some).ok_or_else(fault)
+}

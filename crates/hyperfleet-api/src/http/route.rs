@@ -1,0 +1,139 @@
+//! Which endpoint a path names.
+
+use http::Method;
+
+use crate::entity::{BASE_PATH, Descriptor, Registry};
+use crate::service::Address;
+
+/// An endpoint, with what its path says.
+#[derive(Clone, Debug)]
+pub(super) enum Route<'a> {
+    /// What this service is.
+    Service,
+    /// The `OpenAPI` document.
+    OpenApi,
+    /// The same for people.
+    OpenApiPage,
+    /// The pages for people in a browser: the overview, or one resource.
+    Page(Option<Address<'a>>),
+    /// All resources of a kind, perhaps below an owner.
+    Collection {
+        /// The kind; `None` is every kind.
+        descriptor: Option<&'a Descriptor>,
+        /// The owner in the path.
+        owner_id: Option<&'a str>,
+    },
+    /// One resource.
+    Item(Address<'a>),
+    /// Its removal without waiting for adapters.
+    ForceDelete(Address<'a>),
+    /// Its adapters' reports.
+    Statuses(Address<'a>),
+    /// The transitions of its conditions.
+    History(Address<'a>),
+}
+
+/// The endpoint that a path names, if it names one.
+pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'a>> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    match path {
+        "" => return Some(Route::Page(None)),
+        "/api/hyperfleet" => return Some(Route::Service),
+        _ => {}
+    }
+    if let Some(rest) = path.strip_prefix("/ui/") {
+        let (plural, id) = rest.split_once('/')?;
+        return Some(Route::Page(Some(Address { descriptor: Some(registry.plural(plural)?), owner_id: None, id: valid(id)? })));
+    }
+    let segments: Vec<&str> = path.strip_prefix(BASE_PATH)?.strip_prefix('/')?.split('/').collect();
+    match segments.as_slice() {
+        ["openapi"] => Some(Route::OpenApi),
+        ["openapi.html"] => Some(Route::OpenApiPage),
+        [plural, rest @ ..] => {
+            let descriptor = if *plural == "resources" { None } else { Some(registry.plural(plural)?) };
+            below(Scope { descriptor, owner_id: None }, rest, registry)
+        }
+        [] => None,
+    }
+}
+
+/// What a path has named so far.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    descriptor: Option<&'a Descriptor>,
+    owner_id: Option<&'a str>,
+}
+
+fn below<'a>(scope: Scope<'a>, rest: &[&'a str], registry: &'a Registry) -> Option<Route<'a>> {
+    let Scope { descriptor, owner_id } = scope;
+    let [id, rest @ ..] = rest else {
+        return Some(Route::Collection { descriptor, owner_id });
+    };
+    // Whatever cannot be an id is one that is not there; it never gets near the database.
+    let address = Address { descriptor, owner_id, id };
+    match rest {
+        [] => Some(Route::Item(address)),
+        ["force-delete"] => Some(Route::ForceDelete(address)),
+        ["statuses"] => Some(Route::Statuses(address)),
+        ["statuses", "history"] => Some(Route::History(address)),
+        [plural, rest @ ..] if owner_id.is_none() => {
+            let child = registry.plural(plural)?;
+            let fits = child.parent_kind.as_deref() == Some(descriptor?.kind.as_str());
+            fits.then(|| below(Scope { descriptor: Some(child), owner_id: Some(id) }, rest, registry)).flatten()
+        }
+        _ => None,
+    }
+}
+
+fn valid(id: &str) -> Option<&str> {
+    fleet_model::id::is_dns_label(id).then_some(id)
+}
+
+// === impl Route ===
+
+impl Route<'_> {
+    /// The methods that it answers.
+    pub(super) fn allowed(&self) -> &'static [Method] {
+        match self {
+            Self::Service | Self::OpenApi | Self::OpenApiPage | Self::Page(_) | Self::History(_) => {
+                &[Method::GET, Method::HEAD]
+            }
+            Self::Collection { .. } => &[Method::GET, Method::HEAD, Method::POST],
+            Self::Item(_) => &[Method::GET, Method::HEAD, Method::PATCH, Method::DELETE],
+            Self::ForceDelete(_) => &[Method::POST],
+            Self::Statuses(_) => &[Method::GET, Method::HEAD, Method::PUT, Method::POST],
+        }
+    }
+
+    /// Whether it is answered to anybody.
+    pub(super) fn is_public(&self) -> bool {
+        matches!(self, Self::Service | Self::OpenApi | Self::OpenApiPage)
+    }
+
+    /// The path as a metric's label: ids are `-`.
+    pub(super) fn template(&self) -> String {
+        let of = |address: &Address<'_>| {
+            let plural = address.descriptor.map_or("resources", |descriptor| &descriptor.plural);
+            match address.owner_id {
+                Some(_) => format!("{BASE_PATH}/-/-/{plural}/-"),
+                None => format!("{BASE_PATH}/{plural}/-"),
+            }
+        };
+        match self {
+            Self::Service => "/api/hyperfleet".to_owned(),
+            Self::OpenApi => format!("{BASE_PATH}/openapi"),
+            Self::OpenApiPage => format!("{BASE_PATH}/openapi.html"),
+            Self::Page(None) => "/".to_owned(),
+            Self::Page(Some(_)) => "/ui/-/-".to_owned(),
+            Self::Collection { descriptor, owner_id } => {
+                let plural = descriptor.map_or("resources", |descriptor| &descriptor.plural);
+                let below = if owner_id.is_some() { "/-/-" } else { "" };
+                format!("{BASE_PATH}{below}/{plural}")
+            }
+            Self::Item(address) => of(address),
+            Self::ForceDelete(address) => of(address) + "/force-delete",
+            Self::Statuses(address) => of(address) + "/statuses",
+            Self::History(address) => of(address) + "/statuses/history",
+        }
+    }
+}
