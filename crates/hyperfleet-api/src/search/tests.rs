@@ -1,0 +1,1 @@
+//! The language against tables of examples, against itself, and against both databases.
