@@ -109,13 +109,12 @@ impl Writer<'_> {
     fn place(&mut self, path: &[String]) -> Place {
         match self.dialect {
             Dialect::Sqlite => {
-                let steps: String = path.iter().map(|segment| format!(".\"{segment}\"")).collect();
-                let path = self.text(&format!("${steps}"));
+                let path = self.text(&format!("$.\"{}\"", path.join("\".\"")));
                 Place { value: format!("json_extract(r.spec, {path})"), kind: format!("json_type(r.spec, {path})") }
             }
             Dialect::Postgres => {
-                let steps: String = path.iter().map(|segment| format!(" -> {}::text", self.text(segment))).collect();
-                let value = format!("r.spec{steps}");
+                let steps: Vec<_> = path.iter().map(|segment| format!("{}::text", self.text(segment))).collect();
+                let value = format!("r.spec -> {}", steps.join(" -> "));
                 Place { kind: format!("jsonb_typeof({value})"), value }
             }
         }
