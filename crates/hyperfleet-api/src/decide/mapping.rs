@@ -52,18 +52,25 @@ pub enum Part {
     Message,
 }
 
-/// A mapping could not be applied. It says where, and never quotes the data that it happened on.
+/// Mappings could not be applied. The error says where, and never quotes the data that it happened on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "cannot compute the {part} of the mapped condition {condition}: {cause}; correct its expression in entities[].conditions[]"
-)]
-pub struct MappingError {
-    /// The type of the condition.
-    pub condition: String,
-    /// Which of its expressions failed.
-    pub part: Part,
-    /// What went wrong, in the expression's terms.
-    pub cause: &'static str,
+pub enum MappingError {
+    /// An expression has no value, or not one of the right type.
+    #[error(
+        "cannot compute the {part} of the mapped condition {condition}: {cause}; \
+         correct its expression in entities[].conditions[]"
+    )]
+    Expression {
+        /// The type of the condition.
+        condition: String,
+        /// Which of its expressions failed.
+        part: Part,
+        /// What went wrong, in the expression's terms.
+        cause: &'static str,
+    },
+    /// No expression is to blame.
+    #[error("cannot compute the mapped conditions: {0}; try again")]
+    Stack(String),
 }
 
 // === impl Mapper ===
@@ -91,6 +98,10 @@ impl Mapper {
         if self.is_empty() {
             return Ok(Vec::new());
         }
+        expression::with_deep_stack(|| self.map_here(resource, previous)).map_err(MappingError::Stack)?
+    }
+
+    fn map_here(&self, resource: &Resource, previous: &[Condition]) -> Result<Vec<Condition>, MappingError> {
         let reports = considered(resource);
         let observed = reports.iter().map(|report| report.last_report_time).max().unwrap_or(resource.updated_time);
         let evaluation = Evaluation::new(&self.env, values::statuses(&reports), values::resource(resource));
@@ -160,7 +171,9 @@ impl Mapping {
         &self,
         evaluation: &Evaluation<'_>,
     ) -> Result<Option<(Status, Option<String>, Option<String>)>, MappingError> {
-        let failed = |part: Part| move |cause: &'static str| MappingError { condition: self.kind.clone(), part, cause };
+        let failed = |part: Part| {
+            move |cause: &'static str| MappingError::Expression { condition: self.kind.clone(), part, cause }
+        };
         let text = |expression: &Option<Expression>, part: Part| {
             let value = expression.as_ref().map(|expression| evaluation.run(expression)).transpose();
             value.and_then(|value| value.map_or(Ok(None), text_of)).map_err(failed(part))

@@ -9,8 +9,9 @@ use cel::{Context, Env, ExecutionError, Value};
 use super::meter::Meter;
 use super::{fence, functions};
 
-/// The parser descends some 90 KiB of stack for each nested parenthesis (`crates.md` §6); this is room for what
-/// [`fence::check_source`] lets through several times over.
+/// In a debug build the parser descends some 90 KiB of stack for each nested parenthesis (`crates.md` §6), and evaluation
+/// more than 32 KiB for each level of the tree; this is room for what [`fence`] lets through several times over. Only
+/// pages that are touched become memory.
 const DEEP_STACK: usize = 64 << 20;
 
 /// A compiled expression.
@@ -21,20 +22,19 @@ impl Expression {
     pub(super) fn compile(env: &Env, source: &str) -> Result<Self, String> {
         fence::check_source(source)?;
         let parsed = catch_unwind(AssertUnwindSafe(|| env.parser().parse(source)));
-        let mut tree =
-            parsed.map_err(|_| "the CEL parser cannot cope with it")?.map_err(|errors| errors.to_string())?;
+        let mut tree = parsed.map_err(|_| "the CEL parser panicked on it")?.map_err(|errors| errors.to_string())?;
         fence::secure(env, &mut tree)?;
         Ok(Self(tree))
     }
 }
 
-/// Runs what descends deeply on a thread of its own: the stack of the caller may be a small one, overflowing it would end
-/// the process, and only configuration is compiled, at the start, so that a thread costs nothing.
+/// Runs what descends deeply on a thread of its own: the caller's stack may be a small one with much on it already, and
+/// overflowing it would end the process. A thread costs some ten microseconds, and only kinds with mappings pay them.
 pub(super) fn with_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("cel-compile".to_owned()).stack_size(DEEP_STACK);
+        let thread = std::thread::Builder::new().name("cel".to_owned()).stack_size(DEEP_STACK);
         let running = thread.spawn_scoped(scope, work).map_err(|error| format!("cannot start a thread: {error}"))?;
-        running.join().map_err(|_| "the CEL compiler cannot cope with it".to_owned())
+        running.join().map_err(|_| "the CEL library panicked".to_owned())
     })
 }
 
@@ -63,7 +63,7 @@ impl Evaluation<'_> {
         if self.meter.is_exhausted() {
             return Err("it takes too many steps or handles too much text");
         }
-        value.map_err(|_| "the CEL evaluator cannot cope with it")?.map_err(|error| cause(&error))
+        value.map_err(|_| "the CEL evaluator panicked on it")?.map_err(|error| cause(&error))
     }
 }
 

@@ -164,7 +164,10 @@ fn nothing_required_is_never_reconciled() {
     let situation = given(" | gen 4 | LastKnownReconciled False@3 1 2 3");
     let evidence = Evidence::of(&situation.required, &situation.resource, false);
     assert_eq!(shown(&last_known::conclude(&evidence)), "LastKnownReconciled False@1 AdaptersMissingReports 1 100 3");
-    assert_eq!(shown(&reconciled::conclude(&evidence)), "Reconciled False@4 ReconciledMissingAdapters 100 100 100");
+    assert_eq!(
+        shown(&super::super::reconciled::conclude(&evidence)),
+        "Reconciled False@4 ReconciledMissingAdapters 100 100 100"
+    );
 }
 
 /// A mapped condition never takes the place of an adapter's own.
