@@ -41,6 +41,13 @@ struct Mapping {
     message: Option<Expression>,
 }
 
+/// What the expressions of a mapping say.
+struct Content {
+    status: Status,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
 /// Which expression of a mapping is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -107,7 +114,7 @@ impl Mapper {
         let evaluation = Evaluation::new(&self.env, values::statuses(&reports), values::resource(resource));
         let mut conditions = Vec::new();
         for mapping in &self.mappings {
-            let Some((status, reason, message)) = mapping.evaluate(&evaluation)? else { continue };
+            let Some(Content { status, reason, message }) = mapping.evaluate(&evaluation)? else { continue };
             let finding = Finding {
                 kind: mapping.kind.clone(),
                 status,
@@ -166,11 +173,8 @@ impl Mapping {
         })
     }
 
-    /// Status, reason and message; nothing if the reason is too long for a condition.
-    fn evaluate(
-        &self,
-        evaluation: &Evaluation<'_>,
-    ) -> Result<Option<(Status, Option<String>, Option<String>)>, MappingError> {
+    /// The condition's content; nothing if the reason is too long for a condition.
+    fn evaluate(&self, evaluation: &Evaluation<'_>) -> Result<Option<Content>, MappingError> {
         let failed = |part: Part| {
             move |cause: &'static str| MappingError::Expression { condition: self.kind.clone(), part, cause }
         };
@@ -184,7 +188,8 @@ impl Mapping {
         if reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
             return Ok(None);
         }
-        Ok(Some((status, reason, message.map(|message| message.chars().take(LONGEST_MESSAGE).collect()))))
+        let message = message.map(|message| message.chars().take(LONGEST_MESSAGE).collect());
+        Ok(Some(Content { status, reason, message }))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use cel::extractors::Arguments;
 use cel::objects::KeyRef;
-use cel::{Context, ExecutionError, Value};
+use cel::{Context, ExecutionError, FunctionContext, Value};
 
 use super::meter::Meter;
 use super::values;
@@ -16,33 +15,43 @@ const DIG: &str = "dig";
 
 type Answer = Result<Value, ExecutionError>;
 
-/// Declares the functions; what they cost is told to the meter.
+/// Declares the functions; what they handle is paid for.
 pub(super) fn add(context: &mut Context<'_, '_>, meter: &Arc<Meter>) {
-    let (loops, texts) = (Arc::clone(meter), Arc::clone(meter));
-    let pay_loop = move |Arguments(arguments): Arguments| pay_loop(&arguments, &loops);
-    let to_json = move |Arguments(arguments): Arguments| to_json(&arguments, &texts);
-    let dig = |Arguments(arguments): Arguments| dig(&arguments);
-    let declared = [
-        context.add_function(PAY_LOOP, pay_loop),
-        context.add_function(TO_JSON, to_json),
-        context.add_function(DIG, dig),
-    ];
-    // CEL's own library has no such names; if one day it has, its function is the one that is called.
-    debug_assert!(declared.iter().all(Result::is_ok), "a name is taken");
+    declare(context, PAY_LOOP, meter, pay_loop);
+    declare(context, TO_JSON, meter, |_, arguments| to_json(arguments));
+    declare(context, DIG, meter, |_, arguments| dig(arguments));
 }
 
-fn pay_loop(arguments: &[Value], meter: &Meter) -> Answer {
+fn declare(context: &mut Context<'_, '_>, name: &str, meter: &Arc<Meter>, function: fn(&Meter, &[Value]) -> Answer) {
+    let meter = Arc::clone(meter);
+    let metered = move |call: &FunctionContext<'_, '_>| function(&meter, &arguments(&meter, call)?);
+    // CEL's own library has no such names; should it have one some day, the tests of its function fail.
+    let taken = context.add_function(name, metered);
+    debug_assert!(taken.is_ok(), "{name} is CEL's own");
+}
+
+/// What a function is called with. CEL hands out copies, so each call pays for all of it; and because logical operators
+/// swallow errors and loops go on, nothing is copied any more once nothing is left to pay with.
+fn arguments(meter: &Meter, call: &FunctionContext<'_, '_>) -> Result<Vec<Value>, ExecutionError> {
+    meter.check()?;
+    let arguments: Vec<Value> =
+        call.args.iter().map(|argument| Value::try_from(argument.as_ref())).collect::<Result<_, _>>()?;
+    meter.pay_copies(&arguments)?;
+    Ok(arguments)
+}
+
+/// The list or map that a loop runs over, once its steps are paid.
+fn pay_loop(meter: &Meter, arguments: &[Value]) -> Answer {
     let [range] = arguments else { return Err(ExecutionError::invalid_argument_count(1, arguments.len())) };
-    meter.pay_loop(range)?;
+    meter.pay_steps(range)?;
     Ok(range.clone())
 }
 
 /// `toJson(x)`: the value as JSON, keys sorted.
-fn to_json(arguments: &[Value], meter: &Meter) -> Answer {
+fn to_json(arguments: &[Value]) -> Answer {
     let [value] = arguments else { return Err(ExecutionError::invalid_argument_count(1, arguments.len())) };
-    let json = values::to_json(value).ok_or_else(|| ExecutionError::function_error(TO_JSON, "no JSON"))?.to_string();
-    meter.pay_bytes(json.len())?;
-    Ok(json.into())
+    let json = values::to_json(value).ok_or_else(|| ExecutionError::function_error(TO_JSON, "no JSON"))?;
+    Ok(json.to_string().into())
 }
 
 /// `dig(map, "a.b.c"[, default])`: what lies under the keys; the default, or null, if one of them is missing.

@@ -6,15 +6,16 @@ use cel::{ExecutionError, Value};
 
 /// How many elements all loops of an expression may visit: the reference's cost limit (`api.md` §5.4).
 pub(super) const MOST_STEPS: usize = 10_000;
-/// How much may pass through loops and `toJson`, in bytes. It stops what grows from loop to loop.
+/// How many bytes may pass through loops, `toJson` and `dig`. It stops what grows from loop to loop.
 pub(super) const MOST_BYTES: usize = 16 << 20;
 /// What a number, a key or an entry counts besides its text.
 const BYTES_OF_A_NODE: usize = 8;
 
 /// What the running expression has cost so far.
 ///
-/// CEL without loops costs no more than its source is long, so loops are what is metered: each pays for its whole list
-/// when it starts.
+/// CEL without loops takes no more steps than its source has words, so loops are what is metered: each pays for its whole
+/// list when it starts. What one step costs is not metered: comparing or joining large values is as expensive as they are.
+/// The bound protects from a mistake in the configuration and from large reports, not from a malicious configuration.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     steps: AtomicUsize,
@@ -28,19 +29,24 @@ impl Meter {
     }
 
     /// Pays for a loop over a list or a map.
-    pub(super) fn pay_loop(&self, range: &Value) -> Result<(), ExecutionError> {
+    pub(super) fn pay_steps(&self, range: &Value) -> Result<(), ExecutionError> {
         let steps = match range {
             Value::List(elements) => elements.len(),
             Value::Map(map) => map.map.len(),
             _ => 0,
         };
         self.steps.fetch_add(steps, Ordering::Relaxed);
-        self.pay_bytes(weight(range))
+        self.check()
     }
 
-    /// Pays for handling that much.
-    pub(super) fn pay_bytes(&self, bytes: usize) -> Result<(), ExecutionError> {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Pays for handling these.
+    pub(super) fn pay_copies(&self, values: &[Value]) -> Result<(), ExecutionError> {
+        self.bytes.fetch_add(values.iter().map(weight).sum(), Ordering::Relaxed);
+        self.check()
+    }
+
+    /// Whether the expression may go on.
+    pub(super) fn check(&self) -> Result<(), ExecutionError> {
         if self.is_exhausted() { Err(ExecutionError::function_error("cost", "exhausted")) } else { Ok(()) }
     }
 

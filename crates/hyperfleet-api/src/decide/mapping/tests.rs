@@ -13,7 +13,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn report(adapter: &str, second: i64, available: &str, data: Json) -> Report {
+fn report(adapter: &str, second: i64, available: &str, data: &Json) -> Report {
     serde_json::from_value(json!({
         "adapter": adapter,
         "observed_generation": 2,
@@ -30,9 +30,9 @@ fn report(adapter: &str, second: i64, available: &str, data: Json) -> Report {
 
 fn resource() -> Resource {
     let reports = [
-        report("dns", 50, "True", json!({"zone": {"name": "z1"}, "count": 4, "big": u64::MAX, "ratio": 0.5})),
-        report("hypershift", 60, "False", json!({"api_TOKEN": "sesame", "deep": [{"Password": {"x": "sesame"}}]})),
-        report("validation", 70, "Unknown", json!({})),
+        report("dns", 50, "True", &json!({"zone": {"name": "z1"}, "count": 4, "big": u64::MAX, "ratio": 0.5})),
+        report("hypershift", 60, "False", &json!({"api_TOKEN": "sesame", "deep": [{"Password": {"x": "sesame"}}]})),
+        report("validation", 70, "Unknown", &json!({})),
     ];
     Resource {
         id: "c1".to_owned(),
