@@ -1,0 +1,126 @@
+//! Whether the last wish that was fulfilled still is, while a newer one is being worked on (`api.md` §5.2).
+
+use jiff::Timestamp;
+
+use super::{AVAILABLE, Evidence, Finding, LAST_KNOWN_RECONCILED, Reason, oldest};
+use crate::resource::{Condition, Report, Status};
+
+/// What the contract writes where there is no generation to speak of.
+const FIRST_GENERATION: i64 = 1;
+
+/// What the counted reports are, taken together.
+#[derive(Clone, Copy)]
+enum Reports {
+    /// None is required.
+    NoneRequired,
+    /// Some required adapter has not reported.
+    Incomplete,
+    /// All say yes about this one generation.
+    Uniform(i64),
+    /// All say yes, about different generations.
+    Mixed,
+    /// All have reported, and some say no.
+    SomeFalse,
+}
+
+/// The condition `LastKnownReconciled`.
+pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
+    let previous = evidence.resource.condition(LAST_KNOWN_RECONCILED);
+    let reports = Reports::of(evidence);
+    let status = status(reports, evidence, previous);
+    let observed_generation = observed_generation(reports, status, evidence, previous);
+    let reason = reason(reports, status);
+    let finding = Finding {
+        kind: LAST_KNOWN_RECONCILED.to_owned(),
+        status,
+        reason: Some(reason.as_str().to_owned()),
+        message: Some(message(reason).to_owned()),
+        observed_generation,
+        last_updated_time: last_updated(reports, status, observed_generation, evidence, previous),
+    };
+    finding.after(&evidence.resource.state.conditions, evidence.reference_time())
+}
+
+impl Reports {
+    fn of(evidence: &Evidence<'_>) -> Self {
+        let Some(first) = evidence.counted.first() else {
+            return if evidence.required.is_empty() { Self::NoneRequired } else { Self::Incomplete };
+        };
+        if evidence.counted.len() < evidence.required.len() {
+            Self::Incomplete
+        } else if evidence.counted.iter().any(|report| says_no(report)) {
+            Self::SomeFalse
+        } else if evidence.at(first.observed_generation).count() == evidence.counted.len() {
+            Self::Uniform(first.observed_generation)
+        } else {
+            Self::Mixed
+        }
+    }
+}
+
+/// Once true, it falls only to a denial at the generation that it speaks of: adapters that still work on a newer wish, or
+/// have failed at it, say nothing about the old one.
+fn status(reports: Reports, evidence: &Evidence<'_>, previous: Option<&Condition>) -> Status {
+    let held = previous.filter(|previous| previous.status == Status::True);
+    let holds = match reports {
+        Reports::NoneRequired | Reports::Incomplete => false,
+        Reports::Uniform(_) => true,
+        Reports::Mixed => held.is_some(),
+        Reports::SomeFalse => held.is_some_and(|held| !denied(held.observed_generation, evidence)),
+    };
+    if holds { Status::True } else { Status::False }
+}
+
+fn observed_generation(reports: Reports, status: Status, evidence: &Evidence<'_>, previous: Option<&Condition>) -> i64 {
+    let tracked = previous.map_or(FIRST_GENERATION, |previous| previous.observed_generation);
+    let newest = || evidence.counted.iter().map(|report| report.observed_generation).max();
+    match (reports, status) {
+        (Reports::NoneRequired, _) => FIRST_GENERATION,
+        (Reports::Uniform(generation), _) => generation,
+        (_, Status::True) => tracked,
+        (_, Status::False | Status::Unknown) => newest().unwrap_or(tracked),
+    }
+}
+
+fn last_updated(
+    reports: Reports,
+    status: Status,
+    generation: i64,
+    evidence: &Evidence<'_>,
+    previous: Option<&Condition>,
+) -> Timestamp {
+    let observed = match reports {
+        Reports::NoneRequired => return evidence.reference_time(),
+        Reports::Uniform(_) => oldest(evidence.at(generation)),
+        _ if status == Status::False && denied(generation, evidence) => oldest(evidence.at(generation)),
+        Reports::Incomplete | Reports::Mixed | Reports::SomeFalse => None,
+    };
+    observed.or(previous.map(|previous| previous.last_updated_time)).unwrap_or(evidence.reference_time())
+}
+
+fn reason(reports: Reports, status: Status) -> Reason {
+    match (reports, status) {
+        (_, Status::True) => Reason::AllAdaptersReconciled,
+        (Reports::NoneRequired | Reports::Incomplete, _) => Reason::AdaptersMissingReports,
+        (Reports::SomeFalse, _) => Reason::AdapterReportedNotAvailable,
+        (Reports::Uniform(_) | Reports::Mixed, _) => Reason::AdaptersNotAtSameGeneration,
+    }
+}
+
+fn message(reason: Reason) -> &'static str {
+    match reason {
+        Reason::AdaptersMissingReports => "Required adapters have not yet reported status",
+        Reason::AdapterReportedNotAvailable => "One or more required adapters report Available=False",
+        Reason::AdaptersNotAtSameGeneration => "Required adapters do not report a consistent Available state",
+        _ => "All required adapters report Available=True for the tracked generation",
+    }
+}
+
+/// Whether a report about that generation says no.
+fn denied(generation: i64, evidence: &Evidence<'_>) -> bool {
+    evidence.at(generation).any(says_no)
+}
+
+fn says_no(report: &Report) -> bool {
+    report.status(AVAILABLE) == Status::False
+}

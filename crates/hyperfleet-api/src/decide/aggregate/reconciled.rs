@@ -1,0 +1,59 @@
+//! Whether the newest wish is fulfilled, or the deletion complete (`api.md` §5.1).
+
+use std::collections::BTreeSet;
+
+use super::{AVAILABLE, Evidence, FINALIZED, Finding, RECONCILED, Reason, oldest};
+use crate::resource::{Condition, Status};
+
+/// The condition `Reconciled`.
+pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
+    let resource = evidence.resource;
+    let (status, reason, message) = judge(evidence);
+    let finding = Finding {
+        kind: RECONCILED.to_owned(),
+        status,
+        reason: Some(reason.as_str().to_owned()),
+        message: Some(message),
+        observed_generation: resource.generation,
+        last_updated_time: oldest(evidence.at(resource.generation)).unwrap_or(evidence.reference_time()),
+    };
+    let condition = finding.after(&resource.state.conditions, evidence.reference_time());
+    // What took the condition away is then the new wish, not a report about it.
+    let outdated = resource.condition(RECONCILED).is_some_and(|previous| {
+        previous.status == Status::True
+            && status == Status::False
+            && previous.observed_generation != resource.generation
+    });
+    if outdated { Condition { last_transition_time: evidence.reference_time(), ..condition } } else { condition }
+}
+
+fn judge(evidence: &Evidence<'_>) -> (Status, Reason, String) {
+    let wanted = if evidence.resource.is_deleting() { FINALIZED } else { AVAILABLE };
+    let done: BTreeSet<&str> = evidence
+        .at(evidence.resource.generation)
+        .filter(|report| report.status(wanted) == Status::True)
+        .map(|report| report.adapter.as_str())
+        .collect();
+    let missing: BTreeSet<&str> =
+        evidence.required.iter().map(String::as_str).filter(|adapter| !done.contains(adapter)).collect();
+
+    if evidence.required.is_empty() || !missing.is_empty() {
+        let message = format!(
+            "Required adapters not reporting {wanted}=True: [{}]. Currently reporting: [{}]",
+            join(missing),
+            join(done)
+        );
+        (Status::False, Reason::ReconciledMissingAdapters, message)
+    } else if evidence.resource.is_deleting() && evidence.has_active_children {
+        let message = "Deletion in progress. All required adapters reported Finalized=True \
+                       but child resources still exist";
+        (Status::False, Reason::ReconciledWaitingForChildren, message.to_owned())
+    } else {
+        let message = "All required adapters reported Available=True or Finalized=True at the current generation";
+        (Status::True, Reason::ReconciledAll, message.to_owned())
+    }
+}
+
+fn join(names: BTreeSet<&str>) -> String {
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
