@@ -2,10 +2,15 @@
 
 pub mod decide;
 pub mod entity;
+pub mod http;
+pub mod metrics;
+pub mod openapi;
+pub mod page;
 pub mod problem;
 pub mod render;
 pub mod resource;
 pub mod sealed;
 pub mod search;
 pub mod service;
+pub mod spec_schema;
 pub mod store;

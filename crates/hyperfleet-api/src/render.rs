@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::entity::Registry;
-use crate::resource::{Report, Resource, Status, Target};
+use crate::resource::{Report, Resource, State, Target};
 
 /// A resource as JSON, in the contract's form (and with the view `status.adapters`).
 pub fn resource(resource: &Resource, registry: &Registry) -> Map<String, Value> {
@@ -43,6 +43,35 @@ pub fn resource(resource: &Resource, registry: &Registry) -> Map<String, Value> 
     object
 }
 
+/// The resource that looks like this; without what is not shown of its reports.
+pub fn parse(object: &Value) -> Option<Resource> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
+    let time = |name: &str| object.get(name).and_then(Value::as_str).and_then(|time| time.parse().ok());
+    let part = |value: Option<&Value>| value.cloned().unwrap_or_else(|| json!({}));
+    let conditions = object.get("status").and_then(|status| status.get("conditions")).cloned()?;
+    Some(Resource {
+        id: text("id")?,
+        kind: text("kind")?,
+        name: text("name")?,
+        owner: object.get("owner_references").and_then(|owner| serde_json::from_value(owner.clone()).ok()),
+        spec: object.get("spec")?.as_object()?.clone(),
+        generation: object.get("generation")?.as_i64()?,
+        created_time: time("created_time")?,
+        created_by: text("created_by")?,
+        updated_time: time("updated_time")?,
+        updated_by: text("updated_by")?,
+        deleted_time: time("deleted_time"),
+        deleted_by: text("deleted_by"),
+        state: State {
+            labels: serde_json::from_value(part(object.get("labels"))).ok()?,
+            references: serde_json::from_value(part(object.get("references"))).ok()?,
+            tenancy: serde_json::from_value(part(object.get("tenancy"))).ok()?,
+            conditions: serde_json::from_value(conditions).ok()?,
+            ..State::default()
+        },
+    })
+}
+
 /// The view of one adapter that the specification's expressions look at: `status.adapters.dns.available == "True"`.
 fn adapter(report: &Report) -> Value {
     json!({
@@ -61,9 +90,4 @@ pub fn target(resource: &Resource, registry: &Registry) -> Target {
         kind: resource.kind.clone(),
         href: registry.href(&resource.kind, &resource.id, resource.owner.as_ref().map(|owner| owner.id.as_str())),
     }
-}
-
-/// Whether a status is shown as good news.
-pub fn is_good(status: Status) -> bool {
-    status == Status::True
 }

@@ -194,6 +194,20 @@ fn merge(new: &NewReport, stored: Option<&Report>, observed: Timestamp) -> Repor
     }
 }
 
+// === impl Discard ===
+
+impl Discard {
+    /// One word, for metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FutureGeneration => "FutureGeneration",
+            Self::StaleGeneration => "StaleGeneration",
+            Self::StaleTime => "StaleTime",
+            Self::NothingNew => "NothingNew",
+        }
+    }
+}
+
 fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, Problem> {
     let given = match body.remove("conditions") {
         None | Some(Value::Null) => return Ok(Vec::new()),

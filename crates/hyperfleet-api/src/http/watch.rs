@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::{Api, answer};
 use crate::problem::{Code, Problem};
 use crate::render;
-use crate::resource::Resource;
 use crate::search::{Order, Search};
 use crate::service::{Address, Failure};
 use crate::store::{Change, ChangeKind, FeedError, Query};
@@ -188,7 +187,7 @@ impl Reader {
         let owned = self.owner_id.as_deref().is_none_or(|owner| {
             object.get("owner_references").and_then(|owner| owner.get("id")).and_then(Value::as_str) == Some(owner)
         });
-        owned && Resource::from_rendered(object).is_some_and(|resource| self.search.matches(&resource))
+        owned && render::parse(object).is_some_and(|resource| self.search.matches(&resource))
     }
 }
 

@@ -1,0 +1,260 @@
+//! Tokens: whose signature is trusted, and which identity they give.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::HeaderMap;
+use jiff::Timestamp;
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::problem::{Code, Problem};
+use crate::service::Failure;
+
+/// Clocks may disagree by so much.
+const LEEWAY_SECONDS: i64 = 30;
+/// Keys are fetched at most this often when a token names one that is not known.
+const SHORTEST_REFRESH: Duration = Duration::from_secs(30);
+/// Keys are fetched at least this often, so that a withdrawn one is forgotten.
+const LONGEST_TRUST: Duration = Duration::from_mins(10);
+/// Fetching keys takes no longer.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// No set of keys is larger.
+const LARGEST_KEY_SET: usize = 1024 * 1024;
+
+/// Who may issue tokens, as `server.jwt.configs[]` says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IssuerSettings {
+    /// The `iss` of its tokens, exactly.
+    pub issuer_url: String,
+    /// Where its keys are fetched; https, or http on loopback.
+    #[serde(default)]
+    pub jwk_cert_url: Option<String>,
+    /// The file that holds its keys.
+    #[serde(default)]
+    pub jwk_cert_file: Option<PathBuf>,
+    /// The certificates to trust when fetching.
+    #[serde(default)]
+    pub jwk_cert_ca_file: Option<PathBuf>,
+    /// The header that carries the token.
+    #[serde(default = "authorization")]
+    pub header: String,
+    /// The `aud` that its tokens must have.
+    #[serde(default)]
+    pub audience: Option<String>,
+    /// The claim that is the caller's identity.
+    #[serde(default = "email")]
+    pub identity_claim: String,
+    /// What that claim must match as a whole.
+    #[serde(default)]
+    pub identity_claim_pattern: Option<String>,
+    /// A header that is the caller's identity instead, where a gateway sets it.
+    #[serde(default)]
+    pub identity_header: Option<String>,
+}
+
+fn authorization() -> String {
+    "Authorization".to_owned()
+}
+
+fn email() -> String {
+    "email".to_owned()
+}
+
+/// The issuers that are trusted.
+#[derive(Debug)]
+pub struct Issuers(Vec<Issuer>);
+
+#[derive(Debug)]
+struct Issuer {
+    settings: IssuerSettings,
+    pattern: Option<Regex>,
+    client: Option<reqwest::Client>,
+    keys: Mutex<Keys>,
+}
+
+#[derive(Debug, Default)]
+struct Keys {
+    set: Option<JwkSet>,
+    fetched: Option<Instant>,
+}
+
+// === impl Issuers ===
+
+impl Issuers {
+    /// The issuers of these settings, or what is wrong with them.
+    pub fn new(settings: Vec<IssuerSettings>) -> Result<Self, Vec<String>> {
+        if settings.is_empty() {
+            return Err(vec!["server.jwt.configs: authentication is on, but no issuer is configured".to_owned()]);
+        }
+        let made = settings.into_iter().enumerate().map(|(index, settings)| {
+            Issuer::new(settings).map_err(|fault| format!("server.jwt.configs[{index}].{fault}"))
+        });
+        let (made, faults): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+        if faults.is_empty() {
+            return Ok(Self(made.into_iter().filter_map(Result::ok).collect()));
+        }
+        Err(faults.into_iter().filter_map(Result::err).collect())
+    }
+
+    /// The identity of a request's token; `None` where a valid token has none.
+    pub(super) async fn identity(&self, headers: &HeaderMap, now: Timestamp) -> Result<Option<String>, Failure> {
+        let given = self.0.iter().find_map(|issuer| headers.get(&issuer.settings.header));
+        let missing = || Problem::new(Code::Unauthenticated, "missing authorization header");
+        let given = given.ok_or_else(missing)?;
+        let no_bearer = || invalid("authorization header does not use Bearer scheme");
+        let (scheme, token) = given.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(no_bearer)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(no_bearer().into());
+        }
+        let token = token.trim();
+        let named = unverified_issuer(token);
+        let issuer = self.0.iter().find(|issuer| Some(issuer.settings.issuer_url.as_str()) == named.as_deref());
+        let issuer = issuer.filter(|issuer| headers.get(&issuer.settings.header) == Some(given));
+        let claims = issuer.ok_or_else(|| invalid("invalid JWT token"))?.verify(token, now).await?;
+        let settings = issuer.map(|issuer| (&issuer.settings, &issuer.pattern));
+        Ok(settings.and_then(|(settings, pattern)| {
+            let header = settings.identity_header.as_ref().and_then(|name| headers.get(name));
+            if let Some(header) = header.and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty()) {
+                return Some(header.to_owned());
+            }
+            let claim = claims.get(&settings.identity_claim).and_then(Value::as_str)?;
+            pattern.as_ref().is_none_or(|pattern| pattern.is_match(claim)).then(|| claim.to_owned())
+        }))
+    }
+}
+
+// === impl Issuer ===
+
+impl Issuer {
+    fn new(settings: IssuerSettings) -> Result<Self, String> {
+        let pattern = settings.identity_claim_pattern.as_ref().map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
+        let pattern = pattern.transpose().map_err(|_syntax| "identity_claim_pattern: is not a regular expression")?;
+        if http::HeaderName::try_from(&settings.header).is_err() {
+            return Err("header: is not the name of a header".to_owned());
+        }
+        let client = match (&settings.jwk_cert_url, &settings.jwk_cert_file) {
+            (None, Some(_)) => None,
+            (Some(url), None) => Some(client(url, &settings)?),
+            _ => return Err("jwk_cert_url: give either it or jwk_cert_file".to_owned()),
+        };
+        let issuer = Self { settings, pattern, client, keys: Mutex::default() };
+        if let Some(file) = &issuer.settings.jwk_cert_file {
+            let text = std::fs::read(file).map_err(|_error| "jwk_cert_file: cannot be read")?;
+            let set = serde_json::from_slice(&text).map_err(|_error| "jwk_cert_file: is not a JSON Web Key Set")?;
+            return Ok(Self { keys: Mutex::new(Keys { set: Some(set), fetched: None }), ..issuer });
+        }
+        Ok(issuer)
+    }
+
+    /// The claims of a token that is valid now.
+    async fn verify(&self, token: &str, now: Timestamp) -> Result<Map<String, Value>, Failure> {
+        let broken = || Failure::from(invalid("invalid JWT token"));
+        let header = decode_header(token).map_err(|_malformed| broken())?;
+        if header.alg != Algorithm::RS256 {
+            return Err(broken());
+        }
+        let key = self.key(header.kid.as_deref()).await?.ok_or_else(broken)?;
+        let mut validation = Validation::new(Algorithm::RS256);
+        // Times are checked below, against the time of the request.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        validation.required_spec_claims = ["exp", "iss"].map(str::to_owned).into();
+        validation.set_issuer(&[&self.settings.issuer_url]);
+        match &self.settings.audience {
+            Some(audience) => validation.set_audience(&[audience]),
+            None => validation.validate_aud = false,
+        }
+        let claims = decode::<Map<String, Value>>(token, &key, &validation).map_err(|_refused| broken())?.claims;
+        let second = |name: &str| claims.get(name).and_then(Value::as_f64);
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 have 31 bits")]
+        let (now, leeway) = (now.as_second() as f64, LEEWAY_SECONDS as f64);
+        if second("exp").is_none_or(|expiry| expiry + leeway < now) {
+            return Err(Problem::new(Code::InvalidToken, "JWT token has expired").into());
+        }
+        if second("nbf").is_some_and(|begin| begin - leeway > now) {
+            return Err(broken());
+        }
+        Ok(claims)
+    }
+
+    /// The key with that id, or the only one; fetched if it is not known.
+    async fn key(&self, id: Option<&str>) -> Result<Option<DecodingKey>, Failure> {
+        let mut keys = self.keys.lock().await;
+        let find = |set: &JwkSet| {
+            let key = match id {
+                Some(id) => set.find(id),
+                None => set.keys.first().filter(|_| set.keys.len() == 1),
+            };
+            key.and_then(|key| DecodingKey::from_jwk(key).ok())
+        };
+        let known = keys.set.as_ref().and_then(find);
+        let age = keys.fetched.map(|fetched| fetched.elapsed());
+        let (Some(client), Some(url)) = (&self.client, &self.settings.jwk_cert_url) else { return Ok(known) };
+        let due = age.is_none_or(|age| age > if known.is_some() { LONGEST_TRUST } else { SHORTEST_REFRESH });
+        if !due {
+            return Ok(known);
+        }
+        match fetch(client, url).await {
+            Some(set) => *keys = Keys { set: Some(set), fetched: Some(Instant::now()) },
+            // What was good ten minutes ago is better than locking everybody out.
+            None if known.is_some() => return Ok(known),
+            None => {
+                let detail = "the keys of the token's issuer cannot be fetched: try again";
+                return Err(Problem::new(Code::Unavailable, detail).into());
+            }
+        }
+        Ok(keys.set.as_ref().and_then(find))
+    }
+}
+
+fn client(url: &str, settings: &IssuerSettings) -> Result<reqwest::Client, String> {
+    let parsed = reqwest::Url::parse(url).map_err(|_malformed| "jwk_cert_url: is not a URL")?;
+    let host = parsed.host_str().unwrap_or_default();
+    let loopback = host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    if parsed.scheme() != "https" && !(parsed.scheme() == "http" && loopback) {
+        return Err("jwk_cert_url: must be https, or http on loopback".to_owned());
+    }
+    let mut builder = reqwest::Client::builder().timeout(FETCH_TIMEOUT).redirect(reqwest::redirect::Policy::none());
+    if parsed.scheme() == "http" {
+        builder = builder.no_proxy();
+    }
+    if let Some(file) = &settings.jwk_cert_ca_file {
+        let pem = std::fs::read(file).map_err(|_error| "jwk_cert_ca_file: cannot be read")?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&pem);
+        let certificates = certificates.map_err(|_error| "jwk_cert_ca_file: holds no PEM certificates")?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder.build().map_err(|_error| "jwk_cert_ca_file: cannot be used".to_owned())
+}
+
+async fn fetch(client: &reqwest::Client, url: &str) -> Option<JwkSet> {
+    let mut response = client.get(url).send().await.ok()?.error_for_status().ok()?;
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        body.extend_from_slice(&chunk);
+        if body.len() > LARGEST_KEY_SET {
+            return None;
+        }
+    }
+    serde_json::from_slice(&body).ok()
+}
+
+/// The issuer that a token names, before anything about it is believed.
+fn unverified_issuer(token: &str) -> Option<String> {
+    use base64::Engine as _;
+    let claims = token.split('.').nth(1)?;
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims).ok()?;
+    let claims: Map<String, Value> = serde_json::from_slice(&claims).ok()?;
+    claims.get("iss")?.as_str().map(str::to_owned)
+}
+
+fn invalid(detail: &str) -> Problem {
+    Problem::new(Code::InvalidCredentials, detail)
+}

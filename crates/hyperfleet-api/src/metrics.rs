@@ -1,0 +1,124 @@
+//! What the API counts, under HyperFleet's names.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry as Metered;
+
+use crate::decide::report::Discard;
+use crate::entity::Registry;
+use crate::resource::Resource;
+
+/// The metrics of one server. Clones count together.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    version: &'static str,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RequestLabels, Histogram>,
+    started: Family<ReconciliationLabels, Counter>,
+    discarded: Family<DiscardLabels, Counter>,
+    pub(crate) pending: Family<ReconciliationLabels, Gauge>,
+    pub(crate) stuck: Family<ReconciliationLabels, Gauge>,
+    pub(crate) stuck_seconds: Family<ReconciliationLabels, Gauge>,
+    pub(crate) connections_open: Gauge,
+    pub(crate) connections_in_use: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    component: &'static str,
+    version: &'static str,
+    method: String,
+    path: String,
+    code: u16,
+}
+
+/// Of what reconciliation is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct ReconciliationLabels {
+    pub(crate) resource_type: String,
+    pub(crate) is_delete: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DiscardLabels {
+    reason: &'static str,
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Metrics of a server of that version, registered.
+    pub fn register(registry: &mut Metered, version: &'static str) -> Self {
+        let metrics = Self {
+            version,
+            requests: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 15))),
+            started: Family::default(),
+            discarded: Family::default(),
+            pending: Family::default(),
+            stuck: Family::default(),
+            stuck_seconds: Family::default(),
+            connections_open: Gauge::default(),
+            connections_in_use: Gauge::default(),
+        };
+        let build = Info::new([("version", version)]);
+        registry.register("hyperfleet_api_build", "The version that is running", build);
+        registry.register("hyperfleet_api_requests", "Requests answered", metrics.requests.clone());
+        let help = "How long requests took, in seconds";
+        registry.register("hyperfleet_api_request_duration_seconds", help, metrics.durations.clone());
+        let help = "Changes of what is wanted, each of which adapters have to follow";
+        registry.register("hyperfleet_api_reconciliation_started", help, metrics.started.clone());
+        let help = "Reports that were not stored, by why";
+        registry.register("hyperfleet_api_reports_discarded", help, metrics.discarded.clone());
+        let help = "Resources that are not reconciled";
+        registry.register("hyperfleet_api_resource_pending_reconciliation", help, metrics.pending.clone());
+        let help = "Resources that have not been reconciled for longer than the threshold";
+        registry.register("hyperfleet_api_resource_pending_reconciliation_stuck", help, metrics.stuck.clone());
+        let help = "For how long the longest of these has not been reconciled, in seconds";
+        let name = "hyperfleet_api_resource_pending_reconciliation_stuck_duration_seconds";
+        registry.register(name, help, metrics.stuck_seconds.clone());
+        let help = "Connections to the database";
+        registry.register("hyperfleet_db_connections_open", help, metrics.connections_open.clone());
+        let help = "Connections to the database that are being used";
+        registry.register("hyperfleet_db_connections_in_use", help, metrics.connections_in_use.clone());
+        metrics
+    }
+
+    /// Counts a request.
+    pub(crate) fn answered(&self, method: &Method, path: &str, status: StatusCode, duration: Duration) {
+        // A method that nobody knows is anybody's invention.
+        let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+        let labels = RequestLabels {
+            component: "api",
+            version: self.version,
+            method: if known.contains(method) { method.to_string() } else { "other".to_owned() },
+            path: path.to_owned(),
+            code: status.as_u16(),
+        };
+        self.requests.get_or_create(&labels).inc();
+        self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    /// Counts a change of what is wanted.
+    pub(crate) fn reconciliation_started(&self, resource: &Resource, registry: &Registry) {
+        if registry.kind(&resource.kind).is_some_and(crate::entity::Descriptor::has_adapters) {
+            self.started.get_or_create(&labels(&resource.kind, resource.is_deleting())).inc();
+        }
+    }
+
+    /// Counts a report that was not stored.
+    pub(crate) fn discarded(&self, why: Discard) {
+        self.discarded.get_or_create(&DiscardLabels { reason: why.as_str() }).inc();
+    }
+}
+
+pub(crate) fn labels(kind: &str, is_delete: bool) -> ReconciliationLabels {
+    ReconciliationLabels { resource_type: kind.to_owned(), is_delete: is_delete.to_string() }
+}
