@@ -1,0 +1,104 @@
+//! What a search means, and whether a resource is meant.
+//!
+//! There is no negation of a whole expression: the parser moves it down to the tests (`not (a = 1 or b < 2)` becomes
+//! `a != 1 and b >= 2`, in SQL's three-valued logic the same). So what SQL calls unknown needs no name here: a test
+//! without a value to look at does not hold, and neither does its opposite.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value};
+
+use super::field::Field;
+use super::pattern::Pattern;
+use super::scalar::{Comparison, Scalar};
+use crate::resource::Resource;
+
+#[derive(Clone, Debug)]
+pub(super) enum Expression {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Test(Field, Test),
+}
+
+/// What is asked of a field.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    Null {
+        negated: bool,
+    },
+    Compare(Comparison, Scalar<'static>),
+    /// The values are of one type.
+    In {
+        negated: bool,
+        values: Vec<Scalar<'static>>,
+    },
+    Like {
+        negated: bool,
+        pattern: Pattern,
+    },
+}
+
+// === impl Expression ===
+
+impl Expression {
+    pub(super) fn matches(&self, resource: &Resource) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().all(|part| part.matches(resource)),
+            Self::Any(parts) => parts.iter().any(|part| part.matches(resource)),
+            Self::Test(field, test) => field.passes(test, resource),
+        }
+    }
+}
+
+// === impl Field ===
+
+impl Field {
+    fn passes(&self, test: &Test, resource: &Resource) -> bool {
+        let condition = |kind: &str| resource.condition(kind);
+        match self {
+            Self::Column(column) => test.holds((column.value)(resource)),
+            Self::Label(key) => test.holds(resource.state.labels.get(key).map(|value| Scalar::text(value))),
+            Self::Spec(path) => test.holds_for_json(find(&resource.spec, path)),
+            Self::Status(kind) => test.holds(condition(kind).map(|found| Scalar::text(found.status.as_str()))),
+            Self::Part(kind, part) => test.holds(condition(kind).map(|found| Scalar::Number((part.value)(found)))),
+        }
+    }
+}
+
+/// What the spec has there; null is the same as nothing.
+fn find<'a>(spec: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    let value = rest.iter().try_fold(spec.get(first)?, |value, segment| value.as_object()?.get(segment))?;
+    (!value.is_null()).then_some(value)
+}
+
+// === impl Test ===
+
+impl Test {
+    fn holds(&self, value: Option<Scalar<'_>>) -> bool {
+        match (self, value) {
+            (Self::Null { negated }, value) => value.is_none() != *negated,
+            (Self::Compare(comparison, wanted), Some(value)) => {
+                value.compare(wanted).is_some_and(|ordering| comparison.accepts(ordering))
+            }
+            (Self::In { negated, values }, Some(value)) => {
+                let mut found = values.iter().map(|wanted| value.compare(wanted));
+                if *negated {
+                    found.all(|ordering| ordering.is_some_and(Ordering::is_ne))
+                } else {
+                    found.any(|ordering| ordering.is_some_and(Ordering::is_eq))
+                }
+            }
+            (Self::Like { negated, pattern }, Some(Scalar::Text(text))) => pattern.matches(&text) != *negated,
+            (_, None) | (Self::Like { .. }, Some(_)) => false,
+        }
+    }
+
+    /// Objects and arrays are there, but there is nothing to compare them with.
+    fn holds_for_json(&self, value: Option<&Value>) -> bool {
+        match self {
+            Self::Null { negated } => value.is_none() != *negated,
+            _ => self.holds(value.and_then(Scalar::of_json)),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Patterns of `like` and `ilike`.
+
+/// `%` stands for any text, `_` for any character, a backslash takes the next character as it is.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// Only ASCII has cases here: that is what SQLite, PostgreSQL and this file can agree on.
+    pub(super) ignores_case: bool,
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    AnyText,
+    AnyCharacter,
+    Character(char),
+}
+
+// === impl Pattern ===
+
+impl Pattern {
+    /// Nothing if it ends in a backslash that takes nothing.
+    pub(super) fn parse(text: &str, ignores_case: bool) -> Option<Self> {
+        let text = if ignores_case { text.to_ascii_lowercase() } else { text.to_owned() };
+        let mut characters = text.chars();
+        let mut parts = Vec::new();
+        while let Some(character) = characters.next() {
+            parts.push(match character {
+                '%' => Part::AnyText,
+                '_' => Part::AnyCharacter,
+                '\\' => Part::Character(characters.next()?),
+                _ => Part::Character(character),
+            });
+        }
+        Some(Self { ignores_case, text, parts })
+    }
+
+    /// The pattern for SQL's LIKE; in lower case if it ignores case.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole text is such a one.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let text: Vec<char> = if self.ignores_case {
+            text.chars().map(|character| character.to_ascii_lowercase()).collect()
+        } else {
+            text.chars().collect()
+        };
+        self.matches_characters(&text)
+    }
+
+    /// Only the last `%` has to be tried again: what an earlier one could take, it can take too.
+    fn matches_characters(&self, text: &[char]) -> bool {
+        let (mut at, mut part) = (0, 0);
+        let mut retry = None;
+        while let Some(character) = text.get(at) {
+            match self.parts.get(part) {
+                Some(Part::AnyText) => {
+                    part += 1;
+                    retry = Some((at, part));
+                }
+                Some(expected) if expected.takes(*character) => {
+                    at += 1;
+                    part += 1;
+                }
+                _ => {
+                    let Some((from, after)) = retry else { return false };
+                    at = from + 1;
+                    part = after;
+                    retry = Some((at, part));
+                }
+            }
+        }
+        self.parts.iter().skip(part).all(|rest| *rest == Part::AnyText)
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    fn takes(self, character: char) -> bool {
+        match self {
+            Self::AnyText | Self::AnyCharacter => true,
+            Self::Character(expected) => expected == character,
+        }
+    }
+}

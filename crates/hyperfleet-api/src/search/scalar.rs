@@ -1,0 +1,118 @@
+//! The values that are compared, be they a resource's or the search's.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::mem::discriminant;
+
+use serde_json::Value as Json;
+
+use crate::store::sql::Value;
+
+/// One value. Texts sort by their bytes, as both databases are told to.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+pub(super) enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    /// A number of a column, or a time in microseconds since 1970.
+    Number(i64),
+    /// A number of a spec: JSON's are 64-bit floats.
+    Real(f64),
+    /// Only specs have these.
+    Bool(bool),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// Every spelling of a comparison.
+const SPELLINGS: &[(&str, Comparison)] = &[
+    ("=", Comparison::Equal),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<>", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    ("<=", Comparison::LessOrEqual),
+    (">", Comparison::Greater),
+    (">=", Comparison::GreaterOrEqual),
+];
+
+// === impl Scalar ===
+
+impl<'a> Scalar<'a> {
+    pub(super) fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    /// Objects and arrays are never compared, and null is no value.
+    pub(super) fn of_json(value: &'a Json) -> Option<Self> {
+        match value {
+            Json::String(text) => Some(Self::text(text)),
+            Json::Number(number) => number.as_f64().map(Self::Real),
+            Json::Bool(value) => Some(Self::Bool(*value)),
+            Json::Null | Json::Array(_) | Json::Object(_) => None,
+        }
+    }
+
+    /// Values of different types are neither equal nor different.
+    pub(super) fn compare(&self, other: &Scalar<'_>) -> Option<Ordering> {
+        if discriminant(self) == discriminant(other) { self.partial_cmp(other) } else { None }
+    }
+
+    pub(super) fn parameter(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::Text(text.clone().into_owned()),
+            Self::Number(number) => Value::Number(*number),
+            Self::Real(real) => Value::Real(*real),
+            Self::Bool(value) => Value::Text(value.to_string()),
+        }
+    }
+}
+
+// === impl Comparison ===
+
+impl Comparison {
+    pub(super) fn spelt(symbol: &str) -> Option<Self> {
+        SPELLINGS.iter().find(|(spelling, _)| *spelling == symbol).map(|(_, comparison)| *comparison)
+    }
+
+    pub(super) fn sql(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
+    pub(super) fn negated_if(self, negated: bool) -> Self {
+        match self {
+            _ if !negated => self,
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+        }
+    }
+
+    pub(super) fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::NotEqual => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}

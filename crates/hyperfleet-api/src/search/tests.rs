@@ -1,0 +1,63 @@
+//! The language against tables of examples, against itself, and against both databases.
+
+mod databases;
+mod errors;
+mod fields;
+mod generated;
+mod laws;
+mod matching;
+mod order;
+mod written;
+
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::resource::{Condition, State, Status, Target};
+
+/// A node pool with a bit of everything.
+fn example() -> Resource {
+    let time = |text: &str| text.parse().unwrap();
+    let condition = |kind: &str, status| Condition {
+        kind: kind.to_owned(),
+        status,
+        reason: None,
+        message: None,
+        observed_generation: 3,
+        created_time: time("2026-01-01T00:00:00Z"),
+        last_updated_time: time("2026-01-03T00:00:00.5Z"),
+        last_transition_time: time("2026-01-02T00:00:00Z"),
+    };
+    Resource {
+        id: "0198".to_owned(),
+        kind: "NodePool".to_owned(),
+        name: "workers".to_owned(),
+        owner: Some(Target { id: "0197".to_owned(), kind: "Cluster".to_owned(), href: String::new() }),
+        spec: members(json!({
+            "platform": {"gcp": {"projectID": "p-1", "zones": ["a"], "0": "zero"}, "type": "gcp"},
+            "replicas": 3, "share": 0.5, "spot": true, "none": null, "text": "3", "list": [{"a": 1}], "empty": "",
+        })),
+        generation: 4,
+        created_time: time("2026-01-01T00:00:00Z"),
+        created_by: "ada@example.com".to_owned(),
+        updated_time: time("2026-01-02T12:00:00Z"),
+        updated_by: "O'Hara \\ Söhne".to_owned(),
+        deleted_time: None,
+        deleted_by: None,
+        state: State {
+            labels: [("shard", "1"), ("cost-center", "cc-7"), ("hyperfleet.io/cluster-id", "c1")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            conditions: vec![condition("Reconciled", Status::True), condition("ProbeSuccessful", Status::False)],
+            ..State::default()
+        },
+    }
+}
+
+fn members(value: Json) -> serde_json::Map<String, Json> {
+    let Json::Object(members) = value else { panic!("{value} is no object") };
+    members
+}
+
+fn texts(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}

@@ -1,0 +1,82 @@
+//! Laws that hold for whatever is written.
+
+use proptest::prelude::*;
+
+use super::generated::{resource, search};
+use super::*;
+
+/// A parameter's placeholder and the fixed texts are all that may remain.
+const FIXED: &[&str] = &[
+    "ESCAPE '\\'",
+    "'null'",
+    "'text'",
+    "'integer'",
+    "'real'",
+    "'true'",
+    "'false'",
+    "'string'",
+    "'number'",
+    "'boolean'",
+    "'{}'",
+    "\"C\"",
+];
+
+fn check(text: &str) -> Result<(), TestCaseError> {
+    let search = match Search::parse(text) {
+        Ok(search) => search,
+        Err(error) => {
+            let column = error.column().unwrap();
+            prop_assert!((1..=text.chars().count() + 1).contains(&column), "{}", error);
+            prop_assert!(!error.to_string().contains(char::is_control), "{:?}", error);
+            return Ok(());
+        }
+    };
+    search.matches(&example());
+    for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+        let mut parameters = Parameters::default();
+        let sql = search.sql(dialect, &mut parameters);
+        let rest = FIXED.iter().fold(sql.clone(), |sql, fixed| sql.replace(fixed, ""));
+        prop_assert!(!rest.contains(['\'', '"', '`', '\\', ';']) && !rest.contains("--"), "{}", sql);
+        for number in 1..=parameters.0.len() {
+            prop_assert!(sql.contains(&format!("${number}")), "{} lacks ${}", sql, number);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_text_can_break_it(text in any::<String>()) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn no_text_that_looks_right_can_break_it(
+        parts in proptest::collection::vec(
+            proptest::sample::select(&[
+                "name", "labels.a-b", "spec.a.0", "status.conditions.Ready", "generation", "created_time", "=", "!=", "<>",
+                "<", "not", "and", "or", "in", "between", "like", "ilike", "is", "null", "(", ")", "[", "]", ",", "'x'",
+                "''", "'", "\"a'b\"", "`", "\\", "1", "-1", "1.5Ki", "2026-01-01", "true", "--", ";", "\0", "é", "1e", "9Ei",
+            ][..]), 0..12),
+        glue in "[ \n]?",
+    ) {
+        check(&parts.join(&glue))?;
+    }
+
+    #[test]
+    fn whatever_is_allowed_is_understood(text in search(), resource in resource()) {
+        check(&text)?;
+        let search = Search::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
+        search.matches(&resource);
+    }
+
+    #[test]
+    fn no_order_and_no_choice_can_break_it(items in proptest::collection::vec(any::<String>(), 0..3)) {
+        if let Ok(order) = Order::parse(&items) {
+            prop_assert!(order.sql().contains("r.id"));
+        }
+        if let Ok(Some(fields)) = Fields::parse(&items) {
+            fields.apply(members(json!({"id": "1"})));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The SQL of both databases, and its parameters.
+
+use rstest::rstest;
+
+use super::*;
+
+fn sql(search: &str, dialect: Dialect) -> String {
+    let mut parameters = Parameters::default();
+    let sql = Search::parse(search).unwrap().sql(dialect, &mut parameters);
+    format!("{sql} {:?}", parameters.0)
+}
+
+#[rstest]
+#[case("", "TRUE []")]
+#[case("name = 'x'", r#"r.name = $1 [Text("x")]"#)]
+#[case("not (name = 'x' or generation < 2)", r#"(r.name <> $1 AND r.generation >= $2) [Text("x"), Number(2)]"#)]
+#[case(
+    "name='a' or name='b' and name='c'",
+    r#"(r.name = $1 OR (r.name = $2 AND r.name = $3)) [Text("a"), Text("b"), Text("c")]"#
+)]
+#[case("created_time < 1970-01-02", "r.created_time < $1 [Number(86400000000)]")]
+#[case("deleted_time is not null", "r.deleted_time IS NOT NULL []")]
+#[case("generation not in [1, 2k]", "r.generation NOT IN ($1, $2) [Number(1), Number(2000)]")]
+#[case("generation between 1 and 2", "(r.generation >= $1 AND r.generation <= $2) [Number(1), Number(2)]")]
+#[case("name not like 'a\\%'", r#"r.name NOT LIKE $1 ESCAPE '\' [Text("a\\%")]"#)]
+#[case(
+    "labels.cost-center != 'x'",
+    r#"r.id IN (SELECT m.resource_id FROM resource_labels m WHERE m.key = $1 AND m.value <> $2) [Text("cost-center"), Text("x")]"#
+)]
+#[case("labels.a is null", r#"r.id NOT IN (SELECT m.resource_id FROM resource_labels m WHERE m.key = $1) [Text("a")]"#)]
+#[case(
+    "status.conditions.Reconciled = 'False'",
+    r#"r.id IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.status = $2) [Text("Reconciled"), Text("False")]"#
+)]
+#[case(
+    "status.conditions.A.observed_generation > 2",
+    r#"r.id IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.observed_generation > $2) [Text("A"), Number(2)]"#
+)]
+fn both_are_told_the_same(#[case] search: &str, #[case] expected: &str) {
+    assert_eq!(sql(search, Dialect::Sqlite), expected);
+    assert_eq!(sql(search, Dialect::Postgres), expected);
+}
+
+#[rstest]
+#[case(
+    "spec.a.0 = 'x'",
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) END) = $2 [Text("$.\"a\".\"0\""), Text("x")]"#,
+    r#"r.spec @> $1::jsonb [Text("{\"a\":{\"0\":\"x\"}}")]"#
+)]
+#[case(
+    "spec.a.0 > 'x'",
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) END) > $2 [Text("$.\"a\".\"0\""), Text("x")]"#,
+    r#"(CASE WHEN jsonb_typeof(r.spec -> $1::text -> $2::text) IN ('string') THEN ((r.spec -> $1::text -> $2::text) #>> '{}') COLLATE "C" END) > $3 [Text("a"), Text("0"), Text("x")]"#
+)]
+#[case(
+    "spec.a = 2",
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('integer', 'real') THEN CAST(json_extract(r.spec, $1) AS REAL) END) = $2 [Text("$.\"a\""), Real(2.0)]"#,
+    r#"(CASE WHEN jsonb_typeof(r.spec -> $1::text) IN ('number') THEN (r.spec -> $1::text)::double precision END) = $2 [Text("a"), Real(2.0)]"#
+)]
+#[case(
+    "spec.a != true",
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('true', 'false') THEN json_type(r.spec, $1) END) <> $2 [Text("$.\"a\""), Text("true")]"#,
+    r#"(CASE WHEN jsonb_typeof(r.spec -> $1::text) IN ('boolean') THEN (r.spec -> $1::text)::text END) <> $2 [Text("a"), Text("true")]"#
+)]
+#[case(
+    "spec.a is not null",
+    r#"COALESCE(json_type(r.spec, $1), 'null') <> 'null' [Text("$.\"a\"")]"#,
+    r#"COALESCE(jsonb_typeof(r.spec -> $1::text), 'null') <> 'null' [Text("a")]"#
+)]
+#[case(
+    "name ilike 'Ab'",
+    r#"lower(r.name) LIKE $1 ESCAPE '\' [Text("ab")]"#,
+    r#"lower(r.name COLLATE "C") LIKE $1 ESCAPE '\' [Text("ab")]"#
+)]
+fn each_is_told_in_its_words(#[case] search: &str, #[case] sqlite: &str, #[case] postgres: &str) {
+    assert_eq!(sql(search, Dialect::Sqlite), sqlite);
+    assert_eq!(sql(search, Dialect::Postgres), postgres);
+}
