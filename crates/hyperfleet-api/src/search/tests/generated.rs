@@ -230,8 +230,12 @@ fn bound() -> BoxedStrategy<String> {
 
 /// Any search that the language allows.
 pub(super) fn search() -> impl Strategy<Value = String> {
-    let negatable = combined(free(), true);
-    combined(prop_oneof![2 => negatable, 1 => bound()].boxed(), false)
+    combined(prop_oneof![2 => negatable(), 1 => bound()].boxed(), false)
+}
+
+/// Any that `not` may stand before.
+pub(super) fn negatable() -> BoxedStrategy<String> {
+    combined(free(), true)
 }
 
 fn combined(leaf: BoxedStrategy<String>, not: bool) -> BoxedStrategy<String> {
