@@ -42,7 +42,7 @@ pub(super) fn with_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Resul
 fn complaint(errors: &ParseErrors) -> String {
     errors.errors.first().map_or_else(
         || "it is not CEL".to_owned(),
-        |error| format!("column {}: {}", error.pos.1.saturating_add(1), error.msg),
+        |error| format!("line {}, column {}: {}", error.pos.0, error.pos.1, error.msg),
     )
 }
 

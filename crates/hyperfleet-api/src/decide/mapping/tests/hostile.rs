@@ -89,6 +89,16 @@ fn too_costly(#[case] source: &str) {
     assert_eq!(cause(error), "it takes too many steps or handles too much text");
 }
 
+/// One costly expression does not make the next one fail.
+#[test]
+fn each_expression_has_its_own_budget() {
+    let mut resource = resource();
+    resource.spec.insert("long".to_owned(), json!(vec![1; 6000]));
+    let loops = "resource.spec.long.all(x, x == 1)";
+    let mapper = Mapper::compile(&[mapping(loops, Some(&format!("{loops} ? 'Yes' : 'No'")), None)]).unwrap();
+    assert_eq!(mapper.map(&resource, &[]).unwrap()[0].reason.as_deref(), Some("Yes"));
+}
+
 #[rstest]
 #[case("", "conditions[]: a type is empty")]
 #[case("Reconciled", "conditions[Reconciled]: the type is the API's own; choose another one")]
