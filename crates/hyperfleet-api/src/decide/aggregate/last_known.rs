@@ -36,7 +36,7 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
         reason: Some(reason.as_str().to_owned()),
         message: Some(message(reason).to_owned()),
         observed_generation,
-        last_updated_time: last_updated(reports, status, observed_generation, evidence, previous),
+        last_updated_time: last_updated(reports, observed_generation, evidence, previous),
     };
     finding.after(&evidence.resource.state.conditions, evidence.reference_time())
 }
@@ -82,17 +82,12 @@ fn observed_generation(reports: Reports, status: Status, evidence: &Evidence<'_>
     }
 }
 
-fn last_updated(
-    reports: Reports,
-    status: Status,
-    generation: i64,
-    evidence: &Evidence<'_>,
-    previous: Option<&Condition>,
-) -> Timestamp {
+fn last_updated(reports: Reports, generation: i64, evidence: &Evidence<'_>, previous: Option<&Condition>) -> Timestamp {
     let observed = match reports {
         Reports::NoneRequired => return evidence.reference_time(),
         Reports::Uniform(_) => oldest(evidence.at(generation)),
-        _ if status == Status::False && denied(generation, evidence) => oldest(evidence.at(generation)),
+        // Only a false condition has a denial at the generation that it speaks of.
+        _ if denied(generation, evidence) => oldest(evidence.at(generation)),
         Reports::Incomplete | Reports::Mixed | Reports::SomeFalse => None,
     };
     observed.or(previous.map(|previous| previous.last_updated_time)).unwrap_or(evidence.reference_time())

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cel::parser::Expression as Tree;
-use cel::{Context, Env, ExecutionError, Value};
+use cel::{Context, Env, ExecutionError, ParseErrors, Value};
 
 use super::meter::Meter;
 use super::{fence, functions};
@@ -22,7 +22,7 @@ impl Expression {
     pub(super) fn compile(env: &Env, source: &str) -> Result<Self, String> {
         fence::check_source(source)?;
         let parsed = catch_unwind(AssertUnwindSafe(|| env.parser().parse(source)));
-        let mut tree = parsed.map_err(|_| "the CEL parser panicked on it")?.map_err(|errors| errors.to_string())?;
+        let mut tree = parsed.map_err(|_| "the CEL parser panicked on it")?.map_err(|errors| complaint(&errors))?;
         fence::secure(env, &mut tree)?;
         Ok(Self(tree))
     }
@@ -36,6 +36,14 @@ pub(super) fn with_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Resul
         let running = thread.spawn_scoped(scope, work).map_err(|error| format!("cannot start a thread: {error}"))?;
         running.join().map_err(|_| "the CEL library panicked".to_owned())
     })
+}
+
+/// The parser's first complaint; the rest mostly follows from it, and each quotes the whole source.
+fn complaint(errors: &ParseErrors) -> String {
+    errors.errors.first().map_or_else(
+        || "it is not CEL".to_owned(),
+        |error| format!("line {}, column {}: {}", error.pos.0, error.pos.1, error.msg),
+    )
 }
 
 /// What expressions are run on.

@@ -31,6 +31,7 @@ use super::*;
 // Times.
 #[case::same_status_keeps("a | a@1 True 50 | Reconciled True@1 1 2 3", "True@1 ReconciledAll 1 50 3")]
 #[case::still_false_keeps("a | Reconciled False@1 1 2 3", "False@1 ReconciledMissingAdapters 1 100 3")]
+#[case::still_false_later("a | gen 2 | Reconciled False@1 1 2 3", "False@2 ReconciledMissingAdapters 1 100 3")]
 #[case::to_true("a | a@1 True 50 | Reconciled False@1 1 2 3", "True@1 ReconciledAll 1 50 50")]
 #[case::to_true_later("a | gen 2 | a@2 True 150 | Reconciled False@1 1 2 3", "True@2 ReconciledAll 1 150 150")]
 #[case::lost("a | a@1 False 50 | Reconciled True@1 1 2 3", "False@1 ReconciledMissingAdapters 1 50 50")]
