@@ -11,6 +11,8 @@ pub mod render;
 pub mod resource;
 pub mod sealed;
 pub mod search;
+pub mod server;
 pub mod service;
+pub mod settings;
 pub mod spec_schema;
 pub mod store;

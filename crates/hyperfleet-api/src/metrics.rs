@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry as Metered;
 use crate::decide::report::Discard;
 use crate::entity::Registry;
 use crate::resource::Resource;
+use crate::store::Pending;
 
 /// The metrics of one server. Clones count together.
 #[derive(Clone, Debug)]
@@ -23,9 +24,9 @@ pub struct Metrics {
     durations: Family<RequestLabels, Histogram>,
     started: Family<ReconciliationLabels, Counter>,
     discarded: Family<DiscardLabels, Counter>,
-    pub(crate) pending: Family<ReconciliationLabels, Gauge>,
-    pub(crate) stuck: Family<ReconciliationLabels, Gauge>,
-    pub(crate) stuck_seconds: Family<ReconciliationLabels, Gauge>,
+    pending: Family<ReconciliationLabels, Gauge>,
+    stuck: Family<ReconciliationLabels, Gauge>,
+    stuck_seconds: Family<ReconciliationLabels, Gauge>,
     pub(crate) connections_open: Gauge,
     pub(crate) connections_in_use: Gauge,
 }
@@ -41,9 +42,9 @@ struct RequestLabels {
 
 /// Of what reconciliation is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct ReconciliationLabels {
-    pub(crate) resource_type: String,
-    pub(crate) is_delete: String,
+struct ReconciliationLabels {
+    resource_type: String,
+    is_delete: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -113,12 +114,25 @@ impl Metrics {
         }
     }
 
+    /// Shows what waits for reconciliation; what does not wait any more disappears.
+    pub(crate) fn show_pending(&self, pending: &[Pending]) {
+        for gauges in [&self.pending, &self.stuck, &self.stuck_seconds] {
+            gauges.clear();
+        }
+        for one in pending {
+            let labels = labels(&one.kind, one.is_delete);
+            self.pending.get_or_create(&labels).set(one.waiting);
+            self.stuck.get_or_create(&labels).set(one.stuck);
+            self.stuck_seconds.get_or_create(&labels).set(one.longest_seconds);
+        }
+    }
+
     /// Counts a report that was not stored.
     pub(crate) fn discarded(&self, why: Discard) {
         self.discarded.get_or_create(&DiscardLabels { reason: why.as_str() }).inc();
     }
 }
 
-pub(crate) fn labels(kind: &str, is_delete: bool) -> ReconciliationLabels {
+fn labels(kind: &str, is_delete: bool) -> ReconciliationLabels {
     ReconciliationLabels { resource_type: kind.to_owned(), is_delete: is_delete.to_string() }
 }

@@ -164,7 +164,9 @@ impl Content {
             }
             Value::Object(_) => Zeroizing::new(json.as_bytes().to_vec()),
             _ => {
-                return Err(Refused("must be a Docker config document: as text, in base64, or as an object".to_owned()));
+                return Err(Refused(
+                    "must be a Docker config document: as text, in base64, or as an object".to_owned(),
+                ));
             }
         };
         let parsed = docker_config::parse(&document, &Limits::default())

@@ -30,7 +30,7 @@ pub const LONGEST: usize = 4096;
 /// Which resources are wanted: `labels.shard = '1' and generation > 3`.
 ///
 /// What it means is defined twice, as SQL and in memory, and a test holds the one to the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Search(Option<Expression>);
 
 // === impl Search ===

@@ -4,6 +4,7 @@ mod connect;
 pub mod database;
 mod error;
 mod feed;
+mod pending;
 mod rows;
 pub mod schema;
 pub mod sql;
@@ -22,6 +23,7 @@ use sql::{Parameters, Value};
 pub use connect::{PoolSettings, Source};
 pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
+pub use pending::Pending;
 pub use rows::Stored;
 pub use write::{TRANSITIONS_KEPT, Write};
 

@@ -1,5 +1,7 @@
 //! The commands and their flags.
 
+mod api;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,6 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand,
 use emulators::secret_manager::Fault;
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{SETTINGS, Setting};
+
+pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]
@@ -25,6 +29,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         job: RunJobCommand,
     },
+    /// Serve the HyperFleet API: resources, statuses, search, change stream; on SQLite or PostgreSQL
+    ///
+    /// Without any argument it serves clusters and node pools at http://localhost:8000 from the file `hyperfleet.db`.
+    /// Flags come before variables, variables before the configuration file; `DATABASE_URL` takes PostgreSQL. The log is
+    /// on stdout, one JSON object a line.
+    Api(Box<ApiArguments>),
     /// Check a pull secret and say what is wrong with it, with places and without values
     Validate(ValidateArguments),
     /// Start a server that stands in for a cloud service; for development and tests
@@ -228,11 +238,15 @@ fn image_and_program(text: &str) -> Result<(String, PathBuf), String> {
     Ok((image.to_owned(), PathBuf::from(program)))
 }
 
+/// The version, and when it was built.
+pub(crate) fn build() -> (&'static str, &'static str) {
+    (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
+}
+
 /// What `pull-secret version` prints.
 pub fn version_info() -> String {
-    let version = option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION"));
+    let (version, built) = build();
     let commit = option_env!("COMMIT").unwrap_or("unknown");
-    let built = option_env!("BUILD_DATE").unwrap_or("unknown");
     format!("pull-secret version info:\n  Version:    {version}\n  Commit:     {commit}\n  Built:      {built}\n")
 }
 

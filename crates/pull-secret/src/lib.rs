@@ -2,6 +2,7 @@
 
 pub mod cli;
 
+mod api;
 mod emulator;
 mod local;
 mod output;
@@ -50,6 +51,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Api(arguments) => api::api(*arguments),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
         Command::Validate(arguments) => validate::validate(&arguments),
         Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {

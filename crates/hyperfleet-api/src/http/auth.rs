@@ -89,7 +89,8 @@ impl Authentication {
     /// Whether the caller has the token of this machine's own parts.
     fn is_own_part(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.pull_secret_token else { return false };
-        let given = headers.get(http::header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        let given =
+            headers.get(http::header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         given.is_some_and(|given| {
             aws_lc_rs::constant_time::verify_slices_are_equal(given, token.expose_secret().as_bytes()).is_ok()
         })

@@ -53,7 +53,11 @@ async fn gate(State(api): State<Api>, request: Request) -> Response {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let (status, duration) = (response.status(), began.elapsed());
     api.parts.metrics.answered(&method, &template, status, duration);
-    tell(&Told { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref() }, duration, failure.as_ref());
+    tell(
+        &Told { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref() },
+        duration,
+        failure.as_ref(),
+    );
     response
 }
 
@@ -74,9 +78,28 @@ fn tell(told: &Told<'_>, duration: std::time::Duration, failure: Option<&Failure
     match failure {
         Some(failure) if status >= 500 => {
             let cause = causes(failure);
-            tracing::error!(operation = "request", request_id = id, method, path, status, duration_ms, cause, traceparent, "a request failed");
+            tracing::error!(
+                operation = "request",
+                request_id = id,
+                method,
+                path,
+                status,
+                duration_ms,
+                cause,
+                traceparent,
+                "a request failed"
+            );
         }
-        _ => tracing::info!(operation = "request", request_id = id, method, path, status, duration_ms, traceparent, "answered"),
+        _ => tracing::info!(
+            operation = "request",
+            request_id = id,
+            method,
+            path,
+            status,
+            duration_ms,
+            traceparent,
+            "answered"
+        ),
     }
 }
 

@@ -36,9 +36,7 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
     let post = *method == Method::POST;
     match route {
         Route::Service => Ok(service(api)),
-        Route::OpenApi => {
-            Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into()))
-        }
+        Route::OpenApi => Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
         Route::Page(None) => Ok(html(page::overview(api.service(), parameters.first("page")).await?)),
         Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address).await?)),
@@ -66,7 +64,8 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
             let fields = parameters.fields()?;
             let reading = Reading { with_pull_secret: parameters.with_pull_secret()? };
             let object = api.service().read(&address, reading, &caller).await?;
-            let mut response = answer::json(StatusCode::OK, &fields.iter().fold(object, |object, fields| fields.apply(object)));
+            let mut response =
+                answer::json(StatusCode::OK, &fields.iter().fold(object, |object, fields| fields.apply(object)));
             if reading.with_pull_secret {
                 response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             }
@@ -123,10 +122,8 @@ async fn create(
     let descriptor = descriptor.or_else(|| registry.kind(&creation.kind)).ok_or_else(unknown)?;
     if let (Some(parent), None) = (&descriptor.parent_kind, owner_id) {
         let plural = registry.kind(parent).map_or("resources", |parent| &parent.plural);
-        let detail = format!(
-            "{} belongs to a {parent}: create it at /{plural}/{{id}}/{}",
-            descriptor.kind, descriptor.plural
-        );
+        let detail =
+            format!("{} belongs to a {parent}: create it at /{plural}/{{id}}/{}", descriptor.kind, descriptor.plural);
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
     crate::decide::change::check_creation(&creation, descriptor)?;

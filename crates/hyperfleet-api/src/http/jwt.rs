@@ -217,7 +217,8 @@ impl Issuer {
 fn client(url: &str, settings: &IssuerSettings) -> Result<reqwest::Client, String> {
     let parsed = reqwest::Url::parse(url).map_err(|_malformed| "jwk_cert_url: is not a URL")?;
     let host = parsed.host_str().unwrap_or_default();
-    let loopback = host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    let loopback =
+        host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
     if parsed.scheme() != "https" && !(parsed.scheme() == "http" && loopback) {
         return Err("jwk_cert_url: must be https, or http on loopback".to_owned());
     }

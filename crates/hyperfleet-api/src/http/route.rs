@@ -43,7 +43,11 @@ pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'
     }
     if let Some(rest) = path.strip_prefix("/ui/") {
         let (plural, id) = rest.split_once('/')?;
-        return Some(Route::Page(Some(Address { descriptor: Some(registry.plural(plural)?), owner_id: None, id: valid(id)? })));
+        return Some(Route::Page(Some(Address {
+            descriptor: Some(registry.plural(plural)?),
+            owner_id: None,
+            id: valid(id)?,
+        })));
     }
     let segments: Vec<&str> = path.strip_prefix(BASE_PATH)?.strip_prefix('/')?.split('/').collect();
     match segments.as_slice() {

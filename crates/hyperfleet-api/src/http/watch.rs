@@ -81,10 +81,11 @@ pub(super) async fn stream(
 
 fn gone(error: FeedError) -> Failure {
     match error {
-        FeedError::Gone => {
-            Problem::new(Code::Gone, "what came after that resource_version is no longer kept: list again and start anew")
-                .into()
-        }
+        FeedError::Gone => Problem::new(
+            Code::Gone,
+            "what came after that resource_version is no longer kept: list again and start anew",
+        )
+        .into(),
         FeedError::Store(error) => Failure::Store(error),
     }
 }

@@ -55,6 +55,13 @@ fn decisive(keys: Vec<Key>) -> Vec<Key> {
     decisive
 }
 
+impl Default for Order {
+    fn default() -> Self {
+        // Nothing that could be malformed is read.
+        Self::parse(&[]).unwrap_or(Self(Vec::new()))
+    }
+}
+
 // === impl Key ===
 
 impl Key {

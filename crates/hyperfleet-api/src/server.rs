@@ -1,0 +1,281 @@
+//! A running API: its parts put together, its listeners, its housekeeping, its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::environment::Environment;
+use daemon::probes::{self, Readiness, ReadinessSender};
+use daemon::serve::{self, Listener, Manners};
+use jiff::Timestamp;
+use prometheus_client::registry::Registry as Metered;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::auth::Authentication;
+use crate::http::jwt::Issuers;
+use crate::http::{Api, Limits, Parts, router};
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::service::Service;
+use crate::settings::Settings;
+use crate::spec_schema::SpecSchemas;
+use crate::store::{Store, schema};
+
+/// What a build calls itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Build {
+    /// Its version.
+    pub version: &'static str,
+    /// When it was built.
+    pub time: &'static str,
+}
+
+/// A server whose addresses are taken and that answers nothing yet.
+#[derive(Debug)]
+pub struct Server {
+    api: Listener,
+    health: Listener,
+    metrics: Listener,
+    parts: ServerParts,
+}
+
+#[derive(Debug)]
+struct ServerParts {
+    settings: Settings,
+    api: Api,
+    store: Store,
+    metered: Arc<Metered>,
+    metrics: Metrics,
+    manners: Manners,
+    readiness: ReadinessSender,
+    /// Ends streams when the server begins to stop.
+    closing: CancellationToken,
+}
+
+/// Why a server does not start; every fault has its place and no value.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings are wrong.
+    #[error("{}", .0.join("\n"))]
+    Settings(Vec<String>),
+    /// An address is taken or not ours.
+    #[error("cannot listen at {what}.host and {what}.port: {kind}")]
+    Listen {
+        /// Which of the listeners.
+        what: &'static str,
+        /// Why not.
+        kind: io::ErrorKind,
+    },
+}
+
+impl Server {
+    /// Puts a server together and takes its addresses.
+    pub async fn prepare(settings: Settings, environment: &impl Environment, build: Build) -> Result<Self, StartError> {
+        let fault = |fault: String| StartError::Settings(vec![fault]);
+        let registry = settings.registry().map_err(StartError::Settings)?;
+        let document = schema_document(&settings).map_err(fault)?;
+        let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
+        let issuers = if settings.server.jwt.enabled {
+            Some(Issuers::new(settings.server.jwt.configs.clone()).map_err(StartError::Settings)?)
+        } else {
+            None
+        };
+        let authentication = Authentication {
+            issuers,
+            tenancy: settings.tenancy(),
+            pull_secret_readers: settings.pull_secret.readers.clone(),
+            pull_secret_token: settings.reader_token().map_err(fault)?,
+        };
+        let source = settings.source(environment).map_err(fault)?;
+        let keyring = settings.keyring().map_err(fault)?;
+        let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
+        let openapi = openapi::document(&registry, build.version).to_string();
+        let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
+        let mut metered = Metered::default();
+        let metrics = Metrics::register(&mut metered, build.version);
+        let closing = CancellationToken::new();
+        let api = Api::new(Parts {
+            service,
+            authentication,
+            schemas,
+            metrics: metrics.clone(),
+            openapi,
+            version: build.version,
+            build_time: build.time,
+            limits: Limits {
+                body: settings.server.max_body,
+                read: settings.server.timeouts.read,
+                request: settings.server.timeouts.write,
+                bookmark: settings.changes.bookmark_interval,
+            },
+            stop: closing.clone(),
+        });
+        let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
+            (Some(certificate), Some(key)) => {
+                Some(serve::tls(certificate, key).map_err(|error| fault(format!("server.tls: {error}")))?)
+            }
+            _ => None,
+        };
+        let manners = Manners {
+            head_timeout: settings.server.timeouts.read,
+            drain_timeout: settings.health.shutdown_timeout,
+            tls,
+        };
+        let (api_host, api_port) = (settings.server.host.clone(), settings.server.port);
+        let (readiness, _) = watch::channel(Readiness::NotReady("Application is not ready".to_owned()));
+        let health = listen("health", &settings.health.host, settings.health.port).await?;
+        let metrics_listener = listen("metrics", &settings.metrics.host, settings.metrics.port).await?;
+        let metered = Arc::new(metered);
+        Ok(Self {
+            api: listen("server", &api_host, api_port).await?,
+            health,
+            metrics: metrics_listener,
+            parts: ServerParts { settings, api, store, metered, metrics, manners, readiness, closing },
+        })
+    }
+
+    /// Where the API listens.
+    pub fn address(&self) -> SocketAddr {
+        self.api.address()
+    }
+
+    /// Where probes are answered.
+    pub fn health_address(&self) -> SocketAddr {
+        self.health.address()
+    }
+
+    /// Where metrics are served.
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.metrics.address()
+    }
+
+    /// Serves until `stop`: readiness goes first, then open requests end, then connections.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { api, health, metrics, parts } = self;
+        let probes_stop = CancellationToken::new();
+        let plain = Manners { tls: None, drain_timeout: Duration::from_secs(1), ..parts.manners.clone() };
+        let health_router = probes::health(parts.readiness.subscribe());
+        let metrics_router = probes::metrics(Arc::clone(&parts.metered));
+        let probes = async {
+            tokio::join!(
+                health.serve(health_router, plain.clone(), probes_stop.clone()),
+                metrics.serve(metrics_router, plain.clone(), probes_stop.clone()),
+            )
+        };
+        let serving = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = keep_house(&parts) => {}
+            }
+        };
+        let api_stop = CancellationToken::new();
+        let answering = api.serve(router(parts.api.clone()), parts.manners.clone(), api_stop.clone());
+        let whole = async {
+            tokio::join!(answering, async {
+                serving.await;
+                parts.readiness.send_replace(Readiness::ShuttingDown);
+                tracing::info!(operation = "shutdown", "shutting down: open requests may end");
+                parts.closing.cancel();
+                api_stop.cancel();
+            });
+            parts.store.database().close().await;
+            probes_stop.cancel();
+        };
+        tokio::join!(probes, whole);
+    }
+}
+
+/// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
+async fn keep_house(parts: &ServerParts) {
+    migrate(parts).await;
+    tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
+}
+
+/// Brings the schema up to date, however long the database takes to be there.
+async fn migrate(parts: &ServerParts) {
+    let timeout = parts.settings.database.pool.advisory_lock_timeout;
+    let mut wait = interval(Duration::from_secs(1));
+    wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        wait.tick().await;
+        match schema::migrate(parts.store.database(), timeout, Timestamp::now().as_microsecond()).await {
+            Ok(taken) => {
+                if !taken.is_empty() {
+                    tracing::info!(operation = "migrate", steps = taken.join(","), "brought the schema up to date");
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::error!(operation = "migrate", cause = causes(&error), "the schema is not up to date yet");
+                parts.readiness.send_replace(Readiness::NotReady("Database connection not available".to_owned()));
+            }
+        }
+    }
+}
+
+async fn watch_readiness(parts: &ServerParts) {
+    let mut tick = interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let ping = tokio::time::timeout(parts.settings.health.db_ping_timeout, parts.store.ping()).await;
+        let readiness = match ping {
+            Ok(Ok(())) => Readiness::Ready,
+            Ok(Err(_)) => Readiness::NotReady("database unavailable".to_owned()),
+            Err(_elapsed) => Readiness::NotReady("database ping timeout".to_owned()),
+        };
+        parts.readiness.send_if_modified(|before| {
+            let changed = *before != readiness;
+            if changed {
+                tracing::info!(operation = "readiness", readiness = format!("{readiness:?}"), "readiness has changed");
+                *before = readiness;
+            }
+            changed
+        });
+    }
+}
+
+async fn forget_changes(parts: &ServerParts) {
+    let mut tick = interval(Duration::from_secs(10));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        // An outage is told by readiness; what is not forgotten now is forgotten later.
+        let _later = parts.store.forget(parts.settings.retention(), Timestamp::now()).await;
+    }
+}
+
+async fn measure(parts: &ServerParts) {
+    let mut tick = interval(Duration::from_secs(15));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let (open, used) = parts.store.database().connections();
+        parts.metrics.connections_open.set(i64::from(open));
+        parts.metrics.connections_in_use.set(i64::from(used));
+        let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
+        if let Ok(pending) = parts.store.pending(Timestamp::now(), threshold).await {
+            parts.metrics.show_pending(&pending);
+        }
+    }
+}
+
+async fn listen(what: &'static str, host: &str, port: u16) -> Result<Listener, StartError> {
+    serve::listen(host, port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
+}
+
+fn schema_document(settings: &Settings) -> Result<Option<Value>, String> {
+    let Some(path) = &settings.server.openapi_schema_path else { return Ok(None) };
+    let fault = |what: &str| format!("server.openapi_schema_path: {what}");
+    let text = std::fs::read_to_string(path).map_err(|error| fault(&format!("cannot be read: {}", error.kind())))?;
+    serde_saphyr::from_str(&text).map(Some).map_err(|_no_yaml| fault("is neither JSON nor YAML"))
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,91 @@
+//! `pull-secret api`: the HyperFleet API as a process.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use daemon::environment::ProcessEnvironment;
+use daemon::log;
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_api::store::{Store, schema};
+use jiff::Timestamp;
+
+use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
+use crate::output;
+
+/// The crates whose events are logged.
+const CRATES: &[&str] = &["daemon", "hyperfleet_api", "pull_secret"];
+
+/// Does what the arguments say; without a command, serves.
+pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        None => serve(arguments.flags),
+        Some(ApiCommand::Serve(flags)) => serve(flags),
+        Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
+        Some(ApiCommand::Openapi(flags)) => {
+            let registry = settings(flags)?.registry().map_err(listed)?;
+            let document = hyperfleet_api::openapi::document(&registry, cli::build().0);
+            output::print(format_args!("{document:#}\n"))
+        }
+    }
+}
+
+fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
+    let settings = settings(flags)?;
+    start_log(&settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(async {
+        let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+        let (version, time) = cli::build();
+        let server = Server::prepare(settings, &ProcessEnvironment, Build { version, time }).await?;
+        output::tell(format_args!(
+            "HyperFleet API on http://{}, probes on {}, metrics on {}. Ctrl-C stops it.",
+            server.address(),
+            server.health_address(),
+            server.metrics_address(),
+        ));
+        server.run(stop).await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
+    let settings = settings(arguments.flags)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(async {
+        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let store = Store::open(&source, settings.pool())?;
+        if arguments.check {
+            let pending = schema::pending(store.database()).await?;
+            if pending.is_empty() {
+                output::tell("the schema is up to date");
+                return Ok(ExitCode::SUCCESS);
+            }
+            output::print(pending.join("\n") + "\n")?;
+            return Ok(ExitCode::FAILURE);
+        }
+        let timeout = settings.database.pool.advisory_lock_timeout;
+        let taken = schema::migrate(store.database(), timeout, Timestamp::now().as_microsecond()).await?;
+        match taken.as_slice() {
+            [] => output::tell("the schema was up to date"),
+            taken => drop(output::print(taken.join("\n") + "\n")?),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn settings(flags: ApiFlags) -> anyhow::Result<Settings> {
+    Settings::load(flags.0, &ProcessEnvironment).map_err(listed)
+}
+
+fn listed(faults: Vec<String>) -> anyhow::Error {
+    anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  "))
+}
+
+fn start_log(settings: &Settings) -> anyhow::Result<()> {
+    let level = log::level(&settings.logging.level).map_err(|error| anyhow::anyhow!("logging.level: {error}"))?;
+    let Ok(format) = settings.logging.format.parse() else { bail!("logging.format: must be one of json, text") };
+    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+}
