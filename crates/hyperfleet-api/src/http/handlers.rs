@@ -38,8 +38,16 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
         Route::Service => Ok(service(api)),
         Route::OpenApi => Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
-        Route::Page(None) => Ok(html(page::overview(api.service(), parameters.first("page")).await?)),
-        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address).await?)),
+        Route::Page(None) => {
+            let asked = page::Asked {
+                kind: parameters.first("kind"),
+                search: parameters.first("search"),
+                page: parameters.first("page"),
+                host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+            };
+            Ok(html(page::overview(api.service(), &asked, occasion.at).await?))
+        }
+        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, occasion.at).await?)),
         Route::Collection { descriptor, owner_id } if post => {
             create(api, descriptor, owner_id, body, &caller, &occasion).await
         }
