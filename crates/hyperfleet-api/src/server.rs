@@ -79,17 +79,8 @@ impl Server {
         let registry = settings.registry().map_err(StartError::Settings)?;
         let document = schema_document(&settings).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
-        let issuers = if settings.server.jwt.enabled {
-            Some(Issuers::new(settings.server.jwt.configs.clone()).map_err(StartError::Settings)?)
-        } else {
-            None
-        };
-        let authentication = Authentication {
-            issuers,
-            tenancy: settings.tenancy(),
-            pull_secret_readers: settings.pull_secret.readers.clone(),
-            pull_secret_token: settings.reader_token().map_err(fault)?,
-        };
+        let authentication = authentication(&settings)?;
+        let manners = manners(&settings)?;
         let source = settings.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
@@ -106,35 +97,24 @@ impl Server {
             openapi,
             version: build.version,
             build_time: build.time,
-            limits: Limits {
-                body: settings.server.max_body,
-                read: settings.server.timeouts.read,
-                request: settings.server.timeouts.write,
-                bookmark: settings.changes.bookmark_interval,
-            },
+            limits: limits(&settings),
             stop: closing.clone(),
         });
-        let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
-            (Some(certificate), Some(key)) => {
-                Some(serve::tls(certificate, key).map_err(|error| fault(format!("server.tls: {error}")))?)
-            }
-            _ => None,
-        };
-        let manners = Manners {
-            head_timeout: settings.server.timeouts.read,
-            drain_timeout: settings.health.shutdown_timeout,
-            tls,
-        };
-        let (api_host, api_port) = (settings.server.host.clone(), settings.server.port);
         let (readiness, _) = watch::channel(Readiness::NotReady("Application is not ready".to_owned()));
-        let health = listen("health", &settings.health.host, settings.health.port).await?;
-        let metrics_listener = listen("metrics", &settings.metrics.host, settings.metrics.port).await?;
-        let metered = Arc::new(metered);
         Ok(Self {
-            api: listen("server", &api_host, api_port).await?,
-            health,
-            metrics: metrics_listener,
-            parts: ServerParts { settings, api, store, metered, metrics, manners, readiness, closing },
+            api: listen("server", &settings.server.host, settings.server.port).await?,
+            health: listen("health", &settings.health.host, settings.health.port).await?,
+            metrics: listen("metrics", &settings.metrics.host, settings.metrics.port).await?,
+            parts: ServerParts {
+                settings,
+                api,
+                store,
+                metered: Arc::new(metered),
+                metrics,
+                manners,
+                readiness,
+                closing,
+            },
         })
     }
 
@@ -261,6 +241,37 @@ async fn measure(parts: &ServerParts) {
         if let Ok(pending) = parts.store.pending(Timestamp::now(), threshold).await {
             parts.metrics.show_pending(&pending);
         }
+    }
+}
+
+fn authentication(settings: &Settings) -> Result<Authentication, StartError> {
+    let issuers = settings.server.jwt.enabled.then(|| Issuers::new(settings.server.jwt.configs.clone()));
+    Ok(Authentication {
+        issuers: issuers.transpose().map_err(StartError::Settings)?,
+        tenancy: settings.tenancy(),
+        pull_secret_readers: settings.pull_secret.readers.clone(),
+        pull_secret_token: settings.reader_token().map_err(|fault| StartError::Settings(vec![fault]))?,
+    })
+}
+
+fn manners(settings: &Settings) -> Result<Manners, StartError> {
+    let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
+        (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)),
+        _ => None,
+    };
+    Ok(Manners {
+        head_timeout: settings.server.timeouts.read,
+        drain_timeout: settings.health.shutdown_timeout,
+        tls: tls.transpose().map_err(|error| StartError::Settings(vec![format!("server.tls: {error}")]))?,
+    })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        body: settings.server.max_body,
+        read: settings.server.timeouts.read,
+        request: settings.server.timeouts.write,
+        bookmark: settings.changes.bookmark_interval,
     }
 }
 
