@@ -23,7 +23,7 @@ use crate::openapi;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Store, schema};
+use crate::store::{Store, StoreError, schema};
 
 /// What a build calls itself.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl Server {
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
         let mut metered = Metered::default();
-        let metrics = Metrics::register(&mut metered, build.version);
+        let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
             service,
@@ -133,8 +133,9 @@ impl Server {
         self.metrics.address()
     }
 
-    /// Serves until `stop`: readiness goes first, then open requests end, then connections.
-    pub async fn run(self, stop: CancellationToken) {
+    /// Serves until `stop`: readiness goes first, then open requests end, then connections. Fails only where the database
+    /// is not one that this program can use.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), StoreError> {
         let Self { api, health, metrics, parts } = self;
         let probes_stop = CancellationToken::new();
         let plain = Manners { tls: None, drain_timeout: Duration::from_secs(1), ..parts.manners.clone() };
@@ -148,35 +149,38 @@ impl Server {
         };
         let serving = async {
             tokio::select! {
-                () = stop.cancelled() => {}
-                () = keep_house(&parts) => {}
+                () = stop.cancelled() => Ok(()),
+                failed = keep_house(&parts) => failed,
             }
         };
         let api_stop = CancellationToken::new();
         let answering = api.serve(router(parts.api.clone()), parts.manners.clone(), api_stop.clone());
         let whole = async {
-            tokio::join!(answering, async {
-                serving.await;
+            let ((), ended) = tokio::join!(answering, async {
+                let ended = serving.await;
                 parts.readiness.send_replace(Readiness::ShuttingDown);
                 tracing::info!(operation = "shutdown", "shutting down: open requests may end");
                 parts.closing.cancel();
                 api_stop.cancel();
+                ended
             });
             parts.store.database().close().await;
             probes_stop.cancel();
+            ended
         };
-        tokio::join!(probes, whole);
+        tokio::join!(probes, whole).1
     }
 }
 
 /// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
-async fn keep_house(parts: &ServerParts) {
-    migrate(parts).await;
+async fn keep_house(parts: &ServerParts) -> Result<(), StoreError> {
+    migrate(parts).await?;
     tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
+    Ok(())
 }
 
 /// Brings the schema up to date, however long the database takes to be there.
-async fn migrate(parts: &ServerParts) {
+async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
     let timeout = parts.settings.database.pool.advisory_lock_timeout;
     let mut wait = interval(Duration::from_secs(1));
     wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -187,12 +191,14 @@ async fn migrate(parts: &ServerParts) {
                 if !taken.is_empty() {
                     tracing::info!(operation = "migrate", steps = taken.join(","), "brought the schema up to date");
                 }
-                return;
+                return Ok(());
             }
-            Err(error) => {
-                tracing::error!(operation = "migrate", cause = causes(&error), "the schema is not up to date yet");
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Contended(_))) => {
+                let cause = causes(&error);
+                tracing::warn!(operation = "migrate", cause, "the database is not there yet; trying again");
                 parts.readiness.send_replace(Readiness::NotReady("Database connection not available".to_owned()));
             }
+            Err(error) => return Err(error),
         }
     }
 }

@@ -45,7 +45,7 @@ fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
             server.health_address(),
             server.metrics_address(),
         ));
-        Box::pin(server.run(stop)).await;
+        Box::pin(server.run(stop)).await.context("the database cannot be used")?;
         Ok(ExitCode::SUCCESS)
     })
 }
