@@ -161,10 +161,8 @@ fn serde_path<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
         let words = error.into_inner().to_string();
         // Names of keys are in backticks there, values are not: only the kinds of faults without a value are quoted.
         let known = ["unknown field", "missing field", "unknown variant"];
-        match known.iter().any(|known| words.starts_with(known)) {
-            true => format!("{path}: {words}"),
-            false => format!("{path}: has the wrong form"),
-        }
+        let words = if known.iter().any(|known| words.starts_with(known)) { &words } else { "has the wrong form" };
+        format!("{path}: {words}")
     })
 }
 

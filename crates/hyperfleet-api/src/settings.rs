@@ -371,13 +371,9 @@ impl Settings {
 
 /// The text of the configuration file, wherever it is.
 fn configuration(flag: Option<&str>, environment: &impl Environment) -> Result<Option<String>, String> {
-    let named = match flag {
-        Some(path) => Some(("--config", path.to_owned())),
-        None => {
-            let path = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
-            path.map(|path| ("HYPERFLEET_CONFIG", path))
-        }
-    };
+    let variable = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
+    let flag = flag.map(|path| ("--config", path.to_owned()));
+    let named = flag.or_else(|| variable.map(|path| ("HYPERFLEET_CONFIG", path)));
     if let Some((origin, path)) = named {
         return std::fs::read_to_string(path)
             .map(Some)

@@ -4,6 +4,7 @@ mod connect;
 pub mod database;
 mod error;
 mod feed;
+pub mod meter;
 mod pending;
 mod rows;
 pub mod schema;
@@ -139,13 +140,23 @@ impl Store {
         Ok(page)
     }
 
-    /// Everything that the query describes, and the version of the change stream that this is as of.
-    pub async fn list_with_version(&self, query: &Query) -> Result<(Page<Resource>, i64), StoreError> {
+    /// The next `limit` resources after an id, in the order of ids, that the query describes; and the version of the
+    /// change stream that they are as of.
+    pub async fn scan(&self, query: &Query, after: &str, limit: i64) -> Result<(Vec<Resource>, i64), StoreError> {
         let mut snapshot = self.database.snapshot().await?;
-        let page = list(&mut snapshot, query).await?;
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT {} FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
+            rows::columns(snapshot.dialect()),
+            query.condition(snapshot.dialect(), &mut parameters),
+            parameters.add(Value::Text(after.to_owned())),
+            parameters.add(Value::Number(limit)),
+        );
+        let rows = snapshot.fetch(sql, parameters).await?;
         let version = feed::newest(&mut snapshot).await?;
         snapshot.commit().await?;
-        Ok((page, version))
+        let resources = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
+        Ok((resources, version))
     }
 
     /// A page of a resource's transitions, newest first.

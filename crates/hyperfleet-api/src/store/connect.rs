@@ -1,6 +1,8 @@
 //! Opening a database: which one, with how many connections, and the promises it must keep.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::database::Database;
+use super::database::{Database, Pools};
 use super::{Store, StoreError};
 
 /// Which database.
@@ -89,7 +91,9 @@ impl Store {
     }
 }
 
-fn sqlite(path: &std::path::Path, pool: PoolSettings) -> Database {
+fn sqlite(path: &Path, pool: PoolSettings) -> Database {
+    // Made readable by its owner only; if that fails, opening it says why.
+    let _made_or_there = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -107,10 +111,10 @@ fn sqlite(path: &std::path::Path, pool: PoolSettings) -> Database {
             .idle_timeout(None)
             .test_before_acquire(false)
     };
-    Database::Sqlite {
+    Database::new(Pools::Sqlite {
         readers: common().max_connections(pool.max_connections.min(8)).connect_lazy_with(options.clone()),
         writer: common().max_connections(1).connect_lazy_with(options),
-    }
+    })
 }
 
 fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
@@ -125,5 +129,5 @@ fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
         .max_lifetime(pool.max_lifetime)
         .idle_timeout(pool.idle_timeout)
         .connect_lazy_with(options);
-    Database::Postgres(pool)
+    Database::new(Pools::Postgres(pool))
 }

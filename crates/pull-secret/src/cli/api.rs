@@ -25,7 +25,7 @@ pub(crate) enum ApiCommand {
     Serve(ApiFlags),
     /// Bring the database's schema up to date, as `serve` does when it starts
     Migrate(MigrateArguments),
-    /// Print the OpenAPI document of what is served with these settings
+    /// Print the `OpenAPI` document of what is served with these settings
     Openapi(ApiFlags),
 }
 
