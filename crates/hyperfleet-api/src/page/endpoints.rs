@@ -1,7 +1,7 @@
 //! What the API answers, one line an endpoint.
 
 use super::frame::{self, capitalised, navigation};
-use super::html::{Element, el, fragment, link};
+use super::html::{Element, classed, el, fragment, link};
 use super::table::Table;
 use crate::entity::{BASE_PATH, Descriptor, Registry};
 
@@ -71,7 +71,8 @@ fn borrowed(lines: &[Endpoint]) -> Vec<(&str, &str, &str)> {
 }
 
 fn section(heading: &str, lines: &[(&str, &str, &str)]) -> Element {
-    let mut table = Table::new(el("caption").text(&format!("{heading}: endpoints")), ["Endpoint", "Purpose"]);
+    let mut table =
+        Table::new(classed("caption", "unseen").text(&format!("{heading}: endpoints")), ["Endpoint", "Purpose"]);
     for (method, path, purpose) in lines {
         let endpoint = el("code").child(el("b").text(method)).text(" ").text(path);
         table = table.row("row", [endpoint, fragment().text(purpose)]);

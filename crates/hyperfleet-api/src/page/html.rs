@@ -10,7 +10,7 @@ pub(super) struct Element {
 }
 
 /// Elements that hold nothing and are not closed.
-const VOID: [&str; 3] = ["input", "link", "meta"];
+const VOID: [&str; 4] = ["input", "link", "meta", "wbr"];
 
 /// An element of that name.
 pub(super) fn el(name: &'static str) -> Element {
@@ -30,6 +30,18 @@ pub(super) fn classed(name: &'static str, class: &str) -> Element {
 /// A link within these pages.
 pub(super) fn link(href: &str, text: &str) -> Element {
     el("a").attr("href", href).text(text)
+}
+
+/// A word such as `ReconciledMissingAdapters`, which may be broken before a capital letter where there is little room.
+pub(super) fn reason(word: &str) -> Element {
+    let mut whole = fragment();
+    let mut rest = word;
+    while let Some(at) = rest.char_indices().skip(1).find(|(_, letter)| letter.is_uppercase()).map(|(at, _)| at) {
+        let (part, behind) = rest.split_at(at);
+        whole = whole.text(part).child(el("wbr"));
+        rest = behind;
+    }
+    whole.text(rest)
 }
 
 /// Text as HTML shows it: nothing in it is markup, within quotes or outside.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::SIZE;
 use super::frame::{self, capitalised, navigation, overview_path, resource_path};
-use super::html::{Element, classed, el, fragment, link};
+use super::html::{Element, classed, el, fragment, link, reason};
 use super::sign::{Mood, Sign};
 use super::table::Table;
 use super::when::ago;
@@ -206,18 +206,14 @@ fn verdict(resource: &Resource, now: Timestamp) -> (Element, &'static str) {
         return (fragment().text("not concluded"), "row");
     };
     let since = el("small").text(" ").child(ago(condition.last_transition_time, now));
-    let reason = condition.reason.as_deref().map(|reason| el("small").text(reason));
-    let lines = fragment().child(el("div").child(sign.show()).child(since)).children(reason);
+    let why = condition.reason.as_deref().map(|word| el("small").text(" ").child(reason(word)));
+    let lines = fragment().child(el("div").child(sign.show()).child(since)).children(why);
     (lines, if condition.status == Status::True { "row" } else { "row bad" })
 }
 
-/// Where an adapter stands; why, unless all is well.
 fn standing(resource: &Resource, adapter: &str) -> Element {
-    let report = resource.state.reports.get(adapter);
-    let sign = Sign::standing(resource, report);
-    let condition = report.and_then(|report| report.condition("Available")).filter(|_| sign.mood != Mood::Good);
-    let reason = condition.and_then(|condition| condition.reason.as_deref());
-    fragment().child(sign.show()).children(reason.map(|reason| el("small").text(" ").text(reason)))
+    let (sign, why) = Sign::explained(resource, resource.state.reports.get(adapter));
+    fragment().child(sign.show()).children(why.map(|why| el("small").text(" ").child(reason(&why))))
 }
 
 fn deleting(resource: &Resource, now: Timestamp) -> Element {

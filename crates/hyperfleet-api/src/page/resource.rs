@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::frame::{self, capitalised, navigation, overview_path, resource_path};
-use super::html::{Element, classed, el, fragment, link};
+use super::html::{Element, classed, el, fragment, link, reason};
 use super::sign::{Mood, Sign};
 use super::table::Table;
 use super::when::{ago, exactly};
@@ -82,16 +82,15 @@ fn reports(resource: &Resource, required: &[String], now: Timestamp) -> Option<E
         let sign = Sign::standing(resource, report);
         let available = report.and_then(|report| report.condition("Available"));
         let other = (!required).then(|| el("small").text(" not required"));
-        let or_dash = |text: Option<&str>| fragment().text(text.unwrap_or("–"));
         table = table.row(
             if *required && sign.mood != Mood::Good { "row bad" } else { "row" },
             [
                 fragment().text(name).children(other),
                 sign.show(),
-                or_dash(report.map(|report| report.observed_generation.to_string()).as_deref()),
-                report.map_or_else(|| fragment().text("–"), |report| ago(report.last_report_time, now)),
-                or_dash(available.and_then(|available| available.reason.as_deref())),
-                or_dash(available.and_then(|available| available.message.as_deref())),
+                report.map_or_else(dash, |report| fragment().text(&report.observed_generation.to_string())),
+                report.map_or_else(dash, |report| ago(report.last_report_time, now)),
+                available.and_then(|available| available.reason.as_deref()).map_or_else(dash, reason),
+                text(available.and_then(|available| available.message.as_deref())),
             ],
         );
     }
@@ -107,11 +106,11 @@ fn report(report: &Report, now: Timestamp) -> Element {
         table = table.row(
             "row",
             [
-                fragment().text(&condition.kind),
+                reason(&condition.kind),
                 Sign::status(condition.status).show(),
                 ago(condition.last_transition_time, now),
-                fragment().text(condition.reason.as_deref().unwrap_or("–")),
-                fragment().text(condition.message.as_deref().unwrap_or("–")),
+                condition.reason.as_deref().map_or_else(dash, reason),
+                text(condition.message.as_deref()),
             ],
         );
     }
@@ -129,12 +128,12 @@ fn conditions(resource: &Resource, now: Timestamp) -> Option<Element> {
         table = table.row(
             "row",
             [
-                fragment().text(&condition.kind),
+                reason(&condition.kind),
                 Sign::status(condition.status).show(),
                 fragment().text(&condition.observed_generation.to_string()),
                 ago(condition.last_transition_time, now),
-                fragment().text(condition.reason.as_deref().unwrap_or("–")),
-                fragment().text(condition.message.as_deref().unwrap_or("–")),
+                condition.reason.as_deref().map_or_else(dash, reason),
+                text(condition.message.as_deref()),
             ],
         );
     }
@@ -144,17 +143,17 @@ fn conditions(resource: &Resource, now: Timestamp) -> Option<Element> {
 
 fn timeline(history: &Page<Transition>) -> Element {
     let items = history.items.iter().map(|transition| {
-        let Transition { adapter, kind, from, to, reason, message, observed_generation, time } = transition;
+        let Transition { adapter, kind, from, to, reason: why, message, observed_generation, time } = transition;
         let from = from.map_or_else(|| classed("span", "sign quiet").text("new"), |from| Sign::status(from).show());
         let arrow = el("span").attr("aria-label", "to").attr("role", "img").text("→");
-        let reason = reason.as_deref().map(|reason| el("b").text(" ").text(reason));
+        let why = why.as_deref().map(|word| el("b").text(" ").child(reason(word)));
         let line = el("p")
             .child(exactly(*time))
             .text(&format!(" {adapter} · {kind} "))
             .child(
                 classed("span", "change").child(from).text(" ").child(arrow).text(" ").child(Sign::status(*to).show()),
             )
-            .children(reason)
+            .children(why)
             .child(el("small").text(&format!(" generation {observed_generation}")));
         el("li").child(line).children(message.as_deref().map(|message| classed("p", "soft").text(message)))
     });
@@ -220,6 +219,14 @@ fn below(registry: &Registry, kind: &Descriptor, found: &Page<Resource>) -> Elem
         (total, shown) => el("p").text(&format!("The newest {shown} of {total}.")),
     };
     section(&format!("children-{}", kind.plural), &heading).child(count).child(el("ul").children(items))
+}
+
+fn dash() -> Element {
+    fragment().text("–")
+}
+
+fn text(text: Option<&str>) -> Element {
+    text.map_or_else(dash, |text| fragment().text(text))
 }
 
 fn document(summary: &str, members: &Map<String, Value>) -> Element {

@@ -59,12 +59,24 @@ impl Sign {
         Some((Self::status(condition.status), condition))
     }
 
+    /// Where an adapter stands, and in a word why, unless all is well. What is stale says what it was.
+    pub(super) fn explained(resource: &Resource, report: Option<&Report>) -> (Self, Option<String>) {
+        let sign = Self::standing(resource, report);
+        let why = report.filter(|_| sign.mood != Mood::Good).and_then(|report| {
+            if report.observed_generation != resource.generation {
+                let (seen, wanted) = (report.observed_generation, resource.generation);
+                return Some(format!("{seen} of {wanted}, was {}", report.status("Available").as_str()));
+            }
+            report.condition("Available")?.reason.clone()
+        });
+        (sign, why)
+    }
+
     /// Where an adapter stands with the resource's generation: the question that `Reconciled` asks of each.
     pub(super) fn standing(resource: &Resource, report: Option<&Report>) -> Self {
         let Some(report) = report else { return Self::new(Mood::Unsure, "–", "never") };
-        let (seen, wanted) = (report.observed_generation, resource.generation);
-        if seen != wanted {
-            return Self::new(Mood::Unsure, "↺", format!("stale: {seen} of {wanted}"));
+        if report.observed_generation != resource.generation {
+            return Self::new(Mood::Unsure, "↺", "stale");
         }
         if !resource.is_deleting() {
             return Self::status(report.status("Available"));

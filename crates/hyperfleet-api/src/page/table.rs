@@ -36,6 +36,8 @@ impl Table {
             .iter()
             .map(|heading| el("th").attr("scope", "col").attr("role", "columnheader").text(heading));
         let head = el("thead").attr("role", "rowgroup").child(el("tr").attr("role", "row").children(heads));
-        el("table").attr("role", "table").child(self.caption).child(head).child(self.body)
+        let table = el("table").attr("role", "table").child(self.caption).child(head).child(self.body);
+        // With many adapters it is wider than any screen; then it scrolls, and not the page.
+        classed("div", "scroll").child(table)
     }
 }

@@ -20,7 +20,7 @@ const MEASURE: &str = "
     inner.querySelectorAll('details').forEach(one => one.open = true);
     const out = [...inner.querySelectorAll('body *')].filter(one => !one.closest('pre') || one.tagName === 'PRE')
       .filter(one => one.getBoundingClientRect().right > width + 1)
-      .map(one => one.tagName + '.' + one.className + ': ' + one.textContent.slice(0, 40));
+      .map(one => one.tagName + '.' + one.className + ': ' + one.textContent.slice(0, 40)).slice(0, 5);
     return { width, scroll: root.scrollWidth, out, sheet: getComputedStyle(inner.body).marginTop === '0px' };
   });
   document.title = 'MEASURED' + JSON.stringify(found) + 'MEASURED';";
@@ -53,25 +53,25 @@ impl Browser {
 
     /// A picture of a page, as PNG.
     fn picture(&self, url: &str, name: &str, options: &[&str]) -> Vec<u8> {
-        // Whoever wants to look at the pictures says where.
-        let kept = ProcessEnvironment.text("KEEP_PICTURES").unwrap().map(PathBuf::from);
-        let path = kept.as_deref().unwrap_or(self.folder.path()).join(format!("{name}.png"));
+        let path = kept().as_deref().unwrap_or(self.folder.path()).join(format!("{name}.png"));
         let screenshot = format!("--screenshot={}", path.display());
-        self.run(&[&[screenshot.as_str(), "--window-size=1200,900"], options].concat(), url);
-        let picture = std::fs::read(path).unwrap();
-        assert_eq!(size(&picture), (1200, 900), "{name}");
-        picture
+        self.run(&[&[screenshot.as_str()], options].concat(), url);
+        std::fs::read(path).unwrap()
     }
 
     /// Nothing sticks out of that page at any width. Its scripts are ours, and only there as the policy is a header.
-    fn check_fits(&self, html: &str) {
+    fn check_fits(&self, html: &str, name: &str) {
         let quoted = html.replace('&', "&amp;").replace('"', "&quot;");
-        let frames =
-            WIDTHS.map(|width| format!("<iframe style='width:{width}px;border:0' srcdoc=\"{quoted}\"></iframe>"));
+        let frames = WIDTHS.map(|width| {
+            format!("<iframe style='width:{width}px;height:2400px;border:0' srcdoc=\"{quoted}\"></iframe>")
+        });
         let text = format!("<!DOCTYPE html><body>{}<script>onload = () => {{{MEASURE}}}</script>", frames.concat());
-        let path = self.folder.path().join("frames.html");
+        let path = kept().as_deref().unwrap_or(self.folder.path()).join(format!("{name}.html"));
         daemon::file::replace(&path, text.as_bytes()).unwrap();
-        let dom = self.run(&["--dump-dom", "--window-size=1400,900"], &file(&path));
+        if kept().is_some() {
+            self.picture(&file(&path), &format!("{name}-frames"), &["--window-size=1640,2420"]);
+        }
+        let dom = self.run(&["--dump-dom"], &file(&path));
         let found = dom.split("MEASURED").nth(1).expect("the measurement").replace("&amp;", "&");
         let found: Value = serde_json::from_str(&found).unwrap();
         for (found, width) in found.as_array().unwrap().iter().zip(WIDTHS) {
@@ -84,14 +84,21 @@ impl Browser {
 
     /// Draws a page, in light and dark, and checks that it fits.
     fn check(&self, url: &str, name: &str) {
-        let blank = self.picture("about:blank", "blank", &[]);
-        let light = self.picture(url, name, &[]);
-        let dark = self.picture(url, &format!("{name}-dark"), &["--blink-settings=preferredColorScheme=0"]);
+        let window = "--window-size=1200,900";
+        let blank = self.picture("about:blank", "blank", &[window]);
+        let light = self.picture(url, name, &[window]);
+        let dark = self.picture(url, &format!("{name}-dark"), &[window, "--blink-settings=preferredColorScheme=0"]);
         for picture in [&light, &dark] {
+            assert_eq!(size(picture), (1200, 900), "{name}");
             assert!(picture.len() > 3 * blank.len(), "{name}: next to nothing is drawn");
         }
         assert_ne!(light, dark, "{name}: dark is not dark");
     }
+}
+
+/// Whoever wants to look at the pictures says where they are to stay.
+fn kept() -> Option<PathBuf> {
+    ProcessEnvironment.text("KEEP_PICTURES").unwrap().map(PathBuf::from)
 }
 
 fn file(path: &Path) -> String {
@@ -115,7 +122,7 @@ async fn look(browser: Browser, fleet: &Fleet, path: &str, name: &str, expected:
     let (name, expected) = (name.to_owned(), expected.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
     let looked = tokio::task::spawn_blocking(move || {
         browser.check(&url, &name);
-        browser.check_fits(&html);
+        browser.check_fits(&html, &name);
         let dom = browser.run(&["--dump-dom"], &url);
         for text in expected {
             assert!(dom.contains(&text), "{text:?} is not on the page");
@@ -137,7 +144,7 @@ async fn three_clusters() {
     fleet.well("payments-eu", 90_000).await;
     fleet.leaving("trial-2025", 7200).await;
     fleet.ill("checkout-us", 600).await;
-    look(browser, &fleet, "/", "clusters-3", &["payments-eu", "ZoneNotFound", "not reconciled"]).await;
+    look(browser, &fleet, "/", "clusters-3", &["payments-eu", "Zone<wbr>Not<wbr>Found", "not reconciled"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

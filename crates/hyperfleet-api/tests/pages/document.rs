@@ -14,6 +14,7 @@ const ELEMENTS: &[&str] = &[
     "html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2",
     "h3", "p", "a", "b", "i", "span", "small", "code", "pre", "ul", "ol", "li", "dl", "dt", "dd", "div", "table",
     "caption", "thead", "tbody", "tr", "th", "td", "time", "details", "summary", "form", "label", "input", "button",
+    "wbr",
 ];
 const ATTRIBUTES: &[&str] = &[
     "action",
@@ -46,7 +47,7 @@ const ATTRIBUTES: &[&str] = &[
     "type",
     "value",
 ];
-const VOID: [&str; 3] = ["input", "link", "meta"];
+const VOID: [&str; 4] = ["input", "link", "meta", "wbr"];
 
 struct Reader<'a>(&'a str);
 

@@ -57,17 +57,17 @@ async fn a_row_says_what_holds_a_cluster_up() {
     assert_eq!(summary(&page), ["3 in all", "2 ✗ not reconciled", "1 ✓ reconciled", "1 ⌫ being deleted"]);
 
     let calm = page.row("calm");
-    assert_eq!(calm["Reconciled"], "✓ True 1 h agoReconciledAll");
+    assert_eq!(calm["Reconciled"], "✓ True 1 h ago ReconciledAll");
     assert_eq!((calm["dns"].as_str(), calm["Deleting"].as_str(), calm["Age"].as_str()), ("✓ True", "· no", "2 h ago"));
     let troubled = page.row("troubled");
-    assert_eq!(troubled["Reconciled"], "✗ False 10 min agoReconciledMissingAdapters");
+    assert_eq!(troubled["Reconciled"], "✗ False 10 min ago ReconciledMissingAdapters");
     assert_eq!(troubled["Gen."], "2");
-    assert_eq!(troubled["validation"], "↺ stale: 1 of 2 Valid");
+    assert_eq!(troubled["validation"], "↺ stale 1 of 2, was True");
     assert_eq!(troubled["dns"], "✗ False ZoneNotFound");
     assert_eq!(troubled["hypershift"], "– never");
     let leaving = page.row("leaving");
     assert_eq!(leaving["Deleting"], "⌫ yes 4 min ago");
-    assert_eq!(leaving["dns"], "↺ stale: 1 of 2 AllIsWell");
+    assert_eq!(leaving["dns"], "↺ stale 1 of 2, was True");
 }
 
 #[tokio::test]
