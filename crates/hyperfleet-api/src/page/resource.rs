@@ -87,7 +87,7 @@ fn reports(resource: &Resource, required: &[String], now: Timestamp) -> Option<E
             [
                 fragment().text(name).children(other),
                 sign.show(),
-                report.map_or_else(dash, |report| fragment().text(&report.observed_generation.to_string())),
+                report.map_or_else(dash, |report| fragment().text(&seen_generation(report, resource))),
                 report.map_or_else(dash, |report| ago(report.last_report_time, now)),
                 available.and_then(|available| available.reason.as_deref()).map_or_else(dash, reason),
                 text(available.and_then(|available| available.message.as_deref())),
@@ -96,6 +96,11 @@ fn reports(resource: &Resource, required: &[String], now: Timestamp) -> Option<E
     }
     let details = adapters.iter().filter_map(|(name, _)| resource.state.reports.get(*name)).map(|one| report(one, now));
     (!adapters.is_empty()).then(|| section("adapters", "Adapters").child(table.finish()).children(details))
+}
+
+fn seen_generation(report: &Report, resource: &Resource) -> String {
+    let (seen, wanted) = (report.observed_generation, resource.generation);
+    if seen == wanted { seen.to_string() } else { format!("{seen} of {wanted}") }
 }
 
 /// Everything that an adapter's last report says.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// An element with what is inside, or text.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    Element { name: String, attributes: BTreeMap<String, String>, children: Vec<Node> },
+    Element { name: String, attributes: BTreeMap<String, String>, children: Vec<Self> },
     Text(String),
 }
 

@@ -9,6 +9,7 @@ use hyperfleet_api::decide::report;
 use hyperfleet_api::entity::Registry;
 use hyperfleet_api::page::{self, Asked};
 use hyperfleet_api::resource::Resource;
+use hyperfleet_api::sealed::Keyring;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::settings::Settings;
@@ -45,7 +46,8 @@ impl Fleet {
         let store = Store::open(&Source::Sqlite { path: folder.path().join("fleet.db") }, pool).unwrap();
         let now = Timestamp::now();
         schema::migrate(store.database(), Duration::from_secs(10), now.as_microsecond()).await.unwrap();
-        Self { service: Service::new(store, Registry::standard(), None).unwrap(), now, folder }
+        let keyring = Keyring::new(vec![("key-1".to_owned(), vec![7; 32].into())], None);
+        Self { service: Service::new(store, Registry::standard(), keyring).unwrap(), now, folder }
     }
 
     pub(crate) fn registry(&self) -> &Registry {
