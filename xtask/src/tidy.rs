@@ -19,12 +19,22 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("secret-store", &["daemon"]),
     ("kubernetes", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
+    ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
         "pull-secret",
-        &["daemon", "docker-config", "emulators", "fleet-model", "kubernetes", "pull-secret-job", "secret-store"],
+        &[
+            "daemon",
+            "docker-config",
+            "emulators",
+            "fleet-model",
+            "hyperfleet-api",
+            "kubernetes",
+            "pull-secret-job",
+            "secret-store",
+        ],
     ),
-    ("xtask", &["fleet-model", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

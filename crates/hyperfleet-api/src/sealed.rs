@@ -196,7 +196,7 @@ mod tests {
         Keyring::new(keys.collect(), None).unwrap()
     }
 
-    fn spec(data: Value) -> Map<String, Value> {
+    fn spec(data: &Value) -> Map<String, Value> {
         json!({ "pullSecret": { "data": data } }).as_object().unwrap().clone()
     }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn content(data: Value) -> Content {
-        let Ok(Wanted::New(content)) = take(&mut spec(data)) else { panic!("must be taken") };
+        let Ok(Wanted::New(content)) = take(&mut spec(&data)) else { panic!("must be taken") };
         content
     }
 
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_bad_document_is_refused_with_its_place_and_no_value() {
-        let refused = |data| take(&mut spec(data)).unwrap_err().0;
+        let refused = |data: Value| take(&mut spec(&data)).unwrap_err().0;
         let text = refused(json!(r#"{"auths":{"quay.io":{"auth":"Zq7wordThatMustNotShow"}}}"#));
         assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
         assert!(!refused(json!(["Zq7wordThatMustNotShow"])).contains("Zq7"));
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_mark_keeps_and_null_is_none() {
-        assert!(matches!(take(&mut spec(json!({ "redacted": true }))), Ok(Wanted::Kept)));
-        assert!(matches!(take(&mut spec(Value::Null)), Ok(Wanted::Absent)));
+        assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(Wanted::Kept)));
+        assert!(matches!(take(&mut spec(&Value::Null)), Ok(Wanted::Absent)));
         assert!(matches!(take(&mut Map::new()), Ok(Wanted::Absent)));
     }
 }
