@@ -11,6 +11,10 @@ pub mod schema;
 pub mod sql;
 mod write;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -33,6 +37,7 @@ pub use write::{TRANSITIONS_KEPT, Write};
 pub struct Store {
     database: Database,
     newest: watch::Sender<i64>,
+    usable: Arc<AtomicBool>,
 }
 
 /// Which resources a list holds.
@@ -115,12 +120,24 @@ pub struct Transition {
 
 impl Store {
     fn new(database: Database) -> Self {
-        Self { database, newest: watch::Sender::new(0) }
+        Self { database, newest: watch::Sender::new(0), usable: Arc::default() }
     }
 
     /// The database, for probes and migrations.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Whether the schema is known to be the one that this program knows. Until then nothing may be read or written.
+    pub fn is_usable(&self) -> bool {
+        self.usable.load(Ordering::Acquire)
+    }
+
+    /// Brings the schema up to date, after which the store is usable; says which steps it took.
+    pub async fn migrate(&self, lock_timeout: Duration, now: Timestamp) -> Result<Vec<&'static str>, StoreError> {
+        let taken = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
+        self.usable.store(true, Ordering::Release);
+        Ok(taken)
     }
 
     /// The resource with that id, of whatever kind.
