@@ -34,7 +34,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "secret-store",
         ],
     ),
-    ("xtask", &["fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.
