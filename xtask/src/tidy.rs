@@ -17,6 +17,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("docker-config", &[]),
     ("daemon", &[]),
     ("secret-store", &["daemon"]),
+    ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
