@@ -7,6 +7,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -19,7 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
-use crate::store::{Change, ChangeKind, Store, StoreError, Stored, Write};
+use crate::store::{Change, ChangeKind, Lock, Store, StoreError, Stored, Write};
 
 pub use read::{Listing, Reading};
 pub use report::Reported;
@@ -143,9 +144,15 @@ impl Service {
 }
 
 /// The resource under that address, locked for a write.
-async fn lock(write: &mut Write, address: &Address<'_>) -> Result<Stored, Failure> {
-    let found = write.lock(address.id).await?.filter(|stored| address.fits(&stored.resource));
+async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
+    let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
     found.ok_or_else(|| Failure::Refused(address.not_found()))
+}
+
+/// Waits a moment, longer each time and never quite the same: whoever was in the way must not be met again.
+async fn pause(attempts: usize) {
+    let longest = Duration::from_millis(10).saturating_mul(u32::try_from(attempts).unwrap_or(u32::MAX));
+    tokio::time::sleep(longest.mul_f64(rand::random())).await;
 }
 
 /// Carries out a transaction; again from its beginning when it met another one.
@@ -162,7 +169,9 @@ macro_rules! transact {
             }
             .await;
             match done {
-                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {}
+                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {
+                    super::pause(attempts).await;
+                }
                 done => break done,
             }
         }

@@ -6,7 +6,7 @@ use crate::decide::deletion;
 use crate::decide::report::{self, Discard, NewReport, Verdict};
 use crate::decide::transitions;
 use crate::resource::{Report, Resource, Status};
-use crate::store::{Stored, Write};
+use crate::store::{Lock, Stored, Write};
 
 /// What came of a report.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Service {
     ) -> Result<Reported, Failure> {
         report::check(&new, occasion.at)?;
         transact!(self, write => {
-            let before = lock(&mut write, address).await?;
+            let before = lock(&mut write, address, Lock::Change).await?;
             match report::judge(&new, &before.resource, occasion.at)? {
                 Verdict::Discarded(why) => Reported::Discarded(why),
                 Verdict::Repeated(report) => {
