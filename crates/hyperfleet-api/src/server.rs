@@ -92,14 +92,13 @@ impl Server {
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
-        let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
+        let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
         let mut metered = Metered::default();
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
             service,
             authentication,
-            schemas,
             metrics: metrics.clone(),
             openapi,
             version: build.version,

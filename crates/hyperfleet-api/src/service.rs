@@ -20,6 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
+use crate::spec_schema::SpecSchemas;
 use crate::store::{Change, ChangeKind, Lock, Store, StoreError, Stored, Write};
 
 pub use read::{Listing, Reading};
@@ -39,6 +40,7 @@ struct Parts {
     store: Store,
     registry: Registry,
     mappers: BTreeMap<String, Mapper>,
+    schemas: SpecSchemas,
     keyring: Option<Keyring>,
 }
 
@@ -79,7 +81,12 @@ pub struct Address<'a> {
 
 impl Service {
     /// A service on that store. Fails with what is wrong with the registry's condition mappings.
-    pub fn new(store: Store, registry: Registry, keyring: Option<Keyring>) -> Result<Self, String> {
+    pub fn new(
+        store: Store,
+        registry: Registry,
+        schemas: SpecSchemas,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, String> {
         let mappers = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
         let mappers = mappers.map(|descriptor| {
             let mapper = Mapper::compile(&descriptor.conditions);
@@ -88,7 +95,7 @@ impl Service {
                 .map_err(|fault| format!("{}: {fault}", descriptor.kind))
         });
         let mappers = mappers.collect::<Result<_, _>>()?;
-        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, keyring }) })
+        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, schemas, keyring }) })
     }
 
     /// The kinds that are served.

@@ -14,6 +14,7 @@ use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
 use daemon::settings::Given;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+use sha2::{Digest as _, Sha256};
 
 pub use shape::{
     Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, Logging, MetricsSettings, Pool, PullSecret, Server,
@@ -161,7 +162,11 @@ impl Settings {
             read.push((id.clone(), key(file, &format!("pull_secret.keys[{index}].file"))?));
         }
         if read.is_empty() && self.database.dialect == Dialect::Sqlite {
-            read.push(("embedded".to_owned(), embedded_key(&self.database.path)?));
+            let key = embedded_key(&self.database.path)?;
+            // Another key under the same name would seem to be the right one.
+            let digest = Sha256::digest(key.expose_secret());
+            let id = digest.iter().take(4).fold("embedded-".to_owned(), |id, byte| format!("{id}{byte:02x}"));
+            read.push((id, key));
         }
         if read.is_empty() {
             return Ok(None);
@@ -227,10 +232,8 @@ fn embedded_key(database: &Path) -> Result<SecretSlice<u8>, String> {
     let path = PathBuf::from(name);
     if !path.exists() {
         let bytes: [u8; 32] = rand::random();
-        let failed = |error: daemon::file::ReplaceError| {
-            format!("database.path: the key beside it cannot be written: {}", error.kind())
-        };
-        daemon::file::replace(&path, &bytes).map_err(failed)?;
+        let made = daemon::file::create(&path, &bytes);
+        made.map_err(|error| format!("database.path: the key beside it cannot be written: {}", error.kind()))?;
     }
     key(&path, "the key beside database.path")
 }

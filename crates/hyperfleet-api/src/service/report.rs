@@ -58,7 +58,9 @@ impl Service {
         // Who cannot say whether it is available changes no conclusion.
         let concludes = report.status("Available") != Status::Unknown;
         if concludes || self.parts.mappers.contains_key(&after.resource.kind) {
-            let (_, active) = write.count_children(&after.resource.id).await?;
+            // Children matter to what is being deleted only.
+            let deleting = after.resource.is_deleting();
+            let active = if deleting { write.count_children(&after.resource.id).await?.1 } else { 0 };
             self.conclude(&mut after.resource, active > 0)?;
         }
         let removed = self.remove_if_finished(write, &after.resource, &report, occasion).await?;

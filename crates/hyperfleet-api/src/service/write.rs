@@ -30,6 +30,7 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
+        self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
         let sought = std::mem::take(&mut body.references);
         let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
         let wanted =
@@ -69,12 +70,14 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;
-        let Patch { mut spec, labels, references } = patch;
+        let Patch { spec: given, labels, references } = patch;
+        let mut spec = given.clone();
         let wanted = spec.as_mut().map(sealed::take).transpose().map_err(|refused| secret_fault(&refused))?;
         transact!(self, write => {
             let before = lock(&mut write, address, Lock::Change).await?;
             let descriptor = self.descriptor(&before.resource)?;
             change::check_changeable(&before.resource, expected)?;
+            self.parts.schemas.check(&descriptor.kind, given.as_ref())?;
             let mut spec = spec.clone();
             let sealed = self.keep_or_seal(&before, wanted.as_ref(), spec.as_mut())?;
             let references = match &references {
