@@ -2,6 +2,8 @@
 
 mod shape;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
