@@ -23,7 +23,14 @@ use crate::openapi;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Store, StoreError, schema};
+use crate::store::{Store, StoreError};
+
+/// Requests wait so long for the first migration; after that they are answered as unavailable.
+const FIRST_MIGRATION: Duration = Duration::from_secs(2);
+/// Connections have so long to say goodbye.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// One round of housekeeping takes no longer: a statement whose answer was lost must not end it for good.
+const HOUSEKEEPING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a build calls itself.
 #[derive(Clone, Copy, Debug)]
@@ -85,14 +92,13 @@ impl Server {
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
-        let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
+        let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
         let mut metered = Metered::default();
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
             service,
             authentication,
-            schemas,
             metrics: metrics.clone(),
             openapi,
             version: build.version,
@@ -147,6 +153,15 @@ impl Server {
                 metrics.serve(metrics_router, plain.clone(), probes_stop.clone()),
             )
         };
+        // The first requests need not be turned away while a database that is there is being prepared.
+        let prepared = tokio::time::timeout(FIRST_MIGRATION, migrate(&parts));
+        let prepared = tokio::select! {
+            () = stop.cancelled() => Ok(Ok(())),
+            prepared = prepared => prepared,
+        };
+        if let Ok(Err(unusable)) = prepared {
+            return Err(unusable);
+        }
         let serving = async {
             tokio::select! {
                 () = stop.cancelled() => Ok(()),
@@ -164,7 +179,8 @@ impl Server {
                 api_stop.cancel();
                 ended
             });
-            parts.store.database().close().await;
+            // A connection that is cut off does not know it; nobody waits for it.
+            let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
             probes_stop.cancel();
             ended
         };
@@ -174,7 +190,9 @@ impl Server {
 
 /// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
 async fn keep_house(parts: &ServerParts) -> Result<(), StoreError> {
-    migrate(parts).await?;
+    if !parts.store.is_usable() {
+        migrate(parts).await?;
+    }
     tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
     Ok(())
 }
@@ -186,7 +204,12 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
     wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         wait.tick().await;
-        match schema::migrate(parts.store.database(), timeout, Timestamp::now().as_microsecond()).await {
+        let migration = parts.store.migrate(timeout, Timestamp::now());
+        let Ok(migrated) = tokio::time::timeout(timeout + HOUSEKEEPING_TIMEOUT, migration).await else {
+            tracing::warn!(operation = "migrate", "the database has not answered; trying again");
+            continue;
+        };
+        match migrated {
             Ok(taken) => {
                 if !taken.is_empty() {
                     tracing::info!(operation = "migrate", steps = taken.join(","), "brought the schema up to date");
@@ -231,7 +254,8 @@ async fn forget_changes(parts: &ServerParts) {
     loop {
         tick.tick().await;
         // An outage is told by readiness; what is not forgotten now is forgotten later.
-        let _later = parts.store.forget(parts.settings.retention(), Timestamp::now()).await;
+        let forgetting = parts.store.forget(parts.settings.retention(), Timestamp::now());
+        let _later = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, forgetting).await;
     }
 }
 
@@ -244,7 +268,8 @@ async fn measure(parts: &ServerParts) {
         parts.metrics.connections_open.set(i64::from(open));
         parts.metrics.connections_in_use.set(i64::from(used));
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
-        if let Ok(pending) = parts.store.pending(Timestamp::now(), threshold).await {
+        let pending = parts.store.pending(Timestamp::now(), threshold);
+        if let Ok(Ok(pending)) = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, pending).await {
             parts.metrics.show_pending(&pending);
         }
     }

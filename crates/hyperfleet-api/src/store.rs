@@ -11,6 +11,10 @@ pub mod schema;
 pub mod sql;
 mod write;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -26,13 +30,14 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
-pub use write::{TRANSITIONS_KEPT, Write};
+pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The resources and what is kept beside them. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
     newest: watch::Sender<i64>,
+    usable: Arc<AtomicBool>,
 }
 
 /// Which resources a list holds.
@@ -115,12 +120,24 @@ pub struct Transition {
 
 impl Store {
     fn new(database: Database) -> Self {
-        Self { database, newest: watch::Sender::new(0) }
+        Self { database, newest: watch::Sender::new(0), usable: Arc::default() }
     }
 
     /// The database, for probes and migrations.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Whether the schema is known to be the one that this program knows. Until then nothing may be read or written.
+    pub fn is_usable(&self) -> bool {
+        self.usable.load(Ordering::Acquire)
+    }
+
+    /// Brings the schema up to date, after which the store is usable; says which steps it took.
+    pub async fn migrate(&self, lock_timeout: Duration, now: Timestamp) -> Result<Vec<&'static str>, StoreError> {
+        let taken = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
+        self.usable.store(true, Ordering::Release);
+        Ok(taken)
     }
 
     /// The resource with that id, of whatever kind.
@@ -193,9 +210,11 @@ impl Store {
         });
     }
 
-    /// Fails where the database is away.
+    /// Fails where nothing can be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.database.fetch("SELECT 1".to_owned(), Parameters::default()).await.map(drop)
+        let mut transaction = self.database.begin().await?;
+        transaction.fetch("SELECT 1".to_owned(), Parameters::default()).await?;
+        transaction.commit().await
     }
 }
 

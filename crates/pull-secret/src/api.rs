@@ -66,7 +66,7 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
         let timeout = settings.database.pool.advisory_lock_timeout;
-        let taken = schema::migrate(store.database(), timeout, Timestamp::now().as_microsecond()).await?;
+        let taken = store.migrate(timeout, Timestamp::now()).await?;
         match taken.as_slice() {
             [] => output::tell("the schema was up to date"),
             taken => drop(output::print(taken.join("\n") + "\n")?),

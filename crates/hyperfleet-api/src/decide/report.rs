@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::body::{members, shown, text};
-use crate::problem::{FieldError, Problem};
+use super::body::{members, text};
+use crate::problem::{FieldError, Problem, shown};
 use crate::resource::{Metadata, Report, ReportedCondition, Resource, Status};
 
 /// An adapter's clock may be ahead of ours by so much.

@@ -68,10 +68,6 @@ async fn patch(
 ) -> Result<Response, Failure> {
     let expected = if_match(headers)?;
     let patch = body::patch(body::object(body)?)?;
-    if let Some(spec) = &patch.spec {
-        let kind = api.service().get(address).await?.kind;
-        api.parts.schemas.check(&kind, spec)?;
-    }
     let resource = api.service().patch(address, patch, expected, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(api, StatusCode::OK, &resource))
@@ -134,8 +130,6 @@ async fn create(
             format!("{} belongs to a {parent}: create it at /{plural}/{{id}}/{}", descriptor.kind, descriptor.plural);
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
-    crate::decide::change::check_creation(&creation, descriptor)?;
-    api.parts.schemas.check(&descriptor.kind, creation.spec.as_ref().unwrap_or(&serde_json::Map::new()))?;
     let resource = api.service().create(descriptor, owner_id, creation, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, registry);
     Ok(item(api, StatusCode::CREATED, &resource))
