@@ -13,6 +13,7 @@ use hyperfleet_api::sealed::Keyring;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::settings::Settings;
+use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::{PoolSettings, Source, Store, schema};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
@@ -47,7 +48,11 @@ impl Fleet {
         let now = Timestamp::now();
         schema::migrate(store.database(), Duration::from_secs(10), now.as_microsecond()).await.unwrap();
         let keyring = Keyring::new(vec![("key-1".to_owned(), vec![7; 32].into())], None);
-        Self { service: Service::new(store, Registry::standard(), keyring).unwrap(), now, folder }
+        Self {
+            service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),
+            now,
+            folder,
+        }
     }
 
     pub(crate) fn registry(&self) -> &Registry {
