@@ -7,10 +7,10 @@ use rstest::rstest;
 use super::*;
 
 #[rstest]
-#[case(&[], "r.created_time DESC, r.id")]
-#[case(&["", " "], "r.created_time DESC, r.id")]
+#[case(&[], "r.created_time DESC, r.id DESC")]
+#[case(&["", " "], "r.created_time DESC, r.id DESC")]
 #[case(&["name"], "r.name, r.id")]
-#[case(&["name desc, generation asc", " kind\tdesc "], "r.name DESC, r.generation, r.kind DESC, r.id")]
+#[case(&["name desc, generation asc", " kind\tdesc "], "r.name DESC, r.generation, r.kind DESC, r.id DESC")]
 #[case(&["id desc, name"], "r.id DESC")]
 #[case(&["name, name desc"], "r.name, r.id")]
 #[case(&["deleted_time desc, owner_id"], "r.deleted_time DESC NULLS LAST, r.owner_id NULLS FIRST, r.id")]
@@ -41,7 +41,7 @@ fn an_order_is_refused(#[case] item: &str, #[case] message: &str) {
 #[case("deleted_by", Ordering::Less)]
 #[case("deleted_by desc", Ordering::Greater)]
 #[case("kind", Ordering::Greater)]
-#[case("kind desc", Ordering::Greater)]
+#[case("kind desc", Ordering::Less)]
 fn an_order_is_followed(#[case] item: &str, #[case] expected: Ordering) {
     let one = Resource { name: "a".to_owned(), id: "2".to_owned(), deleted_by: None, ..example() };
     let other = Resource { name: "b".to_owned(), id: "1".to_owned(), deleted_by: Some("x".to_owned()), ..example() };
