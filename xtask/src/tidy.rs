@@ -24,7 +24,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "pull-secret",
         &["daemon", "docker-config", "emulators", "fleet-model", "kubernetes", "pull-secret-job", "secret-store"],
     ),
-    ("xtask", &["fleet-model", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

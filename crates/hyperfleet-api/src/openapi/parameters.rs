@@ -43,7 +43,8 @@ const SEARCH: &str = "Which resources, in the search language: comparisons (`=`,
 `in [...]`, `between ... and ...`, `is null`) joined by `and`, `or`, `not` and parentheses.
 
 It knows the columns that lists can be ordered by; `labels.KEY`; `spec.PATH`; `status.conditions.TYPE` with `=` and one of \
-'True', 'False', 'Unknown'; and of a condition `.last_updated_time`, `.last_transition_time` and `.observed_generation`.";
+'True', 'False', 'Unknown'; and of a condition `.last_updated_time`, `.last_transition_time` and `.observed_generation`. Of labels and conditions there \
+is no `not`.";
 
 const WATCH: &str = "Answers with a stream of changes instead of a list: a JSON document a line, for as long as the client \
 listens. Without `resource_version` the present state comes first, as ADDED, and then a BOOKMARK. Of the other parameters \
@@ -54,10 +55,10 @@ pub(super) fn components() -> Value {
     let order = alternatives(COLUMNS);
     let key = format!(" *({order})( +(asc|desc))? *");
     json!({
-        "Page": query("page", "Which page, counted from 1.", bounded(1, 100_000, 1)),
-        "Size": query("size", "How many on a page. Formerly `pageSize`, which is still taken.", bounded(1, 100, 20)),
+        "Page": query("page", "Which page, counted from 1.", &bounded(1, 100_000, 1)),
+        "Size": query("size", "How many on a page. Formerly `pageSize`, which is still taken.", &bounded(1, 100, 20)),
         "Search": with_examples(
-            query("search", SEARCH, json!({ "type": "string", "maxLength": search::LONGEST })),
+            query("search", SEARCH, &json!({ "type": "string", "maxLength": search::LONGEST })),
             &[
                 ("living", "deleted_time is null"),
                 ("label", "labels.shard = '1' and labels.hyperfleet.io/cluster-id != 'cls-123'"),
@@ -72,31 +73,31 @@ pub(super) fn components() -> Value {
                  commas. Formerly `orderBy`, which is still taken. One of: {}.",
                 COLUMNS.join(", ")
             ),
-            json!({ "type": "string", "pattern": format!("^{key}(,{key})*$") }),
+            &json!({ "type": "string", "pattern": format!("^{key}(,{key})*$") }),
             &json!(["created_time desc"]),
         ),
         "Fields": query(
             "fields",
             "Which members, by name or as a path such as `spec.gcp`; all if none is named. Repeated or with commas. What \
              is not asked for is left out, even if it is there otherwise; `id` never is.",
-            json!({ "type": "array", "items": { "type": "string", "pattern": fields() } }),
+            &json!({ "type": "array", "items": { "type": "string", "pattern": fields() } }),
         ),
         "RefType": query(
             "ref_type",
             "Only resources with a reference of this type to `ref_target_id`, which must be given as well.",
-            json!({ "type": "string" }),
+            &json!({ "type": "string" }),
         ),
-        "RefTargetId": query("ref_target_id", "See `ref_type`.", json!({ "type": "string" })),
-        "Watch": query("watch", WATCH, json!({ "type": "boolean", "default": false })),
+        "RefTargetId": query("ref_target_id", "See `ref_type`.", &json!({ "type": "string" })),
+        "Watch": query("watch", WATCH, &json!({ "type": "boolean", "default": false })),
         "ResourceVersion": query(
             "resource_version",
             "With `watch`: go on after this version, as an earlier stream told it. It means nothing else.",
-            json!({ "type": "string" }),
+            &json!({ "type": "string" }),
         ),
         "Include": query(
             "include",
             "Shows the pull secret in `spec.pullSecret.data` in clear, to those in `pull_secret.readers`.",
-            json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
+            &json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
         ),
         "IfMatch": {
             "name": "If-Match",
@@ -122,21 +123,20 @@ pub(super) fn id(name: &str, kind: &str) -> Value {
         "required": true,
         "description": format!("The id of the {kind}."),
         "schema": { "type": "string", "pattern": ID, "maxLength": 63 },
-        "example": "cls-123",
     })
 }
 
 /// The kind, where the path does not say it.
 pub(super) fn kind(kinds: &[&str]) -> Value {
-    query("kind", "Only resources of this kind.", json!({ "type": "string", "enum": kinds }))
+    query("kind", "Only resources of this kind.", &json!({ "type": "string", "enum": kinds }))
 }
 
-fn query(name: &str, description: &str, schema: Value) -> Value {
+fn query(name: &str, description: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
 
-fn list(name: &str, description: &str, item: Value, default: &Value) -> Value {
-    query(name, description, json!({ "type": "array", "items": item, "default": default }))
+fn list(name: &str, description: &str, item: &Value, default: &Value) -> Value {
+    query(name, description, &json!({ "type": "array", "items": item, "default": default }))
 }
 
 fn with_examples(mut parameter: Value, examples: &[(&str, &str)]) -> Value {

@@ -98,10 +98,8 @@ fn list(scope: &Scope<'_>, registry: &Registry) -> Operation {
 
 fn create(scope: &Scope<'_>, registry: &Registry) -> Operation {
     let mut problems = vec![StatusCode::BAD_REQUEST];
-    let mut description = String::new();
-    if scope.misses_owner() {
-        description = "It is always refused, with where to create it.".to_owned();
-    }
+    let refused = "It is always refused, with where to create it.";
+    let description = if scope.misses_owner() { refused.to_owned() } else { String::new() };
     if scope.misses_owner() || scope.descriptor.is_none() {
         problems.push(StatusCode::UNPROCESSABLE_ENTITY);
     }

@@ -206,17 +206,18 @@ fn force_delete() -> Value {
 }
 
 fn report() -> Value {
-    let generation = |description: &str, deprecated: bool| {
-        json!({
-            "description": description,
-            "deprecated": deprecated,
-            "type": "integer",
-            "format": "int64",
-            "minimum": 1,
-            "maximum": i64::MAX,
-        })
+    let generation = json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": i64::MAX });
+    let with = |description: &str, mut schema: Value| {
+        if let Some(members) = schema.as_object_mut() {
+            members.insert("description".to_owned(), json!(description));
+        }
+        schema
     };
-    let time = |description: &str, deprecated: bool| json!({ "description": description, "deprecated": deprecated, "type": ["string", "null"], "format": "date-time" });
+    // An older name is not looked at where today's is there, so it has no type of its own.
+    let alias = |name: &str| {
+        let description = format!("An older name of `{name}`; it does not count where that is there.");
+        json!({ "description": description, "deprecated": true })
+    };
     let mandatory = ["Available", "Applied", "Health"];
     let contains = mandatory.map(|kind| {
         json!({ "contains": { "type": "object", "required": ["type"], "properties": { "type": { "const": kind } } } })
@@ -225,18 +226,21 @@ fn report() -> Value {
         "description": "What an adapter found when it looked at a resource. Members that are not known are ignored.",
         "type": "object",
         "required": ["adapter", "conditions"],
-        "anyOf": [{ "required": ["observed_generation"] }, { "required": ["observedGeneration"] }],
+        "anyOf": [
+            { "required": ["observed_generation"] },
+            { "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
+        ],
         "properties": {
             "adapter": { "description": "Who reports; any name may.", "type": "string", "minLength": 1 },
-            "observed_generation": generation("The generation that it looked at.", false),
-            "observedGeneration": generation("The name of 2025 for `observed_generation`.", true),
-            "observed_time": time(
+            "observed_generation": with("The generation that it looked at.", generation.clone()),
+            "observedGeneration": alias("observed_generation"),
+            "observed_time": with(
                 "When it looked; now, if it does not say. At most 5 minutes ahead and 30 minutes ago. A report that is \
                  older than the adapter's last one about the same generation is discarded.",
-                false,
+                json!({ "type": ["string", "null"], "format": "date-time" }),
             ),
-            "observedTime": time("Another name of `observed_time`.", true),
-            "lastUpdated": time("The name of 2025 for `observed_time`.", true),
+            "observedTime": alias("observed_time"),
+            "lastUpdated": alias("observed_time"),
             "conditions": {
                 "description": "What it found: Available, Applied and Health at least, each type once. Finalized says that \
                                 it has cleaned up.",
