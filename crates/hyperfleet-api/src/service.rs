@@ -7,6 +7,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -19,7 +20,8 @@ use crate::problem::{Code, Problem};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
-use crate::store::{Change, ChangeKind, Store, StoreError, Stored, Write};
+use crate::spec_schema::SpecSchemas;
+use crate::store::{Change, ChangeKind, Lock, Store, StoreError, Stored, Write};
 
 pub use read::{Listing, Reading};
 pub use report::Reported;
@@ -38,6 +40,7 @@ struct Parts {
     store: Store,
     registry: Registry,
     mappers: BTreeMap<String, Mapper>,
+    schemas: SpecSchemas,
     keyring: Option<Keyring>,
 }
 
@@ -78,7 +81,12 @@ pub struct Address<'a> {
 
 impl Service {
     /// A service on that store. Fails with what is wrong with the registry's condition mappings.
-    pub fn new(store: Store, registry: Registry, keyring: Option<Keyring>) -> Result<Self, String> {
+    pub fn new(
+        store: Store,
+        registry: Registry,
+        schemas: SpecSchemas,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, String> {
         let mappers = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
         let mappers = mappers.map(|descriptor| {
             let mapper = Mapper::compile(&descriptor.conditions);
@@ -87,7 +95,7 @@ impl Service {
                 .map_err(|fault| format!("{}: {fault}", descriptor.kind))
         });
         let mappers = mappers.collect::<Result<_, _>>()?;
-        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, keyring }) })
+        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, schemas, keyring }) })
     }
 
     /// The kinds that are served.
@@ -143,9 +151,15 @@ impl Service {
 }
 
 /// The resource under that address, locked for a write.
-async fn lock(write: &mut Write, address: &Address<'_>) -> Result<Stored, Failure> {
-    let found = write.lock(address.id).await?.filter(|stored| address.fits(&stored.resource));
+async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
+    let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
     found.ok_or_else(|| Failure::Refused(address.not_found()))
+}
+
+/// Waits a moment, longer each time and never quite the same: whoever was in the way must not be met again.
+async fn pause(attempts: usize) {
+    let longest = Duration::from_millis(10).saturating_mul(u32::try_from(attempts).unwrap_or(u32::MAX));
+    tokio::time::sleep(longest.mul_f64(rand::random())).await;
 }
 
 /// Carries out a transaction; again from its beginning when it met another one.
@@ -162,7 +176,9 @@ macro_rules! transact {
             }
             .await;
             match done {
-                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {}
+                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {
+                    super::pause(attempts).await;
+                }
                 done => break done,
             }
         }
@@ -190,7 +206,7 @@ impl Occasion {
     pub fn now(caller: &Caller, now: Timestamp) -> Self {
         // The store keeps microseconds; what is answered must be what is stored.
         let at = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Self { by: caller.identity.clone(), at }
+        Self { by: caller.identity.clone(), tenancy: caller.tenancy.clone(), at }
     }
 }
 

@@ -35,9 +35,9 @@ impl SpecSchemas {
         if faults.is_empty() { Ok(Self(schemas)) } else { Err(faults) }
     }
 
-    /// Checks a spec of that kind; the first fault only, as the contract has it.
-    pub fn check(&self, kind: &str, spec: &Map<String, Value>) -> Result<(), Problem> {
-        let Some((name, validator)) = self.0.get(kind) else { return Ok(()) };
+    /// Checks a spec of that kind, if there is one; the first fault only, as the contract has it.
+    pub fn check(&self, kind: &str, spec: Option<&Map<String, Value>>) -> Result<(), Problem> {
+        let (Some((name, validator)), Some(spec)) = (self.0.get(kind), spec) else { return Ok(()) };
         let spec = Value::Object(spec.clone());
         let Err(error) = validator.validate(&spec) else { return Ok(()) };
         let path = error.instance_path().to_string().replace('/', ".");

@@ -18,8 +18,7 @@ use super::handlers::{self, Asked};
 use super::query::Parameters;
 use super::route::{Route, route};
 use super::{Api, answer};
-use crate::decide::body::shown;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, shown};
 use crate::service::Failure;
 
 /// The API as a service for a listener.
@@ -120,6 +119,10 @@ async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
     };
     if !route.allowed().contains(request.method()) {
         return Ok(answer::wrong_method(route.allowed()));
+    }
+    if !route.is_public() && !api.service().store().is_usable() {
+        let detail = "the database is not there yet, or its schema is not up to date: try again";
+        return Err(Problem::new(Code::Unavailable, detail).into());
     }
     let (head, body) = request.into_parts();
     let writes = !matches!(head.method, Method::GET | Method::HEAD);

@@ -36,10 +36,8 @@ pub(super) enum Nature {
     Public,
     /// Reads the database.
     Reads,
-    /// Takes a body and writes what is wanted.
+    /// Takes a body and writes.
     Writes,
-    /// Takes a body and writes what is the case.
-    Reports,
 }
 
 /// An answer to something that was done.
@@ -89,21 +87,19 @@ impl Operation {
     }
 
     fn all_problems(&self) -> Vec<StatusCode> {
-        let (read, body, write) = (
+        let (read, write) = (
             [
                 StatusCode::UNAUTHORIZED,
                 StatusCode::INTERNAL_SERVER_ERROR,
                 StatusCode::SERVICE_UNAVAILABLE,
                 StatusCode::GATEWAY_TIMEOUT,
             ],
-            [StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
-            [StatusCode::FORBIDDEN],
+            [StatusCode::FORBIDDEN, StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
         );
         let natural: Vec<StatusCode> = match self.nature {
             Nature::Public => Vec::new(),
             Nature::Reads => read.to_vec(),
-            Nature::Reports => [&read[..], &body[..]].concat(),
-            Nature::Writes => [&read[..], &body[..], &write[..]].concat(),
+            Nature::Writes => [&read[..], &write[..]].concat(),
         };
         natural.into_iter().chain(self.problems.iter().copied()).collect()
     }

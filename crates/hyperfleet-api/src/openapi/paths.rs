@@ -228,7 +228,7 @@ fn report(scope: &Scope<'_>) -> Operation {
                 .to_owned(),
         body: Some((schema("Report"), examples::report())),
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
-        ..of(scope, Nature::Reports)
+        ..of(scope, Nature::Writes)
     }
 }
 

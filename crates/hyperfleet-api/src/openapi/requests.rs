@@ -83,6 +83,9 @@ fn creation(descriptor: &Descriptor) -> Value {
 }
 
 fn any_creation(roots: &[&str]) -> Value {
+    if roots.is_empty() {
+        return json!({ "description": "No kinds are served, so nothing can be created.", "not": {} });
+    }
     let one = |kind: &&str| schema(&format!("{kind}Create"));
     let mapping: Map<String, Value> =
         roots.iter().map(|kind| ((*kind).to_owned(), json!(format!("#/components/schemas/{kind}Create")))).collect();

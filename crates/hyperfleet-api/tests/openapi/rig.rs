@@ -6,6 +6,7 @@ use std::path::Path;
 use http::Method;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
+use hyperfleet_api::store::StoreError;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -25,7 +26,7 @@ pub(crate) struct Rig {
     client: reqwest::Client,
     url: String,
     stop: CancellationToken,
-    serving: JoinHandle<()>,
+    serving: JoinHandle<Result<(), StoreError>>,
     _folder: TempDir,
 }
 
@@ -93,7 +94,7 @@ impl Rig {
         // The server waits for its clients.
         drop(self.client);
         self.stop.cancel();
-        self.serving.await.unwrap();
+        self.serving.await.unwrap().unwrap();
     }
 }
 
