@@ -137,7 +137,7 @@ impl Service {
             resource_kind: resource.kind.clone(),
             resource_id: resource.id.clone(),
             time,
-            object: render::resource(resource, self.registry()).into(),
+            object: render::resource(resource).into(),
         }
     }
 

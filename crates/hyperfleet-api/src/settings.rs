@@ -67,6 +67,10 @@ impl Settings {
             "server.tenant.dimensions: has no effect without server.tenant.enabled",
         );
         check(
+            server.tenant.enabled || server.tenant.system_header.is_none(),
+            "server.tenant.system_header: has no effect without server.tenant.enabled",
+        );
+        check(
             !server.tenant.enabled || !server.tenant.dimensions.is_empty(),
             "server.tenant.enabled: names no dimension in server.tenant.dimensions",
         );

@@ -47,7 +47,7 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
         Route::Item(address) if *method == Method::DELETE => {
             let resource = api.service().delete(&address, &occasion).await?;
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
-            Ok(item(api, StatusCode::ACCEPTED, &resource))
+            Ok(item(StatusCode::ACCEPTED, &resource))
         }
         Route::Item(address) => read(api, &address, &parameters, &caller).await,
         Route::ForceDelete(address) => force_delete(api, &address, body, &occasion).await,
@@ -70,7 +70,7 @@ async fn patch(
     let patch = body::patch(body::object(body)?)?;
     let resource = api.service().patch(address, patch, expected, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
-    Ok(item(api, StatusCode::OK, &resource))
+    Ok(item(StatusCode::OK, &resource))
 }
 
 async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Failure> {
@@ -132,7 +132,7 @@ async fn create(
     }
     let resource = api.service().create(descriptor, owner_id, creation, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, registry);
-    Ok(item(api, StatusCode::CREATED, &resource))
+    Ok(item(StatusCode::CREATED, &resource))
 }
 
 async fn list(
@@ -194,8 +194,8 @@ async fn report(
     }
 }
 
-fn item(api: &Api, status: StatusCode, resource: &Resource) -> Response {
-    answer::json(status, &render::resource(resource, api.service().registry()))
+fn item(status: StatusCode, resource: &Resource) -> Response {
+    answer::json(status, &render::resource(resource))
 }
 
 fn service(api: &Api) -> Response {

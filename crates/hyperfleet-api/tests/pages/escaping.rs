@@ -72,6 +72,7 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
         name: text.to_owned(),
         owner: None,
         spec: json!({ text: text }).as_object().unwrap().clone(),
+        href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
         generation: 1,
         created_time: now,
         created_by: text.to_owned(),

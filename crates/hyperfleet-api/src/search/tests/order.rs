@@ -26,8 +26,9 @@ fn an_order_is_written(#[case] items: &[&str], #[case] sql: &str) {
 #[case("labels.a", "'labels.a' is no column with asc or desc: write such as 'created_time desc'")]
 #[case(
     "tenancy",
-    "invalid field in search or order query: 'tenancy' is none of id, kind, name, generation, \
-     created_time, created_by, updated_time, updated_by, deleted_time, deleted_by, owner_id, owner_kind"
+    "invalid field in search or order query: 'tenancy' is none of id, kind, name, href, \
+     generation, created_time, created_by, updated_time, updated_by, deleted_time, deleted_by, owner_id, owner_href, \
+     owner_kind"
 )]
 fn an_order_is_refused(#[case] item: &str, #[case] message: &str) {
     let error = Order::parse(&texts(&[item])).unwrap_err();
