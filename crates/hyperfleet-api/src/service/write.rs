@@ -57,7 +57,7 @@ impl Service {
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
             write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
-            write.tell(self.change(ChangeKind::Added, &resource, occasion.at));
+            write.tell(super::change(ChangeKind::Added, &resource, occasion.at));
             resource
         })
     }
