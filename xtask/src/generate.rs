@@ -19,6 +19,8 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
     let folder = root.join("docs/reference");
     let mut stale = Vec::new();
     for (name, page) in [
+        ("api-problems.md", api_problems()),
+        ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
         ("environment.md", environment()),
         ("exit-codes.md", exit_codes()),
@@ -73,6 +75,43 @@ fn environment() -> String {
         let default = if setting.default.is_empty() { "none" } else { setting.default };
         let help = setting.help;
         let _infallible = writeln!(page, "| {variable} | {flag} | {value} | {default} | {help} |");
+    }
+    page
+}
+
+fn api_settings() -> String {
+    let table = hyperfleet_api::settings::table::TABLE;
+    let mut page = format!(
+        "# Settings of the HyperFleet API\n\n{NOTE}\nFlags come before variables, variables before the file, the file \
+         before defaults. The file is YAML, the keys are its paths; a key that is not known is refused. `DATABASE_URL` \
+         (`postgresql://user@host:5432/name`) takes PostgreSQL and comes before all `database` keys that say where it is. \
+         What is a list is in the file only: [docs/api.md](../api.md#configuration).\n\n\
+         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
+    );
+    for row in table.rows {
+        let variable = daemon::settings::variable(table.prefix, row.path);
+        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
+        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
+        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
+        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
+    }
+    page.push_str("\n## Keys of HyperFleet's own server that are refused\n\n| key | instead |\n|---|---|\n");
+    for (path, instead) in table.retired {
+        let _infallible = writeln!(page, "| `{path}` | {instead} |");
+    }
+    page
+}
+
+fn api_problems() -> String {
+    let mut page = format!(
+        "# Problems that the HyperFleet API answers\n\n{NOTE}\nEvery refusal is `application/problem+json` (RFC 9457) with \
+         `type`, `title`, `status`, `detail`, `instance`, `code`, `timestamp`, `trace_id` (the `X-Request-ID` of the answer \
+         and of the log line) and, where a place can be named, `errors[]`. Key on `code`.\n\n\
+         | code | status | title | when |\n|---|---|---|---|\n"
+    );
+    for code in hyperfleet_api::problem::Code::ALL {
+        let (name, status, title, meaning) = (code.as_str(), code.status().as_u16(), code.title(), code.meaning());
+        let _infallible = writeln!(page, "| `{name}` | {status} | {title} | {meaning} |");
     }
     page
 }

@@ -17,14 +17,25 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("docker-config", &[]),
     ("daemon", &[]),
     ("secret-store", &["daemon"]),
+    ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
+    ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
         "pull-secret",
-        &["daemon", "docker-config", "emulators", "fleet-model", "kubernetes", "pull-secret-job", "secret-store"],
+        &[
+            "daemon",
+            "docker-config",
+            "emulators",
+            "fleet-model",
+            "hyperfleet-api",
+            "kubernetes",
+            "pull-secret-job",
+            "secret-store",
+        ],
     ),
-    ("xtask", &["fleet-model", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

@@ -35,7 +35,7 @@ pub fn health(readiness: watch::Receiver<Readiness>) -> Router {
         .route("/readyz", get(ready))
 }
 
-/// `/metrics`, in the OpenMetrics text format.
+/// `/metrics`, in the `OpenMetrics` text format.
 pub fn metrics(registry: Arc<Registry>) -> Router {
     Router::new().route("/metrics", get(move || async move { encode(&registry) }))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -88,7 +88,7 @@ impl Listener {
         let tasks = TaskTracker::new();
         let cut = CancellationToken::new();
         let _cut_when_dropped = cut.clone().drop_guard();
-        let shutdown = Arc::new(GracefulShutdown::new());
+        let shutdown = GracefulShutdown::new();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
@@ -96,7 +96,7 @@ impl Listener {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let connection = connection(stream, router.clone(), manners.clone(), Arc::clone(&shutdown));
+                    let connection = connection(stream, router.clone(), manners.clone(), shutdown.watcher());
                     let cut = cut.clone();
                     tasks.spawn(async move {
                         tokio::select! {
@@ -112,9 +112,7 @@ impl Listener {
         drop(self.listener);
         tasks.close();
         let drained = async {
-            if let Some(shutdown) = Arc::into_inner(shutdown) {
-                shutdown.shutdown().await;
-            }
+            shutdown.shutdown().await;
             tasks.wait().await;
         };
         if tokio::time::timeout(manners.drain_timeout, drained).await.is_err() {
@@ -124,22 +122,22 @@ impl Listener {
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, manners: Manners, shutdown: Arc<GracefulShutdown>) {
+async fn connection(stream: TcpStream, router: Router, manners: Manners, watcher: Watcher) {
     // Answers are small and wait for nothing.
     let _no_matter = stream.set_nodelay(true);
     match &manners.tls {
-        None => speak(stream, router, &manners, &shutdown).await,
+        None => speak(stream, router, &manners, watcher).await,
         Some(config) => {
             let hello = TlsAcceptor::from(Arc::clone(config)).accept(stream);
             // A failed hello is the client's to see.
             if let Ok(Ok(stream)) = tokio::time::timeout(manners.head_timeout, hello).await {
-                speak(stream, router, &manners, &shutdown).await;
+                speak(stream, router, &manners, watcher).await;
             }
         }
     }
 }
 
-async fn speak<S>(stream: S, router: Router, manners: &Manners, shutdown: &GracefulShutdown)
+async fn speak<S>(stream: S, router: Router, manners: &Manners, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -149,7 +147,7 @@ where
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     // How a connection ends changes nothing here: the client knows.
-    let _ended = shutdown.watch(connection).await;
+    let _ended = watcher.watch(connection).await;
 }
 
 impl std::fmt::Debug for Manners {

@@ -40,6 +40,17 @@ pub enum Kind {
     Duration,
 }
 
+/// All settings of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// What every variable begins with, without the `_`.
+    pub prefix: &'static str,
+    /// The settings that a flag or a variable can give.
+    pub rows: &'static [Row],
+    /// Keys that other editions of the program know and this one does not, each with what to do instead.
+    pub retired: &'static [(&'static str, &'static str)],
+}
+
 /// What was given, by where it came from.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
@@ -57,18 +68,19 @@ pub fn variable(prefix: &str, path: &str) -> String {
 /// Reads settings into `T`, whose fields are those of the file. Unknown keys, and everything else that is wrong, are
 /// listed with the place and without the value.
 pub fn load<T: DeserializeOwned>(
-    rows: &[Row],
-    prefix: &str,
+    table: &Table,
     environment: &impl Environment,
     given: &Given,
 ) -> Result<T, Vec<String>> {
-    let mut faults = Vec::new();
     let mut tree = match given.file.as_deref().map(parse_file).transpose() {
         Ok(tree) => tree.unwrap_or_default(),
         Err(fault) => return Err(vec![fault]),
     };
-    for row in rows {
-        let name = variable(prefix, row.path);
+    let retired = table.retired.iter().filter(|(path, _)| at(&tree, path).is_some());
+    let mut faults: Vec<String> =
+        retired.map(|(path, instead)| format!("{path}: is not a key here: {instead}")).collect();
+    for row in table.rows {
+        let name = variable(table.prefix, row.path);
         let (origin, text) = match row.flag.and_then(|flag| given.flags.get(flag).map(|text| (flag, text))) {
             Some((flag, text)) => (format!("--{flag}"), Some(text.clone())),
             None => match environment.text(&name) {
@@ -161,10 +173,8 @@ fn serde_path<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
         let words = error.into_inner().to_string();
         // Names of keys are in backticks there, values are not: only the kinds of faults without a value are quoted.
         let known = ["unknown field", "missing field", "unknown variant"];
-        match known.iter().any(|known| words.starts_with(known)) {
-            true => format!("{path}: {words}"),
-            false => format!("{path}: has the wrong form"),
-        }
+        let words = if known.iter().any(|known| words.starts_with(known)) { &words } else { "has the wrong form" };
+        format!("{path}: {words}")
     })
 }
 
@@ -209,4 +219,88 @@ pub fn milliseconds(text: &str) -> Option<u64> {
         rest = after.strip_prefix(unit)?;
     }
     (!text.is_empty() && sum <= LONGEST).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wanted {
+        server: Server,
+        name: Option<String>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Server {
+        port: u16,
+        secure: bool,
+        patience: u64,
+    }
+
+    const fn row(path: &'static str, flag: Option<&'static str>, kind: Kind, default: &'static str) -> Row {
+        Row { path, flag, kind, default, help: "" }
+    }
+
+    const TABLE: Table = Table {
+        prefix: "X",
+        rows: &[
+            row("server.port", Some("port"), Kind::Number, "80"),
+            row("server.secure", None, Kind::Switch, "false"),
+            row("server.patience", None, Kind::Duration, "5s"),
+            row("name", None, Kind::Text, ""),
+        ],
+        retired: &[("server.old", "use server.port")],
+    };
+
+    fn loaded(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Wanted, Vec<String>> {
+        let environment: BTreeMap<&str, &str> = environment.iter().copied().collect();
+        let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
+        load(&TABLE, &environment, &Given { file: Some(file.to_owned()), flags })
+    }
+
+    fn wanted(port: u16, secure: bool, patience: u64) -> Wanted {
+        Wanted { server: Server { port, secure, patience }, name: None }
+    }
+
+    #[test]
+    fn flags_come_before_variables_before_the_file_before_defaults() {
+        assert_eq!(loaded("", &[], &[]).unwrap(), wanted(80, false, 5_000));
+        let file = "server: {port: 81, patience: 1m30s}";
+        assert_eq!(loaded(file, &[], &[]).unwrap(), wanted(81, false, 90_000));
+        assert_eq!(
+            loaded(file, &[("X_SERVER_PORT", "82"), ("X_SERVER_SECURE", "true")], &[]).unwrap(),
+            wanted(82, true, 90_000)
+        );
+        assert_eq!(loaded(file, &[("X_SERVER_PORT", "82")], &[("port", "83")]).unwrap(), wanted(83, false, 90_000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_place_and_without_its_value() {
+        let fault = |file: &str| loaded(file, &[], &[]).unwrap_err().join("; ");
+        assert_eq!(fault("server: {port: hunter2}"), "server.port: must be a whole number");
+        assert_eq!(fault("server: {port: [hunter2]}"), "server.port: must be a single value");
+        assert_eq!(fault("server: {old: 1}"), "server.old: is not a key here: use server.port");
+        assert!(fault("server: {prot: hunter2}").starts_with("server.prot: unknown field `prot`"));
+        assert!(fault("a: [").contains("line"));
+        assert!(!fault("hunter2").contains("hunter2"));
+        let variable = loaded("", &[("X_SERVER_PATIENCE", "hunter2")], &[]).unwrap_err().join("; ");
+        assert!(variable.starts_with("X_SERVER_PATIENCE: must be a time") && !variable.contains("hunter2"));
+    }
+
+    #[test]
+    fn durations_are_written_as_in_go() {
+        let right =
+            [("500ms", 500), ("5s", 5_000), ("1m30s", 90_000), ("168h", 604_800_000), ("5m0s", 300_000), ("0s", 0)];
+        for (text, expected) in right {
+            assert_eq!(milliseconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "1.5s", "1d", "99999999999999999999s", "100000h", "5 s"] {
+            assert_eq!(milliseconds(text), None, "{text}");
+        }
+    }
 }

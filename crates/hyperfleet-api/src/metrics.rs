@@ -15,6 +15,7 @@ use crate::decide::report::Discard;
 use crate::entity::Registry;
 use crate::resource::Resource;
 use crate::store::Pending;
+use crate::store::meter::QueryMeter;
 
 /// The metrics of one server. Clones count together.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ struct DiscardLabels {
 
 impl Metrics {
     /// Metrics of a server of that version, registered.
-    pub fn register(registry: &mut Metered, version: &'static str) -> Self {
+    pub fn register(registry: &mut Metered, version: &'static str, queries: &QueryMeter) -> Self {
         let metrics = Self {
             version,
             requests: Family::default(),
@@ -85,6 +86,9 @@ impl Metrics {
         let help = "For how long the longest of these has not been reconciled, in seconds";
         let name = "hyperfleet_api_resource_pending_reconciliation_stuck_duration_seconds";
         registry.register(name, help, metrics.stuck_seconds.clone());
+        let help = "How long statements took, in seconds";
+        registry.register("hyperfleet_db_query_duration_seconds", help, queries.durations.clone());
+        registry.register("hyperfleet_db_errors", "Statements that failed", queries.errors.clone());
         let help = "Connections to the database";
         registry.register("hyperfleet_db_connections_open", help, metrics.connections_open.clone());
         let help = "Connections to the database that are being used";

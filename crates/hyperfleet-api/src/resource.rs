@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// A cluster, a node pool, or whatever else the configuration registers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// UUIDv7, or what the client chose; unique over all kinds.
+    /// `UUIDv7`, or what the client chose; unique over all kinds.
     pub id: String,
     /// The kind of its descriptor, such as `Cluster`.
     pub kind: String,

@@ -196,7 +196,7 @@ mod tests {
         Keyring::new(keys.collect(), None).unwrap()
     }
 
-    fn spec(data: Value) -> Map<String, Value> {
+    fn spec(data: &Value) -> Map<String, Value> {
         json!({ "pullSecret": { "data": data } }).as_object().unwrap().clone()
     }
 
@@ -204,7 +204,7 @@ mod tests {
         json!(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#)
     }
 
-    fn content(data: Value) -> Content {
+    fn content(data: &Value) -> Content {
         let Ok(Wanted::New(content)) = take(&mut spec(data)) else { panic!("must be taken") };
         content
     }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_sealed_can_be_opened_for_the_same_resource_only() {
         let ring = ring(&[("new", 1), ("old", 2)]);
-        let sealed = ring.seal("cls-1", &content(document())).unwrap();
+        let sealed = ring.seal("cls-1", &content(&document())).unwrap();
         assert!(!sealed.text.contains("quay"));
         assert_eq!(ring.open("cls-1", &sealed.text), Ok(document()));
         assert_eq!(ring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_old_key_still_opens_and_a_lost_one_is_named() {
-        let sealed = ring(&[("old", 2)]).seal("cls-1", &content(document())).unwrap();
+        let sealed = ring(&[("old", 2)]).seal("cls-1", &content(&document())).unwrap();
         assert_eq!(ring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
         assert_eq!(ring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
     }
@@ -231,7 +231,7 @@ mod tests {
         let ring = ring(&[("a", 1)]);
         let text = document().as_str().unwrap().to_owned();
         let object: Value = serde_json::from_str(&text).unwrap();
-        let marks = [json!(text), json!(STANDARD.encode(&text)), object].map(|data| ring.mark(&content(data)));
+        let marks = [json!(text), json!(STANDARD.encode(&text)), object].map(|data| ring.mark(&content(&data)));
         assert_eq!(marks[0], marks[1]);
         assert_eq!(marks[0], marks[2]);
         assert!(marks[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_bad_document_is_refused_with_its_place_and_no_value() {
-        let refused = |data| take(&mut spec(data)).unwrap_err().0;
+        let refused = |data: Value| take(&mut spec(&data)).unwrap_err().0;
         let text = refused(json!(r#"{"auths":{"quay.io":{"auth":"Zq7wordThatMustNotShow"}}}"#));
         assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
         assert!(!refused(json!(["Zq7wordThatMustNotShow"])).contains("Zq7"));
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_mark_keeps_and_null_is_none() {
-        assert!(matches!(take(&mut spec(json!({ "redacted": true }))), Ok(Wanted::Kept)));
-        assert!(matches!(take(&mut spec(Value::Null)), Ok(Wanted::Absent)));
+        assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(Wanted::Kept)));
+        assert!(matches!(take(&mut spec(&Value::Null)), Ok(Wanted::Absent)));
         assert!(matches!(take(&mut Map::new()), Ok(Wanted::Absent)));
     }
 }

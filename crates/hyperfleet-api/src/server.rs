@@ -23,7 +23,12 @@ use crate::openapi;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Store, schema};
+use crate::store::{Store, StoreError};
+
+/// Connections have so long to say goodbye.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// One round of housekeeping takes no longer: a statement whose answer was lost must not end it for good.
+const HOUSEKEEPING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a build calls itself.
 #[derive(Clone, Copy, Debug)]
@@ -79,24 +84,15 @@ impl Server {
         let registry = settings.registry().map_err(StartError::Settings)?;
         let document = schema_document(&settings).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
-        let issuers = if settings.server.jwt.enabled {
-            Some(Issuers::new(settings.server.jwt.configs.clone()).map_err(StartError::Settings)?)
-        } else {
-            None
-        };
-        let authentication = Authentication {
-            issuers,
-            tenancy: settings.tenancy(),
-            pull_secret_readers: settings.pull_secret.readers.clone(),
-            pull_secret_token: settings.reader_token().map_err(fault)?,
-        };
+        let authentication = authentication(&settings)?;
+        let manners = manners(&settings)?;
         let source = settings.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
         let mut metered = Metered::default();
-        let metrics = Metrics::register(&mut metered, build.version);
+        let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
             service,
@@ -106,35 +102,24 @@ impl Server {
             openapi,
             version: build.version,
             build_time: build.time,
-            limits: Limits {
-                body: settings.server.max_body,
-                read: settings.server.timeouts.read,
-                request: settings.server.timeouts.write,
-                bookmark: settings.changes.bookmark_interval,
-            },
+            limits: limits(&settings),
             stop: closing.clone(),
         });
-        let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
-            (Some(certificate), Some(key)) => {
-                Some(serve::tls(certificate, key).map_err(|error| fault(format!("server.tls: {error}")))?)
-            }
-            _ => None,
-        };
-        let manners = Manners {
-            head_timeout: settings.server.timeouts.read,
-            drain_timeout: settings.health.shutdown_timeout,
-            tls,
-        };
-        let (api_host, api_port) = (settings.server.host.clone(), settings.server.port);
         let (readiness, _) = watch::channel(Readiness::NotReady("Application is not ready".to_owned()));
-        let health = listen("health", &settings.health.host, settings.health.port).await?;
-        let metrics_listener = listen("metrics", &settings.metrics.host, settings.metrics.port).await?;
-        let metered = Arc::new(metered);
         Ok(Self {
-            api: listen("server", &api_host, api_port).await?,
-            health,
-            metrics: metrics_listener,
-            parts: ServerParts { settings, api, store, metered, metrics, manners, readiness, closing },
+            api: listen("server", &settings.server.host, settings.server.port).await?,
+            health: listen("health", &settings.health.host, settings.health.port).await?,
+            metrics: listen("metrics", &settings.metrics.host, settings.metrics.port).await?,
+            parts: ServerParts {
+                settings,
+                api,
+                store,
+                metered: Arc::new(metered),
+                metrics,
+                manners,
+                readiness,
+                closing,
+            },
         })
     }
 
@@ -153,8 +138,9 @@ impl Server {
         self.metrics.address()
     }
 
-    /// Serves until `stop`: readiness goes first, then open requests end, then connections.
-    pub async fn run(self, stop: CancellationToken) {
+    /// Serves until `stop`: readiness goes first, then open requests end, then connections. Fails only where the database
+    /// is not one that this program can use.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), StoreError> {
         let Self { api, health, metrics, parts } = self;
         let probes_stop = CancellationToken::new();
         let plain = Manners { tls: None, drain_timeout: Duration::from_secs(1), ..parts.manners.clone() };
@@ -168,51 +154,62 @@ impl Server {
         };
         let serving = async {
             tokio::select! {
-                () = stop.cancelled() => {}
-                () = keep_house(&parts) => {}
+                () = stop.cancelled() => Ok(()),
+                failed = keep_house(&parts) => failed,
             }
         };
         let api_stop = CancellationToken::new();
         let answering = api.serve(router(parts.api.clone()), parts.manners.clone(), api_stop.clone());
         let whole = async {
-            tokio::join!(answering, async {
-                serving.await;
+            let ((), ended) = tokio::join!(answering, async {
+                let ended = serving.await;
                 parts.readiness.send_replace(Readiness::ShuttingDown);
                 tracing::info!(operation = "shutdown", "shutting down: open requests may end");
                 parts.closing.cancel();
                 api_stop.cancel();
+                ended
             });
-            parts.store.database().close().await;
+            // A connection that is cut off does not know it; nobody waits for it.
+            let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
             probes_stop.cancel();
+            ended
         };
-        tokio::join!(probes, whole);
+        tokio::join!(probes, whole).1
     }
 }
 
 /// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
-async fn keep_house(parts: &ServerParts) {
-    migrate(parts).await;
+async fn keep_house(parts: &ServerParts) -> Result<(), StoreError> {
+    migrate(parts).await?;
     tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
+    Ok(())
 }
 
 /// Brings the schema up to date, however long the database takes to be there.
-async fn migrate(parts: &ServerParts) {
+async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
     let timeout = parts.settings.database.pool.advisory_lock_timeout;
     let mut wait = interval(Duration::from_secs(1));
     wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         wait.tick().await;
-        match schema::migrate(parts.store.database(), timeout, Timestamp::now().as_microsecond()).await {
+        let migration = parts.store.migrate(timeout, Timestamp::now());
+        let Ok(migrated) = tokio::time::timeout(timeout + HOUSEKEEPING_TIMEOUT, migration).await else {
+            tracing::warn!(operation = "migrate", "the database has not answered; trying again");
+            continue;
+        };
+        match migrated {
             Ok(taken) => {
                 if !taken.is_empty() {
                     tracing::info!(operation = "migrate", steps = taken.join(","), "brought the schema up to date");
                 }
-                return;
+                return Ok(());
             }
-            Err(error) => {
-                tracing::error!(operation = "migrate", cause = causes(&error), "the schema is not up to date yet");
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Contended(_))) => {
+                let cause = causes(&error);
+                tracing::warn!(operation = "migrate", cause, "the database is not there yet; trying again");
                 parts.readiness.send_replace(Readiness::NotReady("Database connection not available".to_owned()));
             }
+            Err(error) => return Err(error),
         }
     }
 }
@@ -245,7 +242,8 @@ async fn forget_changes(parts: &ServerParts) {
     loop {
         tick.tick().await;
         // An outage is told by readiness; what is not forgotten now is forgotten later.
-        let _later = parts.store.forget(parts.settings.retention(), Timestamp::now()).await;
+        let forgetting = parts.store.forget(parts.settings.retention(), Timestamp::now());
+        let _later = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, forgetting).await;
     }
 }
 
@@ -258,9 +256,41 @@ async fn measure(parts: &ServerParts) {
         parts.metrics.connections_open.set(i64::from(open));
         parts.metrics.connections_in_use.set(i64::from(used));
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
-        if let Ok(pending) = parts.store.pending(Timestamp::now(), threshold).await {
+        let pending = parts.store.pending(Timestamp::now(), threshold);
+        if let Ok(Ok(pending)) = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, pending).await {
             parts.metrics.show_pending(&pending);
         }
+    }
+}
+
+fn authentication(settings: &Settings) -> Result<Authentication, StartError> {
+    let issuers = settings.server.jwt.enabled.then(|| Issuers::new(settings.server.jwt.configs.clone()));
+    Ok(Authentication {
+        issuers: issuers.transpose().map_err(StartError::Settings)?,
+        tenancy: settings.tenancy(),
+        pull_secret_readers: settings.pull_secret.readers.clone(),
+        pull_secret_token: settings.reader_token().map_err(|fault| StartError::Settings(vec![fault]))?,
+    })
+}
+
+fn manners(settings: &Settings) -> Result<Manners, StartError> {
+    let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
+        (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)),
+        _ => None,
+    };
+    Ok(Manners {
+        head_timeout: settings.server.timeouts.read,
+        drain_timeout: settings.health.shutdown_timeout,
+        tls: tls.transpose().map_err(|error| StartError::Settings(vec![format!("server.tls: {error}")]))?,
+    })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
+        body: settings.server.max_body,
+        read: settings.server.timeouts.read,
+        request: settings.server.timeouts.write,
+        bookmark: settings.changes.bookmark_interval,
     }
 }
 

@@ -190,7 +190,7 @@ impl Occasion {
     pub fn now(caller: &Caller, now: Timestamp) -> Self {
         // The store keeps microseconds; what is answered must be what is stored.
         let at = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Self { by: caller.identity.clone(), at }
+        Self { by: caller.identity.clone(), tenancy: caller.tenancy.clone(), at }
     }
 }
 

@@ -1,211 +1,27 @@
 //! The API's settings: read, checked, and turned into parts.
 
+mod shape;
 pub mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::entity::Registry;
+use crate::http::auth::Tenancy;
+use crate::sealed::Keyring;
+use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
 use daemon::settings::Given;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
-use serde::Deserialize;
 
-use crate::entity::{Descriptor, Registry};
-use crate::http::auth::{Dimension, Tenancy};
-use crate::http::jwt::IssuerSettings;
-use crate::sealed::Keyring;
-use crate::store::{PoolSettings, Retention, Source};
+pub use shape::{
+    Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, Logging, MetricsSettings, Pool, PullSecret, Server,
+    Settings, Ssl, Tenant, Timeouts, Tls,
+};
 
 /// Where the configuration is looked for when nothing says where it is.
 pub const SEARCHED: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/config.yaml"];
-
-/// The settings as the file has them, every scalar given or defaulted.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Settings {
-    pub server: Server,
-    pub database: DatabaseSettings,
-    pub changes: Changes,
-    #[serde(default)]
-    pub pull_secret: PullSecret,
-    pub logging: Logging,
-    pub metrics: MetricsSettings,
-    pub health: Health,
-    #[serde(default)]
-    pub entities: Option<Vec<Descriptor>>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Server {
-    pub host: String,
-    pub port: u16,
-    pub insecure: bool,
-    pub openapi_schema_path: Option<PathBuf>,
-    pub max_body: usize,
-    pub timeouts: Timeouts,
-    pub tls: Tls,
-    pub jwt: Jwt,
-    pub tenant: Tenant,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Timeouts {
-    #[serde(deserialize_with = "duration")]
-    pub read: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub write: Duration,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Tls {
-    pub enabled: bool,
-    pub cert_file: Option<PathBuf>,
-    pub key_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Jwt {
-    pub enabled: bool,
-    #[serde(default)]
-    pub configs: Vec<IssuerSettings>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Tenant {
-    pub enabled: bool,
-    pub system_header: Option<String>,
-    #[serde(default)]
-    pub dimensions: Vec<Dimension>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct DatabaseSettings {
-    pub dialect: Dialect,
-    pub path: PathBuf,
-    pub host: String,
-    pub port: u16,
-    pub name: String,
-    pub username: Option<String>,
-    pub password: Option<SecretString>,
-    pub password_file: Option<PathBuf>,
-    pub ssl: Ssl,
-    pub pool: Pool,
-}
-
-/// Which database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// One file.
-    Sqlite,
-    /// A server.
-    Postgres,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Ssl {
-    pub mode: String,
-    pub root_cert_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Pool {
-    pub max_connections: u32,
-    #[serde(deserialize_with = "duration")]
-    pub conn_max_lifetime: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub conn_max_idle_time: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub acquire_timeout: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub advisory_lock_timeout: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Changes {
-    pub max_events: u32,
-    #[serde(deserialize_with = "duration")]
-    pub max_age: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub bookmark_interval: Duration,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct PullSecret {
-    #[serde(default)]
-    pub keys: Vec<KeySettings>,
-    pub digest_key_file: Option<PathBuf>,
-    #[serde(default)]
-    pub readers: Vec<String>,
-    pub reader_token_file: Option<PathBuf>,
-}
-
-/// A key that pull secrets are encrypted with. The first of the list seals, all open.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeySettings {
-    /// The name under which what it has sealed refers to it.
-    pub id: String,
-    /// The file that holds its 32 bytes.
-    pub file: PathBuf,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Logging {
-    pub level: String,
-    pub format: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct MetricsSettings {
-    pub host: String,
-    pub port: u16,
-    #[serde(deserialize_with = "duration")]
-    pub reconciliation_stuck_threshold: Duration,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Health {
-    pub host: String,
-    pub port: u16,
-    #[serde(deserialize_with = "duration")]
-    pub shutdown_timeout: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub db_ping_timeout: Duration,
-}
-
-/// A duration is milliseconds by the time that it gets here.
-fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
-}
 
 // === impl Settings ===
 
@@ -214,7 +30,7 @@ impl Settings {
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
         let file = configuration(flags.get("config").map(String::as_str), environment).map_err(|fault| vec![fault])?;
         let given = Given { file, flags };
-        let mut settings: Self = daemon::settings::load(table::SETTINGS, table::PREFIX, environment, &given)?;
+        let mut settings: Self = daemon::settings::load(&table::TABLE, environment, &given)?;
         match environment.text("DATABASE_URL") {
             Ok(Some(_)) => settings.database.dialect = Dialect::Postgres,
             Ok(None) => {}
@@ -371,13 +187,9 @@ impl Settings {
 
 /// The text of the configuration file, wherever it is.
 fn configuration(flag: Option<&str>, environment: &impl Environment) -> Result<Option<String>, String> {
-    let named = match flag {
-        Some(path) => Some(("--config", path.to_owned())),
-        None => {
-            let path = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
-            path.map(|path| ("HYPERFLEET_CONFIG", path))
-        }
-    };
+    let variable = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
+    let flag = flag.map(|path| ("--config", path.to_owned()));
+    let named = flag.or_else(|| variable.map(|path| ("HYPERFLEET_CONFIG", path)));
     if let Some((origin, path)) = named {
         return std::fs::read_to_string(path)
             .map(Some)

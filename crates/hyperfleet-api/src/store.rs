@@ -4,11 +4,16 @@ mod connect;
 pub mod database;
 mod error;
 mod feed;
+pub mod meter;
 mod pending;
 mod rows;
 pub mod schema;
 pub mod sql;
 mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -32,6 +37,7 @@ pub use write::{TRANSITIONS_KEPT, Write};
 pub struct Store {
     database: Database,
     newest: watch::Sender<i64>,
+    usable: Arc<AtomicBool>,
 }
 
 /// Which resources a list holds.
@@ -114,12 +120,24 @@ pub struct Transition {
 
 impl Store {
     fn new(database: Database) -> Self {
-        Self { database, newest: watch::Sender::new(0) }
+        Self { database, newest: watch::Sender::new(0), usable: Arc::default() }
     }
 
     /// The database, for probes and migrations.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Whether the schema is known to be the one that this program knows. Until then nothing may be read or written.
+    pub fn is_usable(&self) -> bool {
+        self.usable.load(Ordering::Acquire)
+    }
+
+    /// Brings the schema up to date, after which the store is usable; says which steps it took.
+    pub async fn migrate(&self, lock_timeout: Duration, now: Timestamp) -> Result<Vec<&'static str>, StoreError> {
+        let taken = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
+        self.usable.store(true, Ordering::Release);
+        Ok(taken)
     }
 
     /// The resource with that id, of whatever kind.
@@ -139,13 +157,23 @@ impl Store {
         Ok(page)
     }
 
-    /// Everything that the query describes, and the version of the change stream that this is as of.
-    pub async fn list_with_version(&self, query: &Query) -> Result<(Page<Resource>, i64), StoreError> {
+    /// The next `limit` resources after an id, in the order of ids, that the query describes; and the version of the
+    /// change stream that they are as of.
+    pub async fn scan(&self, query: &Query, after: &str, limit: i64) -> Result<(Vec<Resource>, i64), StoreError> {
         let mut snapshot = self.database.snapshot().await?;
-        let page = list(&mut snapshot, query).await?;
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT {} FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
+            rows::columns(snapshot.dialect()),
+            query.condition(snapshot.dialect(), &mut parameters),
+            parameters.add(Value::Text(after.to_owned())),
+            parameters.add(Value::Number(limit)),
+        );
+        let rows = snapshot.fetch(sql, parameters).await?;
         let version = feed::newest(&mut snapshot).await?;
         snapshot.commit().await?;
-        Ok((page, version))
+        let resources = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
+        Ok((resources, version))
     }
 
     /// A page of a resource's transitions, newest first.

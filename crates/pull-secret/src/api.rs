@@ -45,7 +45,7 @@ fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
             server.health_address(),
             server.metrics_address(),
         ));
-        server.run(stop).await;
+        Box::pin(server.run(stop)).await.context("the database cannot be used")?;
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -66,7 +66,7 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
         let timeout = settings.database.pool.advisory_lock_timeout;
-        let taken = schema::migrate(store.database(), timeout, Timestamp::now().as_microsecond()).await?;
+        let taken = store.migrate(timeout, Timestamp::now()).await?;
         match taken.as_slice() {
             [] => output::tell("the schema was up to date"),
             taken => drop(output::print(taken.join("\n") + "\n")?),
@@ -79,8 +79,8 @@ fn settings(flags: ApiFlags) -> anyhow::Result<Settings> {
     Settings::load(flags.0, &ProcessEnvironment).map_err(listed)
 }
 
-fn listed(faults: Vec<String>) -> anyhow::Error {
-    anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  "))
+fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
+    anyhow::anyhow!("invalid configuration\n  {}", faults.as_ref().join("\n  "))
 }
 
 fn start_log(settings: &Settings) -> anyhow::Result<()> {

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     },
     /// Serve the HyperFleet API: resources, statuses, search, change stream; on SQLite or PostgreSQL
     ///
-    /// Without any argument it serves clusters and node pools at http://localhost:8000 from the file `hyperfleet.db`.
+    /// Without any argument it serves clusters and node pools on port 8000 of loopback from the file `hyperfleet.db`.
     /// Flags come before variables, variables before the configuration file; `DATABASE_URL` takes PostgreSQL. The log is
     /// on stdout, one JSON object a line.
     Api(Box<ApiArguments>),

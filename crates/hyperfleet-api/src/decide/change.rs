@@ -11,11 +11,13 @@ use crate::entity::Descriptor;
 use crate::problem::{Code, FieldError, Problem};
 use crate::resource::{Resource, State, Target};
 
-/// Who asks, and when.
+/// Who asks, for whom, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occasion {
     /// The caller's identity.
     pub by: String,
+    /// Whose resources the caller creates, by tenancy dimension.
+    pub tenancy: BTreeMap<String, String>,
     /// The time of the request, in whole microseconds.
     pub at: Timestamp,
 }
@@ -27,8 +29,6 @@ pub struct Surroundings {
     pub owner: Option<Target>,
     /// What it refers to.
     pub references: BTreeMap<String, Vec<Target>>,
-    /// Whose it is.
-    pub tenancy: BTreeMap<String, String>,
 }
 
 /// What a PATCH makes of a resource.
@@ -63,7 +63,7 @@ pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), Pr
 
 /// A new resource, before any conclusion about it.
 pub fn create(body: Creation, id: String, surroundings: Surroundings, occasion: &Occasion) -> Resource {
-    let Surroundings { owner, references, tenancy } = surroundings;
+    let Surroundings { owner, references } = surroundings;
     Resource {
         id,
         kind: body.kind,
@@ -77,7 +77,7 @@ pub fn create(body: Creation, id: String, surroundings: Surroundings, occasion: 
         updated_by: occasion.by.clone(),
         deleted_time: None,
         deleted_by: None,
-        state: State { labels: body.labels, references, tenancy, ..State::default() },
+        state: State { labels: body.labels, references, tenancy: occasion.tenancy.clone(), ..State::default() },
     }
 }
 

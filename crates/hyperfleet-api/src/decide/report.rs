@@ -54,13 +54,8 @@ pub enum Verdict {
     Discarded(Discard),
     /// It is what is stored already; the answer shows what is.
     Repeated(Report),
-    /// It takes the place of the adapter's last one.
-    Stored {
-        /// As it is stored.
-        report: Report,
-        /// Whether anything can follow from it.
-        concludes: bool,
-    },
+    /// It takes the place of the adapter's last one; as it is stored.
+    Stored(Report),
 }
 
 /// Why a report is not stored.
@@ -159,14 +154,13 @@ pub fn judge(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<Ver
         return Err(Problem::validation(message).at(vec![error]));
     }
     let report = merge(new, stored, observed);
-    let concludes = report.status("Available") != Status::Unknown;
-    if !concludes && stored.is_some() {
+    if stored.is_some() && report.status("Available") == Status::Unknown {
         return Ok(Verdict::Discarded(Discard::NothingNew));
     }
     if stored == Some(&report) {
         return Ok(Verdict::Repeated(report));
     }
-    Ok(Verdict::Stored { report, concludes })
+    Ok(Verdict::Stored(report))
 }
 
 /// The report as it is stored, given the adapter's last one.

@@ -34,7 +34,7 @@ pub(super) fn with_type(status: StatusCode, content_type: &'static str, body: Bo
 }
 
 /// A list's envelope.
-pub(super) fn page(page: i64, total: i64, items: Vec<Value>) -> Response {
+pub(super) fn page(page: i64, total: i64, items: &[Value]) -> Response {
     json(StatusCode::OK, &json!({ "page": page, "size": items.len(), "total": total, "items": items }))
 }
 

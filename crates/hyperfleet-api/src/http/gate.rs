@@ -121,6 +121,10 @@ async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
     if !route.allowed().contains(request.method()) {
         return Ok(answer::wrong_method(route.allowed()));
     }
+    if !route.is_public() && !api.service().store().is_usable() {
+        let detail = "the database is not there yet, or its schema is not up to date: try again";
+        return Err(Problem::new(Code::Unavailable, detail).into());
+    }
     let (head, body) = request.into_parts();
     let writes = !matches!(head.method, Method::GET | Method::HEAD);
     let reports = matches!(route, Route::Statuses(_));

@@ -40,69 +40,77 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
         Route::Page(None) => Ok(html(page::overview(api.service(), parameters.first("page")).await?)),
         Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address).await?)),
-        Route::Collection { descriptor, owner_id } if post => {
-            create(api, descriptor, owner_id, body, &caller, &occasion).await
-        }
+        Route::Collection { descriptor, owner_id } if post => create(api, descriptor, owner_id, body, &occasion).await,
         Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
-        Route::Item(address) if *method == Method::PATCH => {
-            let expected = if_match(headers)?;
-            let patch = body::patch(body::object(body)?)?;
-            if let Some(spec) = &patch.spec {
-                let kind = api.service().get(&address).await?.kind;
-                api.parts.schemas.check(&kind, spec)?;
-            }
-            let resource = api.service().patch(&address, patch, expected, &occasion).await?;
-            api.parts.metrics.reconciliation_started(&resource, api.service().registry());
-            Ok(item(api, StatusCode::OK, &resource))
-        }
+        Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &occasion).await,
         Route::Item(address) if *method == Method::DELETE => {
             let resource = api.service().delete(&address, &occasion).await?;
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
             Ok(item(api, StatusCode::ACCEPTED, &resource))
         }
-        Route::Item(address) => {
-            let fields = parameters.fields()?;
-            let reading = Reading { with_pull_secret: parameters.with_pull_secret()? };
-            let object = api.service().read(&address, reading, &caller).await?;
-            let mut response =
-                answer::json(StatusCode::OK, &fields.iter().fold(object, |object, fields| fields.apply(object)));
-            if reading.with_pull_secret {
-                response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            }
-            Ok(response)
-        }
-        Route::ForceDelete(address) => {
-            let reason = body::reason(body::object(body)?)?;
-            let children = api.service().force_delete(&address, &occasion).await?;
-            tracing::warn!(
-                operation = "force-delete",
-                caller = caller.identity,
-                id = address.id,
-                reason,
-                children = children.join(","),
-                "removed a resource without waiting for its adapters"
-            );
-            Ok(answer::empty(StatusCode::NO_CONTENT))
-        }
+        Route::Item(address) => read(api, &address, &parameters, &caller).await,
+        Route::ForceDelete(address) => force_delete(api, &address, body, &occasion).await,
         Route::Statuses(address) if post || *method == Method::PUT => {
             report(api, &address, post, body, &occasion).await
         }
-        Route::Statuses(address) => {
-            let paging = parameters.paging()?;
-            let resource = api.service().get(&address).await?;
-            let total = i64::try_from(resource.state.reports.len()).unwrap_or(i64::MAX);
-            let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
-            let taken = usize::try_from(paging.size).unwrap_or(usize::MAX);
-            let items = resource.state.reports.values().skip(skipped).take(taken).map(|report| json!(report));
-            Ok(answer::page(paging.page, total, items.collect()))
-        }
-        Route::History(address) => {
-            let paging = parameters.paging()?;
-            let page = api.service().history(&address, paging.offset(), paging.size).await?;
-            let items = page.items.iter().map(|transition| json!(transition)).collect();
-            Ok(answer::page(paging.page, page.total, items))
-        }
+        Route::Statuses(address) => statuses(api, &address, &parameters).await,
+        Route::History(address) => history(api, &address, &parameters).await,
     }
+}
+
+async fn patch(
+    api: &Api,
+    address: &Address<'_>,
+    headers: &HeaderMap,
+    body: &[u8],
+    occasion: &Occasion,
+) -> Result<Response, Failure> {
+    let expected = if_match(headers)?;
+    let patch = body::patch(body::object(body)?)?;
+    if let Some(spec) = &patch.spec {
+        let kind = api.service().get(address).await?.kind;
+        api.parts.schemas.check(&kind, spec)?;
+    }
+    let resource = api.service().patch(address, patch, expected, occasion).await?;
+    api.parts.metrics.reconciliation_started(&resource, api.service().registry());
+    Ok(item(api, StatusCode::OK, &resource))
+}
+
+async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Failure> {
+    let fields = parameters.fields()?;
+    let reading = Reading { with_pull_secret: parameters.with_pull_secret()? };
+    let object = api.service().read(address, reading, caller).await?;
+    let object = fields.iter().fold(object, |object, fields| fields.apply(object));
+    let mut response = answer::json(StatusCode::OK, &object);
+    if reading.with_pull_secret {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    Ok(response)
+}
+
+async fn force_delete(api: &Api, address: &Address<'_>, body: &[u8], occasion: &Occasion) -> Result<Response, Failure> {
+    let reason = body::reason(body::object(body)?)?;
+    let children = api.service().force_delete(address, occasion).await?.join(",");
+    let (caller, id) = (&occasion.by, address.id);
+    tracing::warn!(operation = "force-delete", caller, id, reason, children, "removed without waiting for adapters");
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Failure> {
+    let paging = parameters.paging()?;
+    let reports = api.service().get(address).await?.state.reports;
+    let total = i64::try_from(reports.len()).unwrap_or(i64::MAX);
+    let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
+    let taken = usize::try_from(paging.size).unwrap_or(usize::MAX);
+    let items: Vec<Value> = reports.values().skip(skipped).take(taken).map(|report| json!(report)).collect();
+    Ok(answer::page(paging.page, total, &items))
+}
+
+async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Failure> {
+    let paging = parameters.paging()?;
+    let page = api.service().history(address, paging.offset(), paging.size).await?;
+    let items: Vec<Value> = page.items.iter().map(|transition| json!(transition)).collect();
+    Ok(answer::page(paging.page, page.total, &items))
 }
 
 async fn create(
@@ -110,7 +118,6 @@ async fn create(
     descriptor: Option<&Descriptor>,
     owner_id: Option<&str>,
     body: &[u8],
-    caller: &Caller,
     occasion: &Occasion,
 ) -> Result<Response, Failure> {
     let creation = body::creation(body::object(body)?)?;
@@ -128,7 +135,7 @@ async fn create(
     }
     crate::decide::change::check_creation(&creation, descriptor)?;
     api.parts.schemas.check(&descriptor.kind, creation.spec.as_ref().unwrap_or(&serde_json::Map::new()))?;
-    let resource = api.service().create(descriptor, owner_id, creation, caller, occasion).await?;
+    let resource = api.service().create(descriptor, owner_id, creation, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, registry);
     Ok(item(api, StatusCode::CREATED, &resource))
 }
@@ -170,7 +177,7 @@ async fn list(
         Some(fields) => Value::Object(fields.apply(object)),
         None => Value::Object(object),
     });
-    Ok(answer::page(paging.page, listing.total, items.collect()))
+    Ok(answer::page(paging.page, listing.total, &items.collect::<Vec<_>>()))
 }
 
 async fn report(

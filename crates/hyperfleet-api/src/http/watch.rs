@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Api, answer};
 use crate::problem::{Code, Problem};
 use crate::render;
-use crate::search::{Order, Search};
+use crate::search::Search;
 use crate::service::{Address, Failure};
 use crate::store::{Change, ChangeKind, FeedError, Query};
 
@@ -21,17 +21,38 @@ const BATCH: i64 = 500;
 /// One reader's place in the stream.
 struct Reader {
     api: Api,
+    query: Query,
     kind: String,
-    owner_id: Option<String>,
-    search: Search,
-    /// Which resources the reader holds, as far as that is known: `None` where it has resumed and may hold any.
-    held: BTreeMap<String, bool>,
+    /// What the reader is known to hold or not to hold, each as of a version.
+    known: BTreeMap<String, Known>,
+    /// Whether what is not known is not held: the reader has been told the present state.
     complete: bool,
+    /// All changes up to here have been told.
     version: i64,
-    /// The present state, as far as it is not told yet.
-    ahead: Vec<Bytes>,
-    ended: bool,
+    phase: Phase,
 }
+
+/// What is known of one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    held: bool,
+    version: i64,
+}
+
+/// What is told next.
+enum Phase {
+    /// The present state, from the resources after this id on. It is read in parts, each as of its own version.
+    State(String),
+    /// What has changed while the state was read, up to this version; then a bookmark.
+    CatchUp(i64),
+    /// What happens.
+    Follow,
+    /// Nothing any more.
+    Ended,
+}
+
+/// What the events of the present state carry: who resumes from there begins with the present state again.
+const BEGINNING: i64 = 0;
 
 /// A stream of changes of a kind, after that version or, without one, after the present state.
 pub(super) async fn stream(
@@ -49,27 +70,32 @@ pub(super) async fn stream(
         let descriptor = parent.and_then(|parent| api.service().registry().kind(parent));
         api.service().get(&Address { descriptor, owner_id: None, id }).await?;
     }
-    let mut reader = Reader {
-        api: api.clone(),
-        kind: kind.to_owned(),
-        owner_id: owner_id.map(str::to_owned),
-        search,
-        held: BTreeMap::new(),
-        complete: version.is_none(),
-        version: 0,
-        ahead: Vec::new(),
-        ended: false,
-    };
-    match version {
-        Some(version) => {
-            let parsed = version.parse().ok().filter(|version| *version >= 0);
+    let store = api.service().store();
+    let version = match version {
+        None => BEGINNING,
+        Some(text) => {
             let fault = || Problem::validation("resource_version must be one that a change stream has told");
-            reader.version = parsed.ok_or_else(fault)?;
-            // Whether it can be resumed is said at once, not in the stream.
-            api.service().store().changes_since(reader.version, kind, 0).await.map_err(gone)?;
+            text.parse().ok().filter(|version| *version >= 0).ok_or_else(fault)?
         }
-        None => reader.begin().await?,
-    }
+    };
+    let begins = version == BEGINNING;
+    let version = if begins {
+        store.newest_version().await?
+    } else {
+        // Whether it can be resumed is said at once, not in the stream.
+        store.changes_since(version, kind, 0).await.map_err(gone)?;
+        version
+    };
+    let owner_id = owner_id.map(str::to_owned);
+    let reader = Reader {
+        api: api.clone(),
+        query: Query { owner_id, search, ..Query::of_kind(kind, BATCH) },
+        kind: kind.to_owned(),
+        known: BTreeMap::new(),
+        complete: begins,
+        version,
+        phase: if begins { Phase::State(String::new()) } else { Phase::Follow },
+    };
     let lines = stream::unfold(reader, |mut reader| async move {
         let next = reader.next().await?;
         Some((Ok::<_, std::convert::Infallible>(next), reader))
@@ -93,102 +119,113 @@ fn gone(error: FeedError) -> Failure {
 // === impl Reader ===
 
 impl Reader {
-    /// Reads the present state, as of one version.
-    async fn begin(&mut self) -> Result<(), Failure> {
-        let query = Query {
-            kind: Some(self.kind.clone()),
-            owner_id: self.owner_id.clone(),
-            reference: None,
-            search: self.search.clone(),
-            order: Order::default(),
-            offset: 0,
-            limit: i64::from(i32::MAX),
-        };
-        let (page, version) = self.api.service().store().list_with_version(&query).await?;
-        self.version = version;
-        for resource in &page.items {
-            self.held.insert(resource.id.clone(), true);
+    /// The next lines; `None` at the end of the stream. The database's absence ends it too: the reader resumes.
+    async fn next(&mut self) -> Option<Bytes> {
+        let stop = self.api.parts.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => None,
+            lines = self.advance() => lines.ok().flatten(),
         }
-        let registry = self.api.service().registry();
-        let events = page.items.iter().map(|resource| {
-            event(ChangeKind::Added.as_str(), version, &Value::Object(render::resource(resource, registry)))
-        });
-        self.ahead = events.collect();
-        self.ahead.push(bookmark(version, &self.kind));
-        self.ahead.reverse();
-        Ok(())
     }
 
-    /// The next lines; `None` at the end of the stream.
-    async fn next(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
-        if let Some(line) = self.ahead.pop() {
-            return Some(line);
-        }
-        let service = self.api.service().clone();
-        let stop = self.api.parts.stop.clone();
+    async fn advance(&mut self) -> Result<Option<Bytes>, FeedError> {
         loop {
-            let beyond = service.store().wait_beyond(self.version);
-            let waited = tokio::select! {
-                () = stop.cancelled() => return None,
-                waited = tokio::time::timeout(self.api.parts.limits.bookmark, beyond) => waited,
-            };
-            if waited.is_err() {
-                return Some(bookmark(self.version, &self.kind));
-            }
-            match service.store().changes_since(self.version, &self.kind, BATCH).await {
-                Ok((feed, version)) => {
-                    let lines: Vec<u8> =
-                        feed.changes.into_iter().filter_map(|(at, change)| self.tell(at, change)).flatten().collect();
-                    self.version = version;
-                    if !lines.is_empty() {
-                        return Some(Bytes::from(lines));
+            let lines = match &self.phase {
+                Phase::Ended => return Ok(None),
+                Phase::State(after) => {
+                    let after = after.clone();
+                    self.tell_state(&after).await?
+                }
+                Phase::CatchUp(until) if self.version >= *until => {
+                    self.phase = Phase::Follow;
+                    bookmark(self.version, &self.kind)
+                }
+                Phase::CatchUp(_) => self.tell_changes().await?,
+                Phase::Follow => {
+                    let store = self.api.service().store().clone();
+                    let beyond = store.wait_beyond(self.version);
+                    match tokio::time::timeout(self.api.parts.limits.bookmark, beyond).await {
+                        Err(_quiet) => bookmark(self.version, &self.kind),
+                        Ok(waited) => {
+                            waited?;
+                            self.tell_changes().await?
+                        }
                     }
                 }
-                Err(FeedError::Gone) => {
-                    // The reader is slower than the past is long. It learns so, and starts anew.
-                    self.ended = true;
-                    let problem = json!({ "code": Code::Gone.as_str(), "status": 410, "title": Code::Gone.title() });
-                    return Some(event("ERROR", self.version, &problem));
-                }
-                // The database is away: the reader resumes from its last version.
-                Err(FeedError::Store(_)) => return None,
+            };
+            if !lines.is_empty() {
+                return Ok(Some(lines));
             }
         }
     }
 
-    /// A change as this reader sees it: what begins to match is added, what ceases to match is deleted.
+    /// The next part of the present state.
+    async fn tell_state(&mut self, after: &str) -> Result<Bytes, FeedError> {
+        let service = self.api.service();
+        let (resources, version) = service.store().scan(&self.query, after, BATCH).await?;
+        self.phase = match resources.last() {
+            Some(last) => Phase::State(last.id.clone()),
+            None => Phase::CatchUp(version),
+        };
+        let mut lines = Vec::new();
+        for resource in &resources {
+            self.known.insert(resource.id.clone(), Known { held: true, version });
+            let object = Value::Object(render::resource(resource, service.registry()));
+            lines.extend(event(ChangeKind::Added.as_str(), BEGINNING, &object));
+        }
+        Ok(lines.into())
+    }
+
+    /// The next changes.
+    async fn tell_changes(&mut self) -> Result<Bytes, FeedError> {
+        let store = self.api.service().store().clone();
+        match store.changes_since(self.version, &self.kind, BATCH).await {
+            Ok((feed, version)) => {
+                let lines = feed.changes.into_iter().filter_map(|(at, change)| self.tell(at, change)).flatten();
+                let lines: Vec<u8> = lines.collect();
+                self.version = version;
+                Ok(lines.into())
+            }
+            Err(FeedError::Gone) => {
+                // The reader is slower than the past is long. It learns so, and starts anew.
+                self.phase = Phase::Ended;
+                let problem = json!({ "code": Code::Gone.as_str(), "status": 410, "title": Code::Gone.title() });
+                Ok(event("ERROR", self.version, &problem))
+            }
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// A change as this reader sees it: what begins to match is added, what ceases to match is deleted. What it has been
+    /// told as of a later version is not told again.
     fn tell(&mut self, version: i64, change: Change) -> Option<Bytes> {
         let Change { kind, resource_id, object, .. } = change;
-        let held = self.held.get(&resource_id).copied();
+        let known = self.known.get(&resource_id).copied();
+        if known.is_some_and(|known| known.version >= version) {
+            return None;
+        }
         let matches = kind != ChangeKind::Deleted && self.matches(&object);
+        let held = known.map(|known| known.held).or_else(|| self.complete.then_some(false));
         let told = match (matches, held) {
             (true, Some(true)) => ChangeKind::Modified,
-            (true, None) if !self.complete => kind,
-            (true, _) => ChangeKind::Added,
-            (false, Some(true)) => ChangeKind::Deleted,
-            (false, None) if !self.complete => ChangeKind::Deleted,
-            (false, _) => return None,
+            (true, Some(false)) => ChangeKind::Added,
+            (true, None) => kind,
+            (false, Some(false)) => return None,
+            (false, _) => ChangeKind::Deleted,
         };
-        if told == ChangeKind::Deleted {
-            if self.complete || kind == ChangeKind::Deleted {
-                self.held.remove(&resource_id);
-            } else {
-                self.held.insert(resource_id, false);
-            }
+        if kind == ChangeKind::Deleted || (self.complete && !matches) {
+            self.known.remove(&resource_id);
         } else {
-            self.held.insert(resource_id, true);
+            self.known.insert(resource_id, Known { held: matches, version });
         }
         Some(event(told.as_str(), version, &object))
     }
 
     fn matches(&self, object: &Value) -> bool {
-        let owned = self.owner_id.as_deref().is_none_or(|owner| {
+        let owned = self.query.owner_id.as_deref().is_none_or(|owner| {
             object.get("owner_references").and_then(|owner| owner.get("id")).and_then(Value::as_str) == Some(owner)
         });
-        owned && render::parse(object).is_some_and(|resource| self.search.matches(&resource))
+        owned && render::parse(object).is_some_and(|resource| self.query.search.matches(&resource))
     }
 }
 

@@ -41,9 +41,7 @@ impl Service {
                     let removed = self.remove_if_finished(&mut write, &before.resource, &report, occasion).await?;
                     Reported::Stored { report: Box::new(report), first: false, removed }
                 }
-                Verdict::Stored { report, concludes } => {
-                    self.take(&mut write, before, report, concludes, occasion).await?
-                }
+                Verdict::Stored(report) => self.take(&mut write, before, report, occasion).await?,
             }
         })
     }
@@ -53,11 +51,12 @@ impl Service {
         write: &mut Write,
         before: Stored,
         report: Report,
-        concludes: bool,
         occasion: &Occasion,
     ) -> Result<Reported, Failure> {
         let mut after = before.clone();
         let replaced = after.resource.state.reports.insert(report.adapter.clone(), report.clone());
+        // Who cannot say whether it is available changes no conclusion.
+        let concludes = report.status("Available") != Status::Unknown;
         if concludes || self.parts.mappers.contains_key(&after.resource.kind) {
             let (_, active) = write.count_children(&after.resource.id).await?;
             self.conclude(&mut after.resource, active > 0)?;

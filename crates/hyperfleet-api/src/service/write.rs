@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Address, Caller, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
 use crate::decide::body::{Creation, Patch, References};
 use crate::decide::change::{self, Occasion, Patched, Surroundings};
 use crate::decide::rules::{self, Found};
@@ -27,7 +27,6 @@ impl Service {
         descriptor: &Descriptor,
         owner_id: Option<&str>,
         mut body: Creation,
-        caller: &Caller,
         occasion: &Occasion,
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
@@ -49,7 +48,7 @@ impl Service {
                 None => None,
             };
             let references = self.resolve(&mut write, &sought, descriptor).await?;
-            let surroundings = Surroundings { owner, references, tenancy: caller.tenancy.clone() };
+            let surroundings = Surroundings { owner, references };
             let mut resource = change::create(body.clone(), id.clone(), surroundings, occasion);
             self.conclude(&mut resource, false)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };

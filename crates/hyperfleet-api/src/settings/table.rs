@@ -1,9 +1,27 @@
 //! Every setting that a flag or a variable can give; `docs/reference/api-settings.md` is made from it.
 
-use daemon::settings::{Kind, Row};
+use daemon::settings::{Kind, Row, Table};
 
-/// The prefix of all variables.
-pub const PREFIX: &str = "HYPERFLEET";
+/// All settings of the API.
+pub const TABLE: Table = Table { prefix: "HYPERFLEET", rows: SETTINGS, retired: RETIRED };
+
+/// Keys of HyperFleet's own server that have no effect here.
+const RETIRED: &[(&str, &str)] = &[
+    ("adapters", "name the adapters in entities[].required_adapters"),
+    ("server.hostname", "links are relative to the server"),
+    ("database.debug", "set logging.level to debug"),
+    ("database.pool.max_idle_connections", "set database.pool.conn_max_idle_time"),
+    ("database.pool.request_timeout", "set server.timeouts.write"),
+    ("database.pool.conn_retry_attempts", "the database is waited for as long as it takes"),
+    ("database.pool.conn_retry_interval", "the database is waited for as long as it takes"),
+    ("logging.output", "the log is on stdout"),
+    ("logging.masking", "nothing is logged that would have to be masked"),
+    ("logging.otel", "no traces are exported yet; traceparent headers are logged"),
+    ("tracing", "no traces are exported yet; traceparent headers are logged"),
+    ("metrics.tls", "metrics are served in plain HTTP"),
+    ("metrics.label_metrics_inclusion_duration", "what waits now is counted, and nothing else"),
+    ("health.tls", "probes are answered in plain HTTP"),
+];
 
 const fn row(
     path: &'static str,
@@ -15,9 +33,9 @@ const fn row(
     Row { path, flag, kind, default, help }
 }
 
-/// All rows. Lists (`entities`, `server.jwt.configs`, `server.tenant.dimensions`, `pull_secret.keys`,
-/// `pull_secret.readers`) are in the file only.
-pub const SETTINGS: &[Row] = &[
+/// All rows. What is a list (`entities`, `server.jwt.configs`, `server.tenant.dimensions`, `pull_secret.keys`,
+/// `pull_secret.readers`) is in the file only.
+const SETTINGS: &[Row] = &[
     row("server.host", Some("server-host"), Kind::Text, "localhost", "Where the API listens"),
     row("server.port", Some("server-port"), Kind::Number, "8000", "On which port; 0 takes a free one"),
     row(

@@ -1,15 +1,22 @@
 //! Opening a database: which one, with how many connections, and the promises it must keep.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
-use super::database::Database;
+use super::database::{Database, Pools};
 use super::{Store, StoreError};
+
+/// A connection that takes longer to end what it was doing is cut.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Which database.
 #[derive(Clone, Debug)]
@@ -89,7 +96,9 @@ impl Store {
     }
 }
 
-fn sqlite(path: &std::path::Path, pool: PoolSettings) -> Database {
+fn sqlite(path: &Path, pool: PoolSettings) -> Database {
+    // Made readable by its owner only; if that fails, opening it says why.
+    let _made_or_there = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -107,10 +116,10 @@ fn sqlite(path: &std::path::Path, pool: PoolSettings) -> Database {
             .idle_timeout(None)
             .test_before_acquire(false)
     };
-    Database::Sqlite {
+    Database::new(Pools::Sqlite {
         readers: common().max_connections(pool.max_connections.min(8)).connect_lazy_with(options.clone()),
         writer: common().max_connections(1).connect_lazy_with(options),
-    }
+    })
 }
 
 fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
@@ -120,10 +129,18 @@ fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
         ("statement_timeout", "30s"),
     ]);
     let pool = PgPoolOptions::new()
+        // A connection whose request was given up may be cut off without knowing: waiting for its answer would keep its
+        // place in the pool for hours.
+        .after_release(|connection, _| {
+            Box::pin(async move {
+                let answered = tokio::time::timeout(RELEASE_TIMEOUT, connection.ping()).await;
+                answered.unwrap_or_else(|_elapsed| Err(io::Error::from(io::ErrorKind::TimedOut).into())).map(|()| true)
+            })
+        })
         .max_connections(pool.max_connections)
         .acquire_timeout(pool.acquire_timeout)
         .max_lifetime(pool.max_lifetime)
         .idle_timeout(pool.idle_timeout)
         .connect_lazy_with(options);
-    Database::Postgres(pool)
+    Database::new(Pools::Postgres(pool))
 }

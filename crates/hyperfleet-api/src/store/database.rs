@@ -5,11 +5,19 @@ use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
 
 use super::error::StoreError;
+use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
 
 /// A database, as connections to it.
 #[derive(Clone, Debug)]
-pub enum Database {
+pub struct Database {
+    pools: Pools,
+    meter: QueryMeter,
+}
+
+/// The connections.
+#[derive(Clone, Debug)]
+pub(super) enum Pools {
     /// One file. It has one writer at a time: they queue here instead of failing there.
     Sqlite {
         /// Many at once, each seeing the last commit.
@@ -23,7 +31,13 @@ pub enum Database {
 
 /// Work that is done as a whole or not at all; dropping it undoes it.
 #[derive(Debug)]
-pub enum Transaction {
+pub struct Transaction {
+    open: Open,
+    meter: QueryMeter,
+}
+
+#[derive(Debug)]
+enum Open {
     /// On SQLite.
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     /// On PostgreSQL.
@@ -52,68 +66,87 @@ macro_rules! either {
 // === impl Database ===
 
 impl Database {
+    pub(super) fn new(pools: Pools) -> Self {
+        Self { pools, meter: QueryMeter::default() }
+    }
+
+    /// What its statements are counted by.
+    pub fn meter(&self) -> &QueryMeter {
+        &self.meter
+    }
+
     /// Whose SQL it speaks.
     pub fn dialect(&self) -> Dialect {
-        match self {
-            Self::Sqlite { .. } => Dialect::Sqlite,
-            Self::Postgres(_) => Dialect::Postgres,
+        match self.pools {
+            Pools::Sqlite { .. } => Dialect::Sqlite,
+            Pools::Postgres(_) => Dialect::Postgres,
         }
     }
 
     /// What one statement finds; it sees one state of the database.
     pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
-        let rows = match self {
-            Self::Sqlite { readers, .. } => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
-                query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect()
-            }
-            Self::Postgres(pool) => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                query.fetch_all(pool).await?.into_iter().map(Row::Postgres).collect()
-            }
+        let labels = QueryLabels::of(&sql);
+        let found = async {
+            Ok(match &self.pools {
+                Pools::Sqlite { readers, .. } => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                    query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect()
+                }
+                Pools::Postgres(pool) => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                    query.fetch_all(pool).await?.into_iter().map(Row::Postgres).collect()
+                }
+            })
         };
-        Ok(rows)
+        self.meter.measure(labels, found).await
     }
 
     /// Several reads that see one state of the database.
     pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
-        Ok(match self {
-            Self::Sqlite { readers, .. } => Transaction::Sqlite(readers.begin().await?),
-            Self::Postgres(pool) => {
-                Transaction::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+        let open = match &self.pools {
+            Pools::Sqlite { readers, .. } => readers.begin().await.map(Open::Sqlite),
+            Pools::Postgres(pool) => {
+                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Open::Postgres)
             }
-        })
+        };
+        self.opened(open)
     }
 
     /// Reads and writes as one. On SQLite it begins by taking the one lock; on PostgreSQL rows are locked as they are read.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
-        Ok(match self {
-            Self::Sqlite { writer, .. } => Transaction::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
-        })
+        let open = match &self.pools {
+            Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
+            Pools::Postgres(pool) => pool.begin().await.map(Open::Postgres),
+        };
+        self.opened(open)
+    }
+
+    fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
+        let meter = self.meter.clone();
+        open.map(|open| Transaction { open, meter }).map_err(|error| self.meter.failed(error.into()))
     }
 
     /// Closes all connections.
     pub async fn close(&self) {
-        match self {
-            Self::Sqlite { readers, writer } => {
+        match &self.pools {
+            Pools::Sqlite { readers, writer } => {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Pools::Postgres(pool) => pool.close().await,
         }
     }
 
     /// How many connections are open, and how many of them are in use.
     pub fn connections(&self) -> (u32, u32) {
         let count = |size: u32, idle: usize| (size, size.saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)));
-        match self {
-            Self::Sqlite { readers, writer } => {
+        match &self.pools {
+            Pools::Sqlite { readers, writer } => {
                 let (open, used) = count(readers.size(), readers.num_idle());
                 let (more, more_used) = count(writer.size(), writer.num_idle());
                 (open + more, used + more_used)
             }
-            Self::Postgres(pool) => count(pool.size(), pool.num_idle()),
+            Pools::Postgres(pool) => count(pool.size(), pool.num_idle()),
         }
     }
 }
@@ -123,54 +156,68 @@ impl Database {
 impl Transaction {
     /// Whose SQL it speaks.
     pub fn dialect(&self) -> Dialect {
-        match self {
-            Self::Sqlite(_) => Dialect::Sqlite,
-            Self::Postgres(_) => Dialect::Postgres,
+        match self.open {
+            Open::Sqlite(_) => Dialect::Sqlite,
+            Open::Postgres(_) => Dialect::Postgres,
         }
     }
 
     /// What a statement finds.
     pub async fn fetch(&mut self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
-        let rows = match self {
-            Self::Sqlite(transaction) => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
-                query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Sqlite).collect()
-            }
-            Self::Postgres(transaction) => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Postgres).collect()
-            }
+        let labels = QueryLabels::of(&sql);
+        let found = async {
+            Ok(match &mut self.open {
+                Open::Sqlite(transaction) => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                    query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Sqlite).collect()
+                }
+                Open::Postgres(transaction) => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                    query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Postgres).collect()
+                }
+            })
         };
-        Ok(rows)
+        self.meter.measure(labels, found).await
     }
 
     /// Carries a statement out; says how many rows it changed.
     pub async fn execute(&mut self, sql: String, parameters: Parameters) -> Result<u64, StoreError> {
-        Ok(match self {
-            Self::Sqlite(transaction) => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
-                query.execute(&mut **transaction).await?.rows_affected()
-            }
-            Self::Postgres(transaction) => {
-                let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                query.execute(&mut **transaction).await?.rows_affected()
-            }
-        })
+        let labels = QueryLabels::of(&sql);
+        let done = async {
+            Ok(match &mut self.open {
+                Open::Sqlite(transaction) => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
+                    query.execute(&mut **transaction).await?.rows_affected()
+                }
+                Open::Postgres(transaction) => {
+                    let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
+                    query.execute(&mut **transaction).await?.rows_affected()
+                }
+            })
+        };
+        self.meter.measure(labels, done).await
     }
 
     /// Carries several statements out that have no parameters.
     pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
-            Self::Postgres(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
+        match &mut self.open {
+            Open::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
+            Open::Postgres(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
         }
         Ok(())
     }
 
     /// Makes it last. Only after this may anybody be told.
     pub async fn commit(self) -> Result<(), StoreError> {
-        either!(self, transaction => transaction.commit().await?);
-        Ok(())
+        let Self { open, meter } = self;
+        let committed = async {
+            match open {
+                Open::Sqlite(transaction) => transaction.commit().await?,
+                Open::Postgres(transaction) => transaction.commit().await?,
+            }
+            Ok(())
+        };
+        meter.measure(QueryLabels::COMMIT, committed).await
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Retention {
 /// What has happened since a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feed {
-    /// The changes with their versions, ascending and without a gap.
+    /// The changes with their versions, ascending.
     pub changes: Vec<(i64, Change)>,
 }
 
@@ -39,7 +39,7 @@ pub enum FeedError {
 const POLL: Duration = Duration::from_millis(250);
 
 impl Store {
-    /// Up to `limit` changes after `version`, of a kind or of all kinds; and the version that has been looked at.
+    /// Up to `limit` changes of a kind after `version`; and the version that has been looked at.
     pub async fn changes_since(&self, version: i64, kind: &str, limit: i64) -> Result<(Feed, i64), FeedError> {
         let mut snapshot = self.database().snapshot().await?;
         let newest = newest(&mut snapshot).await?;
@@ -55,18 +55,16 @@ impl Store {
         let mut parameters = Parameters::default();
         let sql = format!(
             "SELECT version, type, kind, resource_id, time, object FROM changes WHERE version > {} AND version <= {} \
-             ORDER BY version",
+             AND kind = {} ORDER BY version",
             parameters.add(Value::Number(version)),
             parameters.add(Value::Number(version.saturating_add(limit))),
+            parameters.add(Value::Text(kind.to_owned())),
         );
         let rows = snapshot.fetch(sql, parameters).await?;
         snapshot.commit().await?;
         let looked_at = newest.min(version.saturating_add(limit));
         let mut feed = Feed::default();
         for row in &rows {
-            if row.text(2)? != kind {
-                continue;
-            }
             let change = Change {
                 kind: ChangeKind::parse(&row.text(1)?).ok_or(StoreError::Damaged { place: "changes.type" })?,
                 resource_kind: row.text(2)?,
@@ -79,6 +77,12 @@ impl Store {
         Ok((feed, looked_at))
     }
 
+    /// The newest version.
+    pub async fn newest_version(&self) -> Result<i64, StoreError> {
+        let sql = "SELECT version FROM change_counter".to_owned();
+        self.database().fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
+    }
+
     /// Returns once there is a version after that one, or says so at once.
     ///
     /// This server's own commits are known at once; those of others are found by looking.
@@ -89,9 +93,7 @@ impl Store {
                 return Ok(());
             }
             if tokio::time::timeout(POLL, newest.changed()).await.is_err() {
-                let sql = "SELECT version FROM change_counter".to_owned();
-                let rows = self.database().fetch(sql, Parameters::default()).await?;
-                self.announce(rows.first().map_or(Ok(0), |row| row.number(0))?);
+                self.announce(self.newest_version().await?);
             }
         }
     }

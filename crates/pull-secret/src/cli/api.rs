@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
 use daemon::settings::{Kind, Row, variable};
-use hyperfleet_api::settings::table::{PREFIX, SETTINGS};
+use hyperfleet_api::settings::table::TABLE;
 
 /// The flag that names the configuration file.
 const CONFIG: &str = "config";
@@ -25,7 +25,7 @@ pub(crate) enum ApiCommand {
     Serve(ApiFlags),
     /// Bring the database's schema up to date, as `serve` does when it starts
     Migrate(MigrateArguments),
-    /// Print the OpenAPI document of what is served with these settings
+    /// Print the `OpenAPI` document of what is served with these settings
     Openapi(ApiFlags),
 }
 
@@ -48,7 +48,7 @@ impl Args for ApiFlags {
             "The configuration file, YAML [env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml or \
              ./configs/config.yaml, if there]",
         );
-        SETTINGS.iter().filter_map(argument).fold(command.arg(config), clap::Command::arg)
+        TABLE.rows.iter().filter_map(argument).fold(command.arg(config), clap::Command::arg)
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -64,7 +64,7 @@ impl FromArgMatches for ApiFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let names = SETTINGS.iter().filter_map(|row| row.flag).chain([CONFIG]);
+        let names = TABLE.rows.iter().filter_map(|row| row.flag).chain([CONFIG]);
         self.0.extend(names.filter_map(|name| Some((name, matches.get_one::<String>(name)?.clone()))));
         Ok(())
     }
@@ -73,7 +73,7 @@ impl FromArgMatches for ApiFlags {
 fn argument(row: &'static Row) -> Option<Arg> {
     let flag = row.flag?;
     let default = if row.default.is_empty() { String::new() } else { format!(" [default: {}]", row.default) };
-    let help = format!("{} [env: {}]{default}", row.help, variable(PREFIX, row.path));
+    let help = format!("{} [env: {}]{default}", row.help, variable(TABLE.prefix, row.path));
     let argument = Arg::new(flag).long(flag).help(help).action(ArgAction::Set).value_name(row.kind.placeholder());
     Some(match row.kind {
         Kind::Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),

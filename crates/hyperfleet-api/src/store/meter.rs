@@ -1,0 +1,101 @@
+//! How long statements take, by what they do to which table.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use tokio::time::Instant;
+
+use super::StoreError;
+
+/// Measures statements. Clones measure together.
+#[derive(Clone, Debug)]
+pub struct QueryMeter {
+    /// How long they took, in seconds.
+    pub durations: Family<QueryLabels, Histogram>,
+    /// How many failed; what a caller brought about himself (a name that is taken) does not count.
+    pub errors: Counter,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct QueryLabels {
+    operation: &'static str,
+    table: &'static str,
+}
+
+const OPERATIONS: [(&str, &str); 4] =
+    [("SELECT", "select"), ("INSERT", "insert"), ("UPDATE", "update"), ("DELETE", "delete")];
+
+const TABLES: [&str; 7] = [
+    "resource_labels",
+    "resource_conditions",
+    "resource_references",
+    "resources",
+    "transitions",
+    "change_counter",
+    "changes",
+];
+
+// === impl QueryMeter ===
+
+impl Default for QueryMeter {
+    fn default() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
+        Self { durations: Family::new_with_constructor(histogram), errors: Counter::default() }
+    }
+}
+
+impl QueryMeter {
+    /// Does the work, and notes how long it took and whether it failed.
+    pub(super) async fn measure<T>(
+        &self,
+        labels: QueryLabels,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let began = Instant::now();
+        let done = work.await;
+        self.durations.get_or_create(&labels).observe(began.elapsed().as_secs_f64());
+        done.map_err(|error| self.failed(error))
+    }
+
+    pub(super) fn failed(&self, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Duplicate { .. }) {
+            self.errors.inc();
+        }
+        error
+    }
+}
+
+// === impl QueryLabels ===
+
+impl QueryLabels {
+    pub(super) const COMMIT: Self = Self { operation: "commit", table: "-" };
+
+    /// What a statement of this crate does: its first word, and the first table that it names.
+    pub(super) fn of(sql: &str) -> Self {
+        let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
+        let words = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+        let behind = words().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
+        let table = behind.and_then(|word| TABLES.iter().find(|table| **table == word)).copied();
+        Self { operation: operation.unwrap_or("other"), table: table.unwrap_or("-") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_known_by_its_verb_and_its_table() {
+        let of = |sql| {
+            let labels = QueryLabels::of(sql);
+            (labels.operation, labels.table)
+        };
+        assert_eq!(of("SELECT r.id FROM resources r WHERE 1 = 1"), ("select", "resources"));
+        assert_eq!(of("INSERT INTO resource_labels (resource_id) VALUES ($1)"), ("insert", "resource_labels"));
+        assert_eq!(of("UPDATE change_counter SET version = 1"), ("update", "change_counter"));
+        assert_eq!(of("DELETE FROM changes WHERE version < 1"), ("delete", "changes"));
+        assert_eq!(of("SELECT 1"), ("select", "-"));
+    }
+}

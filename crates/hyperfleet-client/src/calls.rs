@@ -1,0 +1,204 @@
+//! What can be asked of the API, each call within the caller's budget and trace.
+
+use std::collections::BTreeMap;
+
+use daemon::retry::Budget;
+use http::header::IF_MATCH;
+use http::{HeaderValue, Method, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::MAX_PAGE_SIZE;
+use crate::client::Client;
+use crate::error::Error;
+use crate::pages::{ListQuery, Pages};
+use crate::report::{Report, Reported};
+use crate::request::Request;
+use crate::secret::WithPullSecret;
+use crate::settings::ReportMethod;
+use crate::trace::TraceContext;
+use crate::transport::Answer;
+use crate::wire::{NewResource, Page, Reference, Resource, StatusItem, Transition};
+
+/// Calls within one budget, and of one trace. `plural` is a kind as it stands in the path, such as `clusters`.
+#[derive(Clone, Debug)]
+pub struct Calls<'a> {
+    client: &'a Client,
+    budget: &'a Budget,
+    trace: Option<&'a TraceContext>,
+}
+
+/// What is to be changed of a resource; what is `None` stays. Spec and labels are replaced as a whole.
+#[derive(Clone, Default, PartialEq, Serialize)]
+pub struct Patch {
+    /// The whole new spec; `Debug` does not show it, as it may hold a pull secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Map<String, Value>>,
+    /// All labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// All references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub references: Option<BTreeMap<String, Vec<Reference>>>,
+}
+
+// === impl Calls ===
+
+impl<'a> Calls<'a> {
+    pub(crate) fn new(client: &'a Client, budget: &'a Budget) -> Self {
+        Self { client, budget, trace: None }
+    }
+
+    /// The same calls as part of a trace.
+    #[must_use]
+    pub fn traced(self, trace: Option<&'a TraceContext>) -> Self {
+        Self { trace, ..self }
+    }
+
+    /// A resource, also one that is being deleted; `None` if the API says that there is none.
+    pub async fn get(&self, plural: &str, id: &str) -> Result<Option<Resource>, Error> {
+        let request = self.request("get", Method::GET, &[plural, id])?;
+        if_present(self.ask(request).await)
+    }
+
+    /// A resource with its inline pull secret, for callers whom the API lets see it.
+    pub async fn get_with_pull_secret(&self, plural: &str, id: &str) -> Result<Option<WithPullSecret>, Error> {
+        let request = self.request("get", Method::GET, &[plural, id])?.query("include", Some("pullSecret"));
+        Ok(if_present(self.ask(request).await)?.map(WithPullSecret::separate))
+    }
+
+    /// One page of resources, those that are being deleted included.
+    pub async fn list(&self, plural: &str, query: &ListQuery) -> Result<Page<Resource>, Error> {
+        self.page(&[plural], query).await
+    }
+
+    /// All resources that the search finds, page by page, ordered by id unless the query says otherwise.
+    pub fn list_all(&self, plural: &str, query: ListQuery) -> Pages<'a> {
+        let order = query.order.or_else(|| Some("id asc".to_owned()));
+        Pages::new(self.clone(), &[plural], ListQuery { order, ..query }, |resource: &Resource| &resource.id)
+    }
+
+    /// The last report of every adapter about a resource.
+    pub async fn statuses(&self, plural: &str, id: &str) -> Result<Vec<StatusItem>, Error> {
+        let path = [plural, id, "statuses"];
+        Pages::new(self.clone(), &path, ListQuery::default(), |item: &StatusItem| &item.adapter).collect().await
+    }
+
+    /// How the findings about a resource changed, newest first.
+    pub async fn history(&self, plural: &str, id: &str) -> Result<Vec<Transition>, Error> {
+        let query = ListQuery { size: Some(MAX_PAGE_SIZE), ..ListQuery::default() };
+        Ok(self.page(&[plural, id, "statuses", "history"], &query).await?.items)
+    }
+
+    /// Tells what an adapter found, at a time later than that of every report before.
+    pub async fn report(&self, plural: &str, id: &str, report: &Report) -> Result<Reported, Error> {
+        let observed = self.client.observed_time();
+        let send = async |posts: bool| {
+            let (method, body) = if posts {
+                (Method::POST, report.camel_case(observed))
+            } else {
+                (Method::PUT, report.snake_case(observed))
+            };
+            let mut request = self.request("report on", method, &[plural, id, "statuses"])?.json(&body)?;
+            // Whichever method carries it: a report replaces the one before, so twice is as good as once.
+            request.repeatable = true;
+            self.ask(request).await
+        };
+        let posts = self.client.posts();
+        let mut result = send(posts).await;
+        let refused = result.as_ref().is_err_and(|error| error.status() == Some(405));
+        if refused && self.client.settings().report_method == ReportMethod::Auto {
+            result = send(!posts).await;
+            if !result.as_ref().is_err_and(|error| error.status() == Some(405)) {
+                self.client.remember_posts(!posts);
+            }
+        }
+        match result {
+            Ok(answer) if answer.status == StatusCode::NO_CONTENT => Ok(Reported::Discarded),
+            // It is stored whatever the body looks like.
+            Ok(answer) => Ok(Reported::Stored(answer.json().ok())),
+            Err(error) if error.is_absent() => Ok(Reported::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates a resource. Not repeated by itself: after an ambiguous failure, look first.
+    pub async fn create(&self, plural: &str, new: &NewResource) -> Result<Resource, Error> {
+        let request = self.request("create in", Method::POST, &[plural])?.json(new)?;
+        self.ask(request).await?.json()
+    }
+
+    /// Creates a resource of a kind that has a parent, such as a node pool of a cluster.
+    pub async fn create_child(
+        &self,
+        parent_plural: &str,
+        parent: &str,
+        plural: &str,
+        new: &NewResource,
+    ) -> Result<Resource, Error> {
+        let request = self.request("create in", Method::POST, &[parent_plural, parent, plural])?.json(new)?;
+        self.ask(request).await?.json()
+    }
+
+    /// Changes a resource; with a generation, only if it has that one (412 otherwise). Not repeated by itself.
+    pub async fn patch(
+        &self,
+        plural: &str,
+        id: &str,
+        patch: &Patch,
+        generation: Option<i64>,
+    ) -> Result<Resource, Error> {
+        let mut request = self.request("patch", Method::PATCH, &[plural, id])?.json(patch)?;
+        if let Some(value) = generation.and_then(|generation| HeaderValue::try_from(format!("\"{generation}\"")).ok()) {
+            request = request.header(IF_MATCH, value);
+        }
+        self.ask(request).await?.json()
+    }
+
+    /// Asks for a resource's deletion, which its adapters finish; `None` if there is none. Not repeated by itself.
+    pub async fn delete(&self, plural: &str, id: &str) -> Result<Option<Resource>, Error> {
+        if_present(self.ask(self.request("delete", Method::DELETE, &[plural, id])?).await)
+    }
+
+    pub(crate) async fn page<T: DeserializeOwned>(&self, path: &[&str], query: &ListQuery) -> Result<Page<T>, Error> {
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        let fields = (!query.fields.is_empty()).then(|| query.fields.join(","));
+        let request = self
+            .request("list", Method::GET, path)?
+            .query("search", query.search.as_deref())
+            .query("order", query.order.as_deref())
+            .query("page", number(query.page).as_deref())
+            .query("size", number(query.size).as_deref())
+            .query("fields", fields.as_deref());
+        self.ask(request).await?.json()
+    }
+
+    fn request(&self, verb: &str, method: Method, path: &[&str]) -> Result<Request, Error> {
+        Request::new(&self.client.settings().base_url, verb, method, path)
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer, Error> {
+        self.client.transport().ask(request.traced(self.trace), self.budget).await
+    }
+}
+
+fn if_present<T: DeserializeOwned>(result: Result<Answer, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(answer) => answer.json().map(Some),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+// === impl Patch ===
+
+impl std::fmt::Debug for Patch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Patch")
+            .field("labels", &self.labels)
+            .field("references", &self.references)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! Asking and telling the HyperFleet API.
+//!
+//! A [`Client`] knows where the API is and who we are; what is asked goes through [`Calls`], which know how much time is
+//! left and which trace it belongs to:
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use daemon::retry::Budget;
+//! use hyperfleet_client::{Client, Settings};
+//!
+//! let client = Client::new(Settings::new("http://hyperfleet-api:8000".parse()?))?;
+//! let budget = Budget::new(std::time::Duration::from_secs(30), tokio_util::sync::CancellationToken::new());
+//! if let Some(cluster) = client.within(&budget).get("clusters", "cls-123").await? {
+//!     println!("{} is at generation {}", cluster.name, cluster.generation);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Client::watch`] tells of every change, through the API's change stream where it has one and by polling where not.
+
+mod calls;
+mod client;
+mod error;
+mod observed;
+mod pages;
+mod report;
+mod request;
+mod retry_after;
+mod secret;
+mod settings;
+mod token;
+mod trace;
+mod transport;
+mod watch;
+mod wire;
+
+pub use calls::{Calls, Patch};
+pub use client::Client;
+pub use error::{Error, SetupError};
+pub use pages::{ListQuery, Pages};
+pub use report::{Report, ReportCondition, Reported};
+pub use secret::WithPullSecret;
+pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
+pub use trace::{InvalidTraceContext, TraceContext};
+pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
+pub use wire::{
+    Condition, FieldError, Metadata, NewResource, Page, Problem, Reference, Resource, ResourceStatus, Status,
+    StatusItem, Transition,
+};
+
+/// The most items that the API puts on one page.
+pub const MAX_PAGE_SIZE: u32 = 100;

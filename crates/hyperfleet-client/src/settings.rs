@@ -1,0 +1,195 @@
+//! Which API, as whom, and how patiently.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use daemon::retry::Backoff;
+use reqwest::Url;
+
+/// The path under which the API serves resources.
+const API_PATH: &str = "/api/hyperfleet/v1";
+
+/// The waits between the attempts of a call, unless the settings say otherwise.
+const BACKOFF: Backoff =
+    Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
+
+/// Which API, as whom, and how patiently.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the API is.
+    pub base_url: BaseUrl,
+    /// How long one attempt may take, from connecting to the last byte of the answer.
+    pub attempt_timeout: Duration,
+    /// Who we are; `None` where the API asks nobody.
+    pub token: Option<TokenSettings>,
+    /// How we call ourselves.
+    pub user_agent: String,
+    /// The certificate authorities to trust instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The waits between the attempts of a call that may be repeated.
+    pub backoff: Backoff,
+    /// How status reports are sent.
+    pub report_method: ReportMethod,
+    /// How changes are watched.
+    pub watch: WatchSettings,
+}
+
+/// Where the bearer token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenSettings {
+    /// The file that holds it; whoever rotates the token replaces the file.
+    pub path: PathBuf,
+    /// How long a token that was read is used before the file is looked at again.
+    pub cache_ttl: Duration,
+}
+
+/// How status reports are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportMethod {
+    /// PUT in `snake_case`; where the API refuses the method, POST in camelCase, and from then on at once.
+    #[default]
+    Auto,
+    /// PUT in `snake_case`: today's contract.
+    Put,
+    /// POST in camelCase: the specification's form.
+    Post,
+}
+
+/// How changes are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchSettings {
+    /// A stream without a line for so long is cut and resumed; the API sends one every 30 seconds at least.
+    pub silence: Duration,
+    /// The time between two polls where the API has no stream.
+    pub poll_interval: Duration,
+    /// How often the stream is tried again while polling.
+    pub retry_stream: Duration,
+    /// The longest line that is read, in bytes.
+    pub max_line: usize,
+    /// The wait after a first failure; it doubles with each further one.
+    pub first_wait: Duration,
+    /// The longest wait between two attempts, unless the API asks for more.
+    pub longest_wait: Duration,
+}
+
+/// The address under which the API serves resources.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BaseUrl(Url);
+
+/// A text that is no [`BaseUrl`]; it is not quoted, as it may hold a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the API's address must be http://HOST[:PORT] or https://HOST[:PORT], with or without {API_PATH}, and without user, \
+     query or fragment; a token belongs into a file"
+)]
+pub struct InvalidBaseUrl;
+
+// === impl Settings ===
+
+impl Settings {
+    /// The settings for an API at this address that asks nobody who they are.
+    pub fn new(base_url: BaseUrl) -> Self {
+        Self {
+            base_url,
+            attempt_timeout: Duration::from_secs(10),
+            token: None,
+            user_agent: concat!("hyperfleet-client/", env!("CARGO_PKG_VERSION")).to_owned(),
+            ca_file: None,
+            backoff: BACKOFF,
+            report_method: ReportMethod::default(),
+            watch: WatchSettings::default(),
+        }
+    }
+}
+
+// === impl WatchSettings ===
+
+impl Default for WatchSettings {
+    fn default() -> Self {
+        Self {
+            silence: Duration::from_secs(75),
+            poll_interval: Duration::from_secs(5),
+            retry_stream: Duration::from_mins(5),
+            max_line: 16 * 1024 * 1024,
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+// === impl BaseUrl ===
+
+impl BaseUrl {
+    /// The address, which holds no credential.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether requests travel without encryption.
+    pub fn is_plain(&self) -> bool {
+        self.0.scheme() == "http"
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = InvalidBaseUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidBaseUrl> {
+        let mut url: Url = text.trim().parse().map_err(|_error| InvalidBaseUrl)?;
+        let bare = url.username().is_empty() && url.password().is_none() && !text.contains(['@', '?', '#']);
+        if !bare || !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(InvalidBaseUrl);
+        }
+        let path = url.path().trim_end_matches('/');
+        let path = if path.ends_with(API_PATH) { path.to_owned() } else { format!("{path}{API_PATH}") };
+        url.set_path(&path);
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("http://api:8000", "http://api:8000/api/hyperfleet/v1")]
+    #[case("http://api:8000/", "http://api:8000/api/hyperfleet/v1")]
+    #[case("https://api/api/hyperfleet/v1/", "https://api/api/hyperfleet/v1")]
+    #[case("https://gateway/fleet", "https://gateway/fleet/api/hyperfleet/v1")]
+    fn the_path_of_the_api_is_completed(#[case] given: &str, #[case] expect: &str) {
+        assert_eq!(given.parse::<BaseUrl>().unwrap().as_str(), expect);
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("api:8000")]
+    #[case("ftp://api")]
+    #[case("https://user:hunter2@api")]
+    #[case("https://user@api")]
+    #[case("https://api?token=hunter2")]
+    #[case("https://api#hunter2")]
+    fn other_addresses_are_refused_and_not_quoted(#[case] given: &str) {
+        let error = given.parse::<BaseUrl>().unwrap_err();
+        assert!(!error.to_string().contains("hunter2"));
+    }
+}

@@ -1,0 +1,73 @@
+//! The trace that a call belongs to, in the W3C's form.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A valid `traceparent`, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceContext(String);
+
+/// A text that is no [`TraceContext`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a traceparent has the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>, in lower case and not all zero")]
+pub struct InvalidTraceContext;
+
+// === impl TraceContext ===
+
+impl TraceContext {
+    /// The value of the header.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TraceContext {
+    type Err = InvalidTraceContext;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTraceContext> {
+        let parts: Vec<&str> = text.split('-').collect();
+        let [version, trace, span, flags] = parts.as_slice() else {
+            return Err(InvalidTraceContext);
+        };
+        let is_hex = |part: &str, length: usize| {
+            part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+        let formed = is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
+        if !formed || *version == "ff" || is_zero(trace) || is_zero(span) {
+            return Err(InvalidTraceContext);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn a_valid_one_is_kept_as_it_is() {
+        let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert_eq!(text.parse::<TraceContext>().unwrap().as_str(), text);
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01")]
+    #[case("00-00000000000000000000000000000000-b7ad6b7169203331-01")]
+    #[case("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01")]
+    #[case("ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
+    #[case("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")]
+    #[case("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331\r\n-1")]
+    fn others_are_refused(#[case] text: &str) {
+        assert_eq!(text.parse::<TraceContext>(), Err(InvalidTraceContext));
+    }
+}

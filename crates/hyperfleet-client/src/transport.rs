@@ -1,0 +1,224 @@
+//! Sending a request and having its answer: who we are, how long, how often, how much.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::retry::{Backoff, Budget, Failure};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use jiff::Timestamp;
+use reqwest::{Certificate, Response, redirect};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+use zeroize::Zeroizing;
+
+use crate::Settings;
+use crate::error::{Error, SetupError};
+use crate::request::Request;
+use crate::retry_after;
+use crate::token::TokenFile;
+use crate::wire::Problem;
+
+/// The most that is read of an answer: a full page of resources of the API's largest size.
+const MAX_ANSWER: usize = 128 * 1024 * 1024;
+/// The most that is read of a refusal.
+const MAX_REFUSAL: usize = 64 * 1024;
+
+/// The way to the API.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+    token: Option<TokenFile>,
+    attempt_timeout: Duration,
+    backoff: Backoff,
+}
+
+/// What the API answered to a request that it carried out.
+pub(crate) struct Answer {
+    call: String,
+    pub(crate) status: StatusCode,
+    body: Zeroizing<Vec<u8>>,
+}
+
+// === impl Transport ===
+
+impl Transport {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, SetupError> {
+        let mut builder = reqwest::Client::builder()
+            .user_agent(settings.user_agent.as_str())
+            .redirect(redirect::Policy::none())
+            .connect_timeout(settings.attempt_timeout);
+        if settings.base_url.is_plain() {
+            // Whoever runs a proxy could read tokens and pull secrets; and without TLS no certificate is looked for.
+            builder = builder.no_proxy().tls_certs_only([]);
+        } else if let Some(path) = &settings.ca_file {
+            builder = builder.tls_certs_only(authorities(path)?);
+        }
+        Ok(Self {
+            http: builder.build().map_err(|source| SetupError::Http { source })?,
+            token: settings.token.clone().map(TokenFile::new),
+            attempt_timeout: settings.attempt_timeout,
+            backoff: settings.backoff,
+        })
+    }
+
+    /// Asks until there is an answer, no further attempt is due, or the budget is spent.
+    pub(crate) async fn ask(self: &Arc<Self>, request: Request, budget: &Budget) -> Result<Answer, Error> {
+        let call = request.call.clone();
+        let (repeatable, transport, request) = (request.repeatable, Arc::clone(self), Arc::new(request));
+        // Each attempt owns what it needs: with borrowed parts, the compiler cannot tell that the whole is `Send`.
+        let attempt = move || {
+            let (transport, request) = (Arc::clone(&transport), Arc::clone(&request));
+            async move { transport.attempt(&request).await }
+        };
+        let result = if repeatable {
+            budget.retry(&self.backoff, tell, attempt).await
+        } else {
+            let attempt = budget.spend(attempt()).await;
+            attempt.map_err(|spent| Failure::Spent(spent, None)).and_then(|result| result.map_err(Failure::Failed))
+        };
+        result.map_err(|failure| match failure {
+            Failure::Failed(error) => error,
+            Failure::Spent(spent, last) => Error::Spent { call, spent, source: last.map(Box::new) },
+        })
+    }
+
+    /// Begins an answer that has no end; once it has begun, its reader looks after the time.
+    pub(crate) async fn open(&self, request: &Request, patience: Duration) -> Result<Response, Error> {
+        in_time(request, patience, self.exchange(request)).await
+    }
+
+    async fn attempt(&self, request: &Request) -> Result<Answer, Error> {
+        let whole = async {
+            let response = self.exchange(request).await?;
+            let status = response.status();
+            let body = read(response, MAX_ANSWER).await.map_err(|failure| failure.of(request))?;
+            Ok(Answer { call: request.call.clone(), status, body })
+        };
+        in_time(request, self.attempt_timeout, whole).await
+    }
+
+    /// Sends the request; when our token is refused, once more with what the file holds now.
+    async fn exchange(&self, request: &Request) -> Result<Response, Error> {
+        let Some(token) = &self.token else {
+            return accepted(request, self.send(request, None).await?).await;
+        };
+        let response = self.send(request, Some(token.header(&request.call).await?)).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return accepted(request, response).await;
+        }
+        let fresh = token.fresh_header(&request.call).await?;
+        accepted(request, self.send(request, Some(fresh)).await?).await
+    }
+
+    async fn send(&self, request: &Request, authorization: Option<HeaderValue>) -> Result<Response, Error> {
+        let mut builder =
+            self.http.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        if !request.headers.contains_key(ACCEPT) {
+            builder = builder.header(ACCEPT, "application/json");
+        }
+        if let Some(value) = authorization {
+            builder = builder.header(AUTHORIZATION, value);
+        }
+        if let Some(body) = &request.body {
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        builder.send().await.map_err(|error| unreachable(&request.call, error))
+    }
+}
+
+async fn in_time<T>(
+    request: &Request,
+    limit: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let late = |_elapsed| Error::TimedOut { call: request.call.clone(), after: limit };
+    timeout(limit, work).await.map_err(late)?
+}
+
+fn tell(failures: usize, wait: Duration, error: &Error) {
+    tracing::warn!(failures, ?wait, %error, "trying again");
+}
+
+/// The certificates in a file, of which there must be one at least.
+fn authorities(path: &Path) -> Result<Vec<Certificate>, SetupError> {
+    let pem = std::fs::read(path).map_err(|source| SetupError::CaFile { path: path.to_path_buf(), source })?;
+    let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+    if certificates.is_empty() {
+        return Err(SetupError::NoCertificate { path: path.to_path_buf() });
+    }
+    Ok(certificates)
+}
+
+/// The connection failed; the address stays out of the error, as it is configuration and not news.
+pub(crate) fn unreachable(call: &str, error: reqwest::Error) -> Error {
+    Error::Unreachable { call: call.to_owned(), source: error.without_url() }
+}
+
+/// The response if the API did what was asked.
+async fn accepted(request: &Request, response: Response) -> Result<Response, Error> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = header.and_then(|value| retry_after::wait(value, Timestamp::now()));
+    // What a refusal says is a courtesy: the status stands also where the body breaks off.
+    let problem = read(response, MAX_REFUSAL).await.ok().and_then(|body| Problem::parse(&body)).map(Box::new);
+    Err(Error::Refused { call: request.call.clone(), status: status.as_u16(), problem, retry_after })
+}
+
+enum ReadFailure {
+    Broken(reqwest::Error),
+    TooLong(usize),
+}
+
+impl ReadFailure {
+    fn of(self, request: &Request) -> Error {
+        match self {
+            Self::Broken(error) => unreachable(&request.call, error),
+            Self::TooLong(limit) => Error::TooLong { call: request.call.clone(), limit },
+        }
+    }
+}
+
+async fn read(mut response: Response, limit: usize) -> Result<Zeroizing<Vec<u8>>, ReadFailure> {
+    let mut body = Zeroizing::new(Vec::new());
+    while let Some(chunk) = response.chunk().await.map_err(ReadFailure::Broken)? {
+        if body.len() + chunk.len() > limit {
+            return Err(ReadFailure::TooLong(limit));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// What the body says; serde's words about it quote it, so only the place is told.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| Error::Unreadable {
+            call: self.call.clone(),
+            line: error.line(),
+            column: error.column(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.pem");
+        let mut settings = Settings::new("https://api".parse().unwrap());
+        settings.ca_file = Some(path.clone());
+        assert!(matches!(Transport::new(&settings), Err(SetupError::CaFile { .. })));
+        daemon::file::replace(&path, b"not pem").unwrap();
+        assert!(matches!(Transport::new(&settings), Err(SetupError::NoCertificate { .. })));
+    }
+}

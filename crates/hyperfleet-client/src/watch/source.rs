@@ -1,0 +1,96 @@
+//! Where a watch has its news from: a promise that the API keeps, and in tests a script.
+
+use std::time::Duration;
+
+use daemon::retry::Budget;
+use futures_util::stream::StreamExt as _;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use tokio_util::sync::CancellationToken;
+
+use super::lines::Chunks;
+use crate::client::Client;
+use crate::error::Error;
+use crate::pages::ListQuery;
+use crate::request::Request;
+use crate::transport::unreachable;
+use crate::wire::Resource;
+
+/// How long reading a whole list may take.
+const LIST_TIME: Duration = Duration::from_mins(5);
+
+/// Where a watch has its news from.
+pub(crate) trait Source: Send {
+    /// Begins the change stream after a version, or with the present state.
+    fn open(&self, version: Option<&str>) -> impl Future<Output = Result<Opened, Error>> + Send;
+
+    /// Reads the present state.
+    fn list(&self) -> impl Future<Output = Result<Listing, Error>> + Send;
+
+    /// What is asked, for errors.
+    fn call(&self) -> String;
+}
+
+/// An answer that may be a change stream.
+pub(crate) struct Opened {
+    pub(crate) chunks: Chunks,
+    /// Whether it says of itself that it is one JSON document, which a stream is not.
+    pub(crate) is_document: bool,
+}
+
+/// The present state.
+pub(crate) struct Listing {
+    pub(crate) items: Vec<Resource>,
+    /// Whether it is of one moment; a list of several pages may lack what slipped from one to the other.
+    pub(crate) is_exact: bool,
+}
+
+/// The HyperFleet API.
+pub(crate) struct Api {
+    client: Client,
+    plural: String,
+    search: Option<String>,
+    stop: CancellationToken,
+}
+
+// === impl Api ===
+
+impl Api {
+    pub(crate) fn new(client: Client, plural: String, search: Option<String>, stop: CancellationToken) -> Self {
+        Self { client, plural, search, stop }
+    }
+}
+
+impl Source for Api {
+    async fn open(&self, version: Option<&str>) -> Result<Opened, Error> {
+        let request = Request::new(&self.client.settings().base_url, "watch", Method::GET, &[&self.plural])?
+            .header(ACCEPT, HeaderValue::from_static("application/x-ndjson, application/json;q=0.5"))
+            .query("watch", Some("true"))
+            .query("search", self.search.as_deref())
+            .query("resource_version", version);
+        let response = self.client.transport().open(&request, self.client.settings().watch.silence).await?;
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_document = content_type.is_some_and(|value| value.split(';').next() == Some("application/json"));
+        let call = self.call();
+        let chunks = response
+            .bytes_stream()
+            .map(move |chunk| chunk.map(|bytes| bytes.to_vec()).map_err(|error| unreachable(&call, error)))
+            .boxed();
+        Ok(Opened { chunks, is_document })
+    }
+
+    async fn list(&self) -> Result<Listing, Error> {
+        let budget = Budget::new(LIST_TIME, self.stop.clone());
+        let calls = self.client.within(&budget);
+        let mut pages = calls.list_all(&self.plural, ListQuery { search: self.search.clone(), ..ListQuery::default() });
+        let mut items = Vec::new();
+        while let Some(mut page) = pages.next().await? {
+            items.append(&mut page);
+        }
+        Ok(Listing { items, is_exact: pages.is_one_page() })
+    }
+
+    fn call(&self) -> String {
+        format!("watch {}", self.plural.escape_debug())
+    }
+}

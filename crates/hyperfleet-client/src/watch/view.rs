@@ -1,0 +1,172 @@
+//! What polling last saw, and what is new since.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::event::{WatchEvent, WatchKind};
+use super::source::Listing;
+use crate::wire::{Resource, ResourceStatus};
+
+/// What polling last saw.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    known: BTreeMap<String, Seen>,
+    /// What the last list lacked; it is gone if the next one lacks it too.
+    missed: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    look: Look,
+    /// Which it was, without what was wanted and known of it: a fleet's specs are not held in memory.
+    object: Resource,
+}
+
+/// What must be equal for a resource to count as unchanged.
+#[derive(Debug, PartialEq)]
+struct Look {
+    generation: i64,
+    updated: Option<Timestamp>,
+    deleted: Option<Timestamp>,
+    conditions: u64,
+}
+
+// === impl View ===
+
+impl View {
+    /// The changes up to this list.
+    pub(crate) fn changes(&mut self, listing: Listing) -> Vec<WatchEvent> {
+        let mut events = Vec::new();
+        let mut here = BTreeSet::new();
+        for resource in listing.items {
+            here.insert(resource.id.clone());
+            let look = Look::at(&resource);
+            let seen = || Seen { look: Look::at(&resource), object: without_contents(&resource) };
+            let kind = match self.known.entry(resource.id.clone()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(seen());
+                    WatchKind::Added
+                }
+                Entry::Occupied(mut entry) if entry.get().look != look => {
+                    entry.insert(seen());
+                    WatchKind::Modified
+                }
+                Entry::Occupied(_) => continue,
+            };
+            events.push(WatchEvent::about(kind, resource));
+        }
+        let missing: BTreeSet<String> = self.known.keys().filter(|id| !here.contains(*id)).cloned().collect();
+        let is_gone = |id: &&String| listing.is_exact || self.missed.contains(*id);
+        for id in missing.iter().filter(is_gone) {
+            let seen = self.known.remove(id);
+            events.extend(seen.map(|seen| WatchEvent::about(WatchKind::Deleted, seen.object)));
+        }
+        self.missed = missing;
+        events
+    }
+}
+
+// === impl Look ===
+
+impl Look {
+    fn at(resource: &Resource) -> Self {
+        // The API does not promise an order of conditions.
+        let mut conditions: Vec<_> = resource.status.conditions.iter().collect();
+        conditions.sort_by_key(|condition| &condition.kind);
+        let mut digest = DefaultHasher::new();
+        for condition in conditions {
+            condition.kind.hash(&mut digest);
+            condition.status.hash(&mut digest);
+            condition.reason.hash(&mut digest);
+            condition.message.hash(&mut digest);
+            condition.observed_generation.hash(&mut digest);
+            let times = [condition.created_time, condition.last_updated_time, condition.last_transition_time];
+            times.map(|time| time.map(Timestamp::as_nanosecond)).hash(&mut digest);
+        }
+        Self {
+            generation: resource.generation,
+            updated: resource.updated_time,
+            deleted: resource.deleted_time,
+            conditions: digest.finish(),
+        }
+    }
+}
+
+fn without_contents(resource: &Resource) -> Resource {
+    Resource {
+        id: resource.id.clone(),
+        kind: resource.kind.clone(),
+        name: resource.name.clone(),
+        href: resource.href.clone(),
+        spec: Value::Null,
+        status: ResourceStatus::default(),
+        generation: resource.generation,
+        deleted_time: resource.deleted_time,
+        owner: resource.owner.clone(),
+        ..Resource::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn resource(id: &str, generation: i64, conditions: &[(&str, &str)]) -> Resource {
+        let conditions: Vec<_> =
+            conditions.iter().map(|(kind, status)| json!({"type": kind, "status": status})).collect();
+        serde_json::from_value(
+            json!({"id": id, "generation": generation, "spec": {"big": 1}, "status": {"conditions": conditions}}),
+        )
+        .unwrap()
+    }
+
+    fn told(view: &mut View, items: &[Resource], is_exact: bool) -> Vec<(WatchKind, String)> {
+        let events = view.changes(Listing { items: items.to_vec(), is_exact });
+        events.into_iter().map(|event| (event.kind, event.object.unwrap().id)).collect()
+    }
+
+    fn expect(kind: WatchKind, id: &str) -> (WatchKind, String) {
+        (kind, id.to_owned())
+    }
+
+    #[test]
+    fn changes_are_told_once() {
+        let mut view = View::default();
+        let (a, b) = (resource("a", 1, &[("Reconciled", "False")]), resource("b", 1, &[]));
+        let both = [expect(WatchKind::Added, "a"), expect(WatchKind::Added, "b")];
+        assert_eq!(told(&mut view, &[a.clone(), b.clone()], true), both);
+        assert_eq!(told(&mut view, &[b.clone(), a], true), []);
+        let reconciled = resource("a", 1, &[("Reconciled", "True")]);
+        assert_eq!(told(&mut view, &[reconciled.clone(), b], true), [expect(WatchKind::Modified, "a")]);
+        let changed = resource("b", 2, &[]);
+        assert_eq!(told(&mut view, &[reconciled.clone(), changed.clone()], true), [expect(WatchKind::Modified, "b")]);
+        assert_eq!(told(&mut view, &[changed], true), [expect(WatchKind::Deleted, "a")]);
+        assert_eq!(told(&mut view, &[], true), [expect(WatchKind::Deleted, "b")]);
+    }
+
+    #[test]
+    fn the_order_of_conditions_does_not_matter() {
+        let mut view = View::default();
+        let first = resource("a", 1, &[("Reconciled", "True"), ("DnsSuccessful", "True")]);
+        let second = resource("a", 1, &[("DnsSuccessful", "True"), ("Reconciled", "True")]);
+        assert_eq!(told(&mut view, &[first], true), [expect(WatchKind::Added, "a")]);
+        assert_eq!(told(&mut view, &[second], true), []);
+    }
+
+    #[test]
+    fn what_slipped_from_page_to_page_is_not_gone() {
+        let mut view = View::default();
+        let (a, b) = (resource("a", 1, &[]), resource("b", 1, &[]));
+        told(&mut view, &[a.clone(), b.clone()], false);
+        assert_eq!(told(&mut view, std::slice::from_ref(&a), false), []);
+        assert_eq!(told(&mut view, &[a.clone(), b], false), []);
+        assert_eq!(told(&mut view, std::slice::from_ref(&a), false), []);
+        assert_eq!(told(&mut view, &[a], false), [expect(WatchKind::Deleted, "b")]);
+    }
+}

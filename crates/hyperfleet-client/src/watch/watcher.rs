@@ -1,0 +1,291 @@
+//! The loop behind a watch: connect, read, resume, start over, poll.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::retry::Transient as _;
+use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Health;
+use super::event::{Line, WatchEvent, WatchKind};
+use super::lines::{Lines, Next};
+use super::source::Source;
+use super::view::View;
+use crate::error::Error;
+use crate::settings::WatchSettings;
+
+/// So many connections in a row that bring nothing, and the stream counts as absent: something on the way may hold it
+/// back, or a line of it cannot be read.
+const MAX_BARREN: u32 = 3;
+
+/// How far a wait strays from its length, as a fraction of it.
+const JITTER: f64 = 0.2;
+
+/// The loop behind a watch.
+pub(crate) struct Watcher<S> {
+    source: S,
+    settings: WatchSettings,
+    health: Sender<Health>,
+    mode: Mode,
+    /// After which event the stream is to go on; `None` while the present state is not told in full.
+    version: Option<String>,
+    /// Whether the consumer has a view already, which a fresh list replaces.
+    has_view: bool,
+    /// What polling last saw, while polling.
+    view: Option<View>,
+    /// How many times in a row something failed.
+    failures: u32,
+    /// How many connections in a row were opened and brought nothing.
+    barren: u32,
+    told: VecDeque<WatchEvent>,
+}
+
+enum Mode {
+    /// The stream is to be opened.
+    Connect,
+    /// It is open.
+    Read(Reading),
+    /// The API has none; it is looked for again then.
+    Poll { until: Instant, next: Instant },
+}
+
+struct Reading {
+    lines: Lines,
+    /// Whether it says of itself that it is no stream.
+    is_document: bool,
+    /// Whether nothing was understood of it yet.
+    is_silent: bool,
+    /// Whether it begins with the present state, which is not told in full yet.
+    is_listing: bool,
+}
+
+// === impl Watcher ===
+
+impl<S: Source> Watcher<S> {
+    pub(crate) fn new(source: S, settings: WatchSettings, version: Option<String>) -> (Self, Receiver<Health>) {
+        let (health, receiver) = channel(Health::default());
+        let watcher = Self {
+            source,
+            settings,
+            health,
+            mode: Mode::Connect,
+            has_view: version.is_some(),
+            version,
+            view: None,
+            failures: 0,
+            barren: 0,
+            told: VecDeque::new(),
+        };
+        (watcher, receiver)
+    }
+
+    /// The next event. Not to be dropped before it is done: the stream around it holds it until then.
+    pub(crate) async fn next(&mut self) -> WatchEvent {
+        loop {
+            if let Some(event) = self.told.pop_front() {
+                return event;
+            }
+            match &mut self.mode {
+                Mode::Connect => self.connect().await,
+                Mode::Read(reading) => {
+                    let next = timeout(self.settings.silence, reading.lines.next()).await.ok();
+                    self.read(next).await;
+                }
+                Mode::Poll { until, next } => {
+                    let (until, next) = (*until, *next);
+                    self.poll(until, next).await;
+                }
+            }
+        }
+    }
+
+    async fn connect(&mut self) {
+        let error = match self.source.open(self.version.as_deref()).await {
+            Ok(opened) => {
+                self.mode = Mode::Read(Reading {
+                    lines: Lines::new(opened.chunks, self.settings.max_line),
+                    is_document: opened.is_document,
+                    is_silent: true,
+                    is_listing: self.version.is_none(),
+                });
+                return;
+            }
+            Err(error) => error,
+        };
+        match error.status() {
+            // A version that is too old, or one that the API does not understand any more: start over.
+            Some(410 | 400) if self.version.is_some() => {
+                tracing::info!(%error, "starting the watch over");
+                self.version = None;
+            }
+            Some(400 | 404 | 405 | 501) => self.begin_polling(),
+            _ if matches!(error, Error::TimedOut { .. }) => self.useless(error).await,
+            _ => self.fail(error).await,
+        }
+    }
+
+    /// Deals with what came on the stream; `None` is silence.
+    async fn read(&mut self, next: Option<Next>) {
+        let (line, ended) = match next {
+            Some(Next::Line(line)) => (line, false),
+            // A stream that is cut leaves a part of a line; a document is whole without a line feed.
+            Some(Next::End(rest)) => (rest, true),
+            Some(Next::TooLong) => return self.unreadable("a line of the stream is too long").await,
+            Some(Next::Broken(error)) => return self.cut(error).await,
+            None => return self.silence().await,
+        };
+        match (Line::parse(&line), ended) {
+            (Line::List, _) if self.is_silent() => self.begin_polling(),
+            (Line::Malformed, _) => self.unreadable("a line of the stream is no event").await,
+            (Line::Event(event), false) => self.tell(event),
+            (Line::Other, false) => self.alive(),
+            (_, true) => self.cut(self.interruption("the connection was closed")).await,
+            (Line::List, false) => self.unreadable("a line of the stream is a list").await,
+        }
+    }
+
+    /// What came cannot be read: no stream at all if it never was one, else one to begin anew.
+    async fn unreadable(&mut self, how: &'static str) {
+        let Mode::Read(reading) = &self.mode else { return };
+        let (is_document, is_silent) = (reading.is_document, reading.is_silent);
+        let error = self.interruption(how);
+        match (is_document, is_silent) {
+            (true, true) => self.begin_polling(),
+            (false, true) => self.useless(error).await,
+            (_, false) => self.cut(error).await,
+        }
+    }
+
+    /// Nothing was heard for too long.
+    async fn silence(&mut self) {
+        let error = self.interruption("nothing was heard for too long");
+        if self.is_silent() { self.useless(error).await } else { self.cut(error).await }
+    }
+
+    /// The connection stands and brings nothing; after several of that kind the stream counts as absent.
+    async fn useless(&mut self, error: Error) {
+        self.barren += 1;
+        if self.barren < MAX_BARREN {
+            return self.cut(error).await;
+        }
+        tracing::warn!(%error, "the change stream is of no use; polling instead");
+        self.barren = 0;
+        self.begin_polling();
+    }
+
+    fn interruption(&self, how: &'static str) -> Error {
+        Error::Cut { call: self.source.call(), how }
+    }
+
+    fn is_silent(&self) -> bool {
+        matches!(&self.mode, Mode::Read(reading) if reading.is_silent)
+    }
+
+    /// The stream works.
+    fn alive(&mut self) {
+        self.failures = 0;
+        self.barren = 0;
+        self.set_health(Health::Streaming);
+    }
+
+    fn tell(&mut self, mut event: WatchEvent) {
+        self.alive();
+        let Mode::Read(reading) = &mut self.mode else { return };
+        let is_first = std::mem::take(&mut reading.is_silent);
+        if is_first && reading.is_listing {
+            self.view = None;
+            if std::mem::replace(&mut self.has_view, true) {
+                self.told.push_back(WatchEvent::bare(WatchKind::Restarted));
+            }
+        }
+        if reading.is_listing && event.kind != WatchKind::Bookmark {
+            // Going on from here would skip what the list has not told yet.
+            event.resource_version = None;
+        } else {
+            reading.is_listing = false;
+            if let Some(version) = &event.resource_version {
+                self.version = Some(version.clone());
+            }
+        }
+        self.told.push_back(event);
+    }
+
+    /// The stream is over; it goes on after the last event that was told.
+    async fn cut(&mut self, error: Error) {
+        self.mode = Mode::Connect;
+        self.fail(error).await;
+    }
+
+    fn begin_polling(&mut self) {
+        if self.view.is_none() {
+            tracing::info!(call = self.source.call(), "the API has no change stream; polling");
+            self.version = None;
+        }
+        let now = Instant::now();
+        self.mode = Mode::Poll { until: now + self.settings.retry_stream, next: now };
+    }
+
+    async fn poll(&mut self, until: Instant, next: Instant) {
+        if until <= next {
+            tokio::time::sleep_until(until).await;
+            self.mode = Mode::Connect;
+            return;
+        }
+        tokio::time::sleep_until(next).await;
+        match self.source.list().await {
+            Ok(listing) => {
+                self.failures = 0;
+                self.set_health(Health::Polling);
+                let is_first = self.view.is_none();
+                if is_first && std::mem::replace(&mut self.has_view, true) {
+                    self.told.push_back(WatchEvent::bare(WatchKind::Restarted));
+                }
+                self.told.extend(self.view.get_or_insert_default().changes(listing));
+                if is_first {
+                    self.told.push_back(WatchEvent::bare(WatchKind::Bookmark));
+                }
+                self.mode = Mode::Poll { until, next: Instant::now() + self.settings.poll_interval };
+            }
+            Err(error) => {
+                self.fail(error).await;
+                self.mode = Mode::Poll { until, next: Instant::now() };
+            }
+        }
+    }
+
+    /// Something failed: shows it, and waits the longer the more often.
+    async fn fail(&mut self, error: Error) {
+        let wait = self.wait(error.retry_after());
+        self.failures = self.failures.saturating_add(1);
+        tracing::warn!(failures = self.failures, ?wait, %error, "the watch is interrupted");
+        self.set_health(Health::Failing(Arc::new(error)));
+        if self.view.is_some() && matches!(self.mode, Mode::Connect) {
+            // The stream was only looked for; what works goes on.
+            self.begin_polling();
+        }
+        sleep(wait).await;
+    }
+
+    fn wait(&self, asked: Option<Duration>) -> Duration {
+        let WatchSettings { first_wait, longest_wait, .. } = self.settings;
+        let grown = first_wait.saturating_mul(2_u32.saturating_pow(self.failures)).min(longest_wait);
+        let place: f64 = rand::random();
+        grown.mul_f64(1.0 + JITTER * (2.0 * place - 1.0)).max(asked.unwrap_or_default())
+    }
+
+    fn set_health(&self, health: Health) {
+        self.health.send_if_modified(|shown| {
+            let changes = !matches!(
+                (&*shown, &health),
+                (Health::Streaming, Health::Streaming) | (Health::Polling, Health::Polling)
+            );
+            *shown = health;
+            changes
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

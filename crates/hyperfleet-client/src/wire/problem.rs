@@ -1,0 +1,96 @@
+//! Why the API did not do what was asked, in its own words (RFC 9457).
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How much of the API's words is shown.
+const SHOWN: usize = 500;
+
+/// Why the API did not do what was asked, in its own words.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    /// The problem's type, an address.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// What kind of problem it is, for people.
+    pub title: Option<String>,
+    /// The status, once more.
+    pub status: Option<u16>,
+    /// What is wrong, for people.
+    #[serde(alias = "reason")]
+    pub detail: Option<String>,
+    /// The path that was asked for.
+    pub instance: Option<String>,
+    /// What clients key on, such as `HYPERFLEET-NTF-001`.
+    pub code: Option<String>,
+    /// Under which the API's log says more.
+    pub trace_id: Option<String>,
+    /// Where in the request, if that can be said.
+    #[serde(deserialize_with = "super::null_is_default")]
+    pub errors: Vec<FieldError>,
+}
+
+/// One fault of one member or parameter.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FieldError {
+    /// The member's path or the parameter's name.
+    pub field: String,
+    /// What was given.
+    pub value: Option<Value>,
+    /// The kind of rule that it breaks.
+    pub constraint: Option<String>,
+    /// The rule in words.
+    pub message: String,
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// The problem in an answer's body, if it is one.
+    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+        let problem: Self = serde_json::from_slice(body).ok()?;
+        (problem.code.is_some() || problem.detail.is_some() || problem.title.is_some()).then_some(problem)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.detail.as_deref().or(self.title.as_deref()).unwrap_or("no detail");
+        // The words are another's: they must neither end a line of our log nor flood it.
+        let shown: String = words.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        match &self.code {
+            Some(code) => write!(formatter, "{shown} ({})", code.escape_debug().take(64).collect::<String>()),
+            None => formatter.write_str(&shown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(
+        r#"{"code": "HYPERFLEET-NTF-001", "detail": "Cluster not found"}"#,
+        "Cluster not found (HYPERFLEET-NTF-001)"
+    )]
+    #[case(r#"{"kind": "Error", "reason": "of old"}"#, "of old")]
+    #[case(r#"{"title": "Not\nFound", "errors": null}"#, "Not Found")]
+    fn every_edition_is_understood(#[case] body: &str, #[case] shown: &str) {
+        assert_eq!(Problem::parse(body.as_bytes()).unwrap().to_string(), shown);
+    }
+
+    #[rstest]
+    #[case("404 page not found")]
+    #[case("<html>")]
+    #[case(r#"{"message": "no Route matched"}"#)]
+    fn other_bodies_are_none(#[case] body: &str) {
+        assert_eq!(Problem::parse(body.as_bytes()), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! Who we are: the token in a file that somebody rotates.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hyperfleet_client::{Client, Error, TokenSettings};
+use serde_json::json;
+
+use crate::server::{Reply, Server, budget};
+
+fn client(server: &Server, token: &Path) -> Client {
+    let mut settings = server.settings();
+    settings.token = Some(TokenSettings { path: token.to_path_buf(), cache_ttl: Duration::from_hours(1) });
+    Client::new(settings).unwrap()
+}
+
+fn sent(server: &Server) -> Vec<String> {
+    let value = |asked: crate::server::Asked| asked.headers["authorization"].to_str().unwrap().to_owned();
+    server.asked().into_iter().map(value).collect()
+}
+
+#[tokio::test]
+async fn a_refused_token_is_read_again_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    let cluster = || Reply::new(200, json!({"id": "a"}));
+    let server = Server::start([cluster(), Reply::problem(401, "AUT-003"), cluster(), cluster()]).await;
+    let (client, budget) = (client(&server, &token), budget());
+    for content in ["old\n", "new\n", "unread\n"] {
+        daemon::file::replace(&token, content.as_bytes()).unwrap();
+        client.within(&budget).get("clusters", "a").await.unwrap();
+    }
+    assert_eq!(sent(&server), ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]);
+}
+
+#[tokio::test]
+async fn a_token_that_stays_refused_is_not_sent_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    daemon::file::replace(&token, b"hunter2").unwrap();
+    let server = Server::start([Reply::problem(401, "AUT-002"), Reply::problem(401, "AUT-002")]).await;
+    let client = client(&server, &token);
+    let error = client.within(&budget()).get("clusters", "a").await.unwrap_err();
+    assert_eq!(error.code(), Some("HYPERFLEET-AUT-002"));
+    assert_eq!(server.lines().len(), 2);
+    assert!(!format!("{error} {error:?} {client:?}").contains("hunter2"));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_without_the_token() {
+    let server = Server::start([]).await;
+    let client = client(&server, Path::new("/nowhere/token"));
+    let error = client.within(&budget()).get("clusters", "a").await.unwrap_err();
+    assert!(matches!(error, Error::Token { .. }));
+    assert!(error.to_string().contains("/nowhere/token"));
+    assert_eq!(server.lines(), [""; 0]);
+}
