@@ -52,7 +52,7 @@ async fn are_computed(kind: Kind) {
 async fn secrets_are_masked(kind: Kind) {
     let yaml = entities(
         r"
-      - { type: Shown, status: 'true', message: 'toJson(statuses[0].data) + toJson(resource.spec)' }
+      - { type: Shown, status: 'true', message: 'toJson(statuses) + toJson(resource.spec)' }
 ",
     );
     let rig = Rig::start(kind, &yaml).await;
@@ -66,14 +66,13 @@ async fn secrets_are_masked(kind: Kind) {
 
 async fn bounds(kind: Kind) {
     let yaml = entities(
-        r"
-      - { type: Long, status: 'true', message: 'statuses[0].data.text' }
-      - { type: Reason, status: 'true', reason: 'statuses[0].data.text' }
-",
+        r#"
+      - { type: Long, status: 'true', message: 'size(statuses) > 0 ? statuses[0].data.text : ""' }
+      - { type: Reason, status: 'true', reason: 'size(statuses) > 0 ? statuses[0].data.text : ""' }
+"#,
     );
     let rig = Rig::start(kind, &yaml).await;
     let path = thing(&rig, json!({})).await;
-    // Nothing was reported yet: what looks at it cannot be computed, so the first report decides.
     let with = |count: usize| merged(report("one", 1, DONE), json!({ "data": { "text": "ä".repeat(count) } }));
     rig.report(&path, with(256)).await.is(201);
     assert_eq!(mapped(&rig, &path, "Reason").await.unwrap()["reason"], "ä".repeat(256));

@@ -25,7 +25,7 @@ async fn begins_with_the_creation(rig: &Rig) {
     let items = items(rig, &path_of(&created)).await;
     let mut told: Vec<String> = items.iter().map(short).collect();
     told.sort();
-    assert_eq!(told, ["- LastKnownReconciled ->False", "- Reconciled ->False"]);
+    assert_eq!(told, ["hyperfleet-api LastKnownReconciled ->False", "hyperfleet-api Reconciled ->False"]);
     assert_eq!(items[0]["observed_generation"], 1);
     assert_eq!(items[0]["time"], created["created_time"]);
     assert!(items.iter().all(|item| item["reason"].is_string() && item["message"].is_string()));

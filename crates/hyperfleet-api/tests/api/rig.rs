@@ -118,6 +118,10 @@ pub(crate) async fn refusal(kind: Kind, yaml: &str) -> String {
     }
 }
 
+async fn running(server: Server, stop: CancellationToken) {
+    server.run(stop).await.unwrap();
+}
+
 async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Server, Vec<String>> {
     let config = file(folder, "config.yaml", yaml);
     let mut environment: BTreeMap<&str, &str> =
@@ -149,7 +153,7 @@ impl Rig {
         let stop = CancellationToken::new();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
-        let running = Mutex::new(Some(tokio::spawn(server.run(stop.clone()))));
+        let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
         let headers = Vec::new();
         let rig = Self { address, health, metrics, client, database, folder, headers, stop, running };
         rig.await_ready().await;
