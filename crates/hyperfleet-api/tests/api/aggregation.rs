@@ -121,7 +121,10 @@ async fn conditions_of_adapters(rig: &Rig) {
     let one = conditions(rig, &path).await[2].clone();
     assert_eq!(short(&one), "PullsecretSuccessful False 1 Waiting");
     assert_eq!(one["message"], "for the secret");
-    assert_eq!((&one["last_updated_time"], &one["last_transition_time"]), (&json!(stored(&first)), &json!(stored(&first))));
+    assert_eq!(
+        (&one["last_updated_time"], &one["last_transition_time"]),
+        (&json!(stored(&first)), &json!(stored(&first)))
+    );
     let second = time(-10);
     rig.report(&path, at("pullsecret", 1, FAILED, &second)).await.is(201);
     let two = conditions(rig, &path).await[2].clone();
@@ -184,8 +187,14 @@ async fn names_of_adapters(kind: Kind) {
     }
     let seen = conditions(&rig, &path).await;
     let types: Vec<&str> = seen.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
-    let wanted =
-        ["Reconciled", "LastKnownReconciled", "MyAdapterSuccessful", "PullSecretSuccessful", "XSuccessful", "ABSuccessful"];
+    let wanted = [
+        "Reconciled",
+        "LastKnownReconciled",
+        "MyAdapterSuccessful",
+        "PullSecretSuccessful",
+        "XSuccessful",
+        "ABSuccessful",
+    ];
     assert_eq!(types, wanted);
 }
 

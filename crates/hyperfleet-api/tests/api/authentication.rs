@@ -52,7 +52,13 @@ async fn tokens_that_are_refused(kind: Kind) {
     let issuer = Issuer::start("key-1").await;
     let rig = Rig::start(kind, &authenticated(&[issuer.settings("")])).await;
     let missing = "missing authorization header";
-    for line in ["GET /clusters", "POST /clusters", "DELETE /clusters/x", "GET /clusters?watch=true", "PUT /clusters/x/statuses"] {
+    for line in [
+        "GET /clusters",
+        "POST /clusters",
+        "DELETE /clusters/x",
+        "GET /clusters?watch=true",
+        "PUT /clusters/x/statuses",
+    ] {
         let answer = rig.send(line, &[], "{}").await.refuses("401 AUT-001", missing);
         assert!(answer.header("www-authenticate").starts_with("Bearer"));
     }
@@ -60,12 +66,19 @@ async fn tokens_that_are_refused(kind: Kind) {
         with(&rig, scheme).await.refuses("401 AUT-002", "authorization header does not use Bearer scheme");
     }
     let good = issuer.bearer(json!({}));
-    for token in ["Bearer x", "Bearer a.b.c", "Bearer ..", "Bearer \u{e9}", &good[..good.len() - 9], &format!("{good}x")] {
+    for token in
+        ["Bearer x", "Bearer a.b.c", "Bearer ..", "Bearer \u{e9}", &good[..good.len() - 9], &format!("{good}x")]
+    {
         let answer = with(&rig, token).await;
         assert_eq!(answer.status, 401, "{answer}");
         assert!(!answer.text().contains(&good[20..40]));
     }
-    for claims in [json!({ "iss": "https://other" }), json!({ "iss": format!("{}/", issuer.url) }), json!({ "iss": null }), json!({ "exp": null })] {
+    for claims in [
+        json!({ "iss": "https://other" }),
+        json!({ "iss": format!("{}/", issuer.url) }),
+        json!({ "iss": null }),
+        json!({ "exp": null }),
+    ] {
         with(&rig, &issuer.bearer(claims)).await.refuses("401 AUT-002", INVALID);
     }
     with(&rig, &good).await.is(200);
@@ -129,7 +142,11 @@ async fn identities(kind: Kind) {
         let headers = [("authorization", token.as_str()), ("x-hyperfleet-identity", identity)];
         rig.send("POST /clusters", &headers, cluster(&unique("c")).to_string()).await
     };
-    assert_eq!(as_header("from the gateway").await.is(201).body()["created_by"], "from the gateway", "header before claim");
+    assert_eq!(
+        as_header("from the gateway").await.is(201).body()["created_by"],
+        "from the gateway",
+        "header before claim"
+    );
     as_header(&"x".repeat(256)).await.is(201);
     as_header(&"x".repeat(257)).await.problem("401 AUT-001");
     as_header("a\tb").await.problem("401 AUT-001");
@@ -142,7 +159,11 @@ async fn forgeries(kind: Kind) {
     let claims = issuer.claims(json!({}));
     for alg in ["none", "None", "HS256", "RS512", "ES256", ""] {
         for signature in ["", "AAAA"] {
-            let token = format!("{}.{}.{signature}", encode(json!({ "alg": alg, "typ": "JWT", "kid": "key-1" })), encode(claims.clone()));
+            let token = format!(
+                "{}.{}.{signature}",
+                encode(json!({ "alg": alg, "typ": "JWT", "kid": "key-1" })),
+                encode(claims.clone())
+            );
             with(&rig, &format!("Bearer {token}")).await.refuses("401 AUT-002", INVALID);
         }
     }

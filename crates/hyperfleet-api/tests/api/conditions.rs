@@ -11,7 +11,9 @@ rules! {
 }
 
 fn entities(conditions: &str) -> String {
-    format!("entities:\n  - kind: Thing\n    plural: things\n    required_adapters: [one]\n    conditions:\n{conditions}")
+    format!(
+        "entities:\n  - kind: Thing\n    plural: things\n    required_adapters: [one]\n    conditions:\n{conditions}"
+    )
 }
 
 async fn thing(rig: &Rig, more: Value) -> String {

@@ -12,8 +12,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("server: { nonsense: 1 }", "server.nonsense"),
     ("server: { jwt: { nonsense: 1 } }", "server.jwt.nonsense"),
     ("adapters: { required: { cluster: [a] } }", "adapters"),
-    ("server: { port: x }", "server.port"),
-    ("server: { port: 70000 }", "server.port"),
+    ("server: { max_body: x }", "server.max_body"),
+    ("database: { port: 70000 }", "database.port"),
     ("server: { timeouts: { read: soon } }", "server.timeouts.read"),
     ("server: [", "YAML"),
     ("- a", "mapping"),
@@ -58,11 +58,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("entities: [{ kind: A, plural: a, required_adapters: [''] }]", "entities[0].required_adapters"),
     ("entities: [{ kind: A, plural: a, required_adapters: [a-b, a--b] }]", "entities[0].required_adapters"),
     ("entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: B }] }]", "entities[0].references"),
-    ("entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: A, min: 2, max: 1 }] }]", "entities[0].references"),
+    (
+        "entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: A, min: 2, max: 1 }] }]",
+        "entities[0].references",
+    ),
     ("entities: [{ kind: A, plural: a, name_min_len: 5, name_max_len: 4 }]", "entities[0].name_min_len"),
     ("entities: [{ kind: A, plural: a, name_max_len: 101 }]", "entities[0].name_max_len"),
     ("entities: [{ kind: A, plural: a, require_spec_schema: true }]", "entities[0].require_spec_schema"),
-    ("entities: [{ kind: A, plural: a, spec_schema_name: X, require_spec_schema: true }]", "entities[0].spec_schema_name"),
+    (
+        "entities: [{ kind: A, plural: a, spec_schema_name: X, require_spec_schema: true }]",
+        "entities[0].spec_schema_name",
+    ),
     ("entities: [{ kind: A, plural: a, spec_schema_name: X }]", "entities[0].spec_schema_name"),
 ];
 
@@ -90,7 +96,7 @@ async fn secrets_are_not_repeated(kind: Kind) {
     for yaml in [
         "database: { password: [sesame-open-up] }",
         "database: { password: sesame-open-up, password_file: /x }",
-        "server: { port: sesame-open-up }",
+        "database: { port: sesame-open-up }",
         "sesame: { - open-up sesame-open-up",
         "database: { pool: sesame-open-up }",
     ] {

@@ -50,7 +50,11 @@ async fn conditions_are_written_at_once(rig: &Rig) {
         created["status"]["conditions"],
         json!([
             condition("Reconciled", "ReconciledMissingAdapters", missing),
-            condition("LastKnownReconciled", "AdaptersMissingReports", "Required adapters have not yet reported status"),
+            condition(
+                "LastKnownReconciled",
+                "AdaptersMissingReports",
+                "Required adapters have not yet reported status"
+            ),
         ])
     );
 }
@@ -65,7 +69,12 @@ async fn messages_in_order(rig: &Rig) {
         (json!({ "kind": "Cluster" }), "name is required", "name", "required"),
         (json!({ "kind": "Cluster", "name": "" }), "name is required", "name", "required"),
         (json!({ "kind": "Cluster", "name": "ab" }), "name must be at least 3 characters", "name", "min_length"),
-        (json!({ "kind": "Cluster", "name": "a".repeat(54) }), "name must be at most 53 characters", "name", "max_length"),
+        (
+            json!({ "kind": "Cluster", "name": "a".repeat(54) }),
+            "name must be at most 53 characters",
+            "name",
+            "max_length",
+        ),
         (json!({ "kind": "Cluster", "name": "Abc" }), pattern, "name", "pattern"),
         (json!({ "kind": "Cluster", "name": "abc" }), "spec is required", "spec", "required"),
         (json!({ "kind": "Cluster", "name": "abc", "spec": null }), "spec is required", "spec", "required"),
@@ -74,7 +83,13 @@ async fn messages_in_order(rig: &Rig) {
         let answer = rig.ask("POST /clusters", body.clone()).await;
         answer.refuses("400 VAL-000", message).at(field, constraint);
     }
-    for body in [json!([]), json!("x"), json!(null), json!({ "kind": 1 }), json!({ "kind": "Cluster", "name": "abc", "spec": 5 })] {
+    for body in [
+        json!([]),
+        json!("x"),
+        json!(null),
+        json!({ "kind": 1 }),
+        json!({ "kind": "Cluster", "name": "abc", "spec": 5 }),
+    ] {
         rig.ask("POST /clusters", Some(body)).await.problem("400 VAL-006");
     }
     for body in ["", "{", "nonsense", "{} {}", "{\"kind\": \"Cluster\",}"] {
@@ -111,7 +126,9 @@ async fn a_child_belongs_below_its_parent(rig: &Rig) {
     assert_eq!(created["href"], format!("{BASE}/clusters/{parent_id}/nodepools/{id}"));
     let owner = json!({ "id": parent_id, "kind": "Cluster", "href": parent["href"] });
     assert_eq!(created["owner_references"], owner, "an object, not an array");
-    for path in [format!("/nodepools/{id}"), format!("/clusters/{parent_id}/nodepools/{id}"), format!("/resources/{id}")] {
+    for path in
+        [format!("/nodepools/{id}"), format!("/clusters/{parent_id}/nodepools/{id}"), format!("/resources/{id}")]
+    {
         assert_eq!(rig.get(&path).await.is(200).body(), created, "{path}");
     }
     let other = rig.cluster(json!({})).await;
@@ -149,7 +166,8 @@ async fn client_ids(rig: &Rig) {
     rig.ask(&format!("DELETE /clusters/{id}"), None).await.is(202);
     rig.ask("POST /clusters", merged(cluster(&unique("c")), json!({ "id": id }))).await.problem("409 CNF-001");
     for good in ["0", &"a".repeat(63), "a--b"] {
-        let good = if good.len() == 63 { format!("{}{good}", unique("l-")).chars().take(63).collect() } else { unique(good) };
+        let good =
+            if good.len() == 63 { format!("{}{good}", unique("l-")).chars().take(63).collect() } else { unique(good) };
         rig.cluster(json!({ "id": good })).await;
     }
     for bad in ["", "-a", "a-", "A", "a_b", "a.b", "a/b", "ä", "a b", "a\n", &"a".repeat(64)] {

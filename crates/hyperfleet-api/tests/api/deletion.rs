@@ -118,7 +118,9 @@ async fn for_good_only_when_all_have_finalized(rig: &Rig) {
     let message = "Required adapters not reporting Finalized=True: [hypershift]. Currently reporting: [dns, pullsecret, \
                    validation]";
     assert_eq!(going["status"]["conditions"][0]["message"], message);
-    rig.report(&path, report("hypershift", 2, "Available=False Applied=False Health=True Finalized=False")).await.is(201);
+    rig.report(&path, report("hypershift", 2, "Available=False Applied=False Health=True Finalized=False"))
+        .await
+        .is(201);
     rig.report(&path, report("hypershift", 2, DONE)).await.is(201);
     rig.get(&path).await.is(200);
     let last = rig.report(&path, report("hypershift", 2, FINALIZED)).await.is(201).body();

@@ -27,7 +27,9 @@ async fn reasons(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
     rig.ask(&format!("DELETE {path}"), None).await.is(202);
     let line = format!("POST {path}/force-delete");
-    for (reason, constraint) in [(json!(""), "required"), (json!(null), "required"), (json!("ä".repeat(1025)), "max_length")] {
+    for (reason, constraint) in
+        [(json!(""), "required"), (json!(null), "required"), (json!("ä".repeat(1025)), "max_length")]
+    {
         rig.ask(&line, json!({ "reason": reason })).await.is(400).at("reason", constraint).problem("400 VAL-000");
     }
     rig.ask(&line, json!({})).await.problem("400 VAL-000");
@@ -58,7 +60,9 @@ async fn is_written_to_the_log(rig: &Rig) {
     rig.ask(&format!("POST {parent}/force-delete"), json!({ "reason": reason })).await.is(204);
     let logged = logged();
     let lines: Vec<serde_json::Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let line = lines.iter().find(|line| line["reason"].as_str().is_some_and(|one| one.contains(reason.split('\r').next().unwrap())));
+    let line = lines
+        .iter()
+        .find(|line| line["reason"].as_str().is_some_and(|one| one.contains(reason.split('\r').next().unwrap())));
     let line = line.unwrap();
     assert_eq!((&line["reason"], &line["caller"]), (&json!(reason), &json!("system@hyperfleet.local")));
     assert!(line.to_string().contains(pool["id"].as_str().unwrap()), "{line}");

@@ -12,8 +12,23 @@ rules! {
 }
 
 const HOSTILE: &[&str] = &[
-    "'; DROP TABLE resources; --", "\"; DROP TABLE resources; --", "x') or (1=1", "$1", "?1", ":a", "{}", "%s%n", "\\", "\\'", "''",
-    "<script>alert(1)</script>", "${jndi:ldap://x}", "../../etc/passwd", "\u{1b}[31mred", "a\r\nSet-Cookie: x=1", "🦀\u{202e}",
+    "'; DROP TABLE resources; --",
+    "\"; DROP TABLE resources; --",
+    "x') or (1=1",
+    "$1",
+    "?1",
+    ":a",
+    "{}",
+    "%s%n",
+    "\\",
+    "\\'",
+    "''",
+    "<script>alert(1)</script>",
+    "${jndi:ldap://x}",
+    "../../etc/passwd",
+    "\u{1b}[31mred",
+    "a\r\nSet-Cookie: x=1",
+    "🦀\u{202e}",
 ];
 
 async fn texts_come_back_as_they_are(rig: &Rig) {
@@ -69,9 +84,16 @@ async fn log_lines(rig: &Rig) {
 async fn headers(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
     for more in [
-        &b"Authorization: Bearer \xff\xfe\r\n"[..], b"If-Match: \xff\r\n", b"Accept-Encoding: gzip, \xff\r\n", b"X-Request-ID: '; DROP\r\n",
-        b"traceparent: \xf0\x9f\xa6\x80\r\n", b"Content-Type: text/html; \x80\r\n", b"Cookie: a=b\r\nCookie: c\r\n", b"Expect: nonsense\r\n",
-        b"X-HTTP-Method-Override: DELETE\r\n", b"Accept: */*;q=9\r\n",
+        &b"Authorization: Bearer \xff\xfe\r\n"[..],
+        b"If-Match: \xff\r\n",
+        b"Accept-Encoding: gzip, \xff\r\n",
+        b"X-Request-ID: '; DROP\r\n",
+        b"traceparent: \xf0\x9f\xa6\x80\r\n",
+        b"Content-Type: text/html; \x80\r\n",
+        b"Cookie: a=b\r\nCookie: c\r\n",
+        b"Expect: nonsense\r\n",
+        b"X-HTTP-Method-Override: DELETE\r\n",
+        b"Accept: */*;q=9\r\n",
     ] {
         let answer = exchange(rig.address, &head(&format!("GET {BASE}{path}"), more)).await;
         assert!(answer.starts_with("HTTP/1.1 2") || answer.starts_with("HTTP/1.1 4"), "{answer}");

@@ -21,7 +21,12 @@ async fn large_bodies(rig: &Rig) {
     };
     rig.send("POST /clusters", &[], of(1024 * 1024)).await.is(201);
     let created = path_of(&rig.cluster(json!({})).await);
-    for line in ["POST /clusters", &format!("PATCH {created}"), &format!("PUT {created}/statuses"), &format!("POST {created}/force-delete")] {
+    for line in [
+        "POST /clusters",
+        &format!("PATCH {created}"),
+        &format!("PUT {created}/statuses"),
+        &format!("POST {created}/force-delete"),
+    ] {
         rig.send(line, &[], of(1024 * 1024 + 1)).await.problem("413 LMT-002");
         rig.send(line, &[], of(3 * 1024 * 1024)).await.problem("413 LMT-002");
     }
@@ -80,7 +85,9 @@ async fn nul_characters(rig: &Rig) {
     }
     let path = path_of(&rig.cluster(json!({})).await);
     let body = crate::rig::report("dns", 1, crate::rig::DONE);
-    for more in [json!({ "adapter": "a\0" }), json!({ "data": { "a": "\0" } }), json!({ "metadata": { "job_name": "\0" } })] {
+    for more in
+        [json!({ "adapter": "a\0" }), json!({ "data": { "a": "\0" } }), json!({ "metadata": { "job_name": "\0" } })]
+    {
         rig.report(&path, merged(body.clone(), more)).await.is(400);
     }
     rig.report(&path, crate::rig::report("dns", 1, "Available=True Applied=True Health=True A\0=True")).await.is(400);
@@ -102,8 +109,13 @@ async fn duplicate_members(rig: &Rig) {
 
 async fn broken_http(rig: &Rig) {
     for bytes in [
-        &b"nonsense\r\n\r\n"[..], b"GET / HTTP/9.9\r\n\r\n", b"GET  / HTTP/1.1\r\n\r\n", b"\0\0\0\0", b"\x16\x03\x01\x02\x00\x01\x00",
-        b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
+        &b"nonsense\r\n\r\n"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET  / HTTP/1.1\r\n\r\n",
+        b"\0\0\0\0",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
     ] {

@@ -18,7 +18,9 @@ async fn names(rig: &Rig) {
     }
     let longest = format!("{tail}{}", "x".repeat(53 - tail.len()));
     rig.create("/clusters", cluster(&longest)).await;
-    for bad in ["-abc", "abc-", "aBc", "a_c", "a.c", "a c", "äbc", "abc\n", "abc/..", "'; --", "<b>", "аbc", "a\u{200b}c"] {
+    for bad in
+        ["-abc", "abc-", "aBc", "a_c", "a.c", "a c", "äbc", "abc\n", "abc/..", "'; --", "<b>", "аbc", "a\u{200b}c"]
+    {
         let answer = rig.ask("POST /clusters", cluster(bad)).await;
         answer.is(400).at("name", "pattern");
     }
@@ -60,9 +62,23 @@ async fn labels_that_are_taken(rig: &Rig) {
 async fn labels_that_are_refused(rig: &Rig) {
     let long = |count: usize| "a".repeat(count);
     let keys = [
-        String::new(), "-a".into(), "a-".into(), "a b".into(), "a/b/c".into(), "/a".into(), "a/".into(), long(64), "ä".into(),
-        "Example.com/a".into(), "a..b/c".into(), "<script>".into(), "a\u{1b}[31m".into(), "a'b".into(), "a\"b".into(),
-        format!("{}/a", long(64)), format!("{0}.{0}.{0}.{0}/{1}", long(62), "n".repeat(5)),
+        String::new(),
+        "-a".into(),
+        "a-".into(),
+        "a b".into(),
+        "a/b/c".into(),
+        "/a".into(),
+        "a/".into(),
+        long(64),
+        "ä".into(),
+        "Example.com/a".into(),
+        "a..b/c".into(),
+        "<script>".into(),
+        "a\u{1b}[31m".into(),
+        "a'b".into(),
+        "a\"b".into(),
+        format!("{}/a", long(64)),
+        format!("{0}.{0}.{0}.{0}/{1}", long(62), "n".repeat(5)),
     ];
     for key in keys {
         let body = merged(cluster(&unique("c")), json!({ "labels": { key.clone(): "v" } }));
@@ -88,7 +104,8 @@ async fn every_bad_label_is_named(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let patch = json!({ "labels": { "-a": "v", "b": "-", "c": "v" } });
     let answer = rig.ask(&format!("PATCH {}", crate::rig::path_of(&created)), patch).await;
-    let answer = answer.refuses("400 VAL-000", "label validation failed").at("labels", "pattern").at("labels[b]", "pattern");
+    let answer =
+        answer.refuses("400 VAL-000", "label validation failed").at("labels", "pattern").at("labels[b]", "pattern");
     let errors = answer.body()["errors"].clone();
     assert_eq!(errors.as_array().unwrap().len(), 2);
     assert_eq!((&errors[0]["value"], &errors[1]["value"]), (&json!("-a"), &json!("-")));

@@ -11,8 +11,21 @@ rules! {
 
 async fn exact(rig: &Rig) {
     let numbers = json!([
-        0, -1, 9_007_199_254_740_992_i64, 9_007_199_254_740_993_i64, -9_007_199_254_740_993_i64, i64::MAX, i64::MIN,
-        9_223_372_036_854_775_808_u64, u64::MAX, 0.1, 1e-7, 2.5, -0.5, 123_456_789.125, 1e15
+        0,
+        -1,
+        9_007_199_254_740_992_i64,
+        9_007_199_254_740_993_i64,
+        -9_007_199_254_740_993_i64,
+        i64::MAX,
+        i64::MIN,
+        9_223_372_036_854_775_808_u64,
+        u64::MAX,
+        0.1,
+        1e-7,
+        2.5,
+        -0.5,
+        123_456_789.125,
+        1e15
     ]);
     let created = rig.cluster(json!({ "spec": { "n": numbers } })).await;
     let path = path_of(&created);
@@ -32,13 +45,18 @@ async fn exact(rig: &Rig) {
 }
 
 async fn beyond(rig: &Rig) {
-    for number in ["18446744073709551616", "-9223372036854775809", "1e400", "-1e400", "123456789012345678901234567890", "1e30"] {
-        let body = format!("{{\"kind\":\"Cluster\",\"name\":\"{}\",\"spec\":{{\"a\":[{{\"n\":{number}}}]}}}}", unique("big"));
+    for number in
+        ["18446744073709551616", "-9223372036854775809", "1e400", "-1e400", "123456789012345678901234567890", "1e30"]
+    {
+        let body =
+            format!("{{\"kind\":\"Cluster\",\"name\":\"{}\",\"spec\":{{\"a\":[{{\"n\":{number}}}]}}}}", unique("big"));
         let answer = rig.send("POST /clusters", &[], body).await.is(400);
         assert!(!answer.text().contains("123456789012345678901234567890"), "{answer}");
         let path = path_of(&rig.cluster(json!({})).await);
         rig.send(&format!("PATCH {path}"), &[], format!("{{\"spec\":{{\"n\":{number}}}}}")).await.is(400);
-        let body = report("dns", 1, DONE).to_string().replace("\"adapter\"", &format!("\"data\":{{\"n\":{number}}},\"adapter\""));
+        let body = report("dns", 1, DONE)
+            .to_string()
+            .replace("\"adapter\"", &format!("\"data\":{{\"n\":{number}}},\"adapter\""));
         rig.send(&format!("PUT {path}/statuses"), &[], body).await.is(400);
         assert_eq!(rig.get(&path).await.is(200).body()["generation"], 1);
     }
@@ -55,6 +73,7 @@ async fn forms(rig: &Rig) {
     for (seen, wanted) in read["spec"]["n"].as_array().unwrap().iter().zip([100.0, 100.0, 0.0, 1.0]) {
         assert_eq!(seen.as_f64().map(f64::to_bits).map(|bits| bits << 1), Some(f64::to_bits(wanted) << 1), "{seen}");
     }
-    let again = rig.ask(&format!("PATCH {}", path_of(&created)), json!({ "spec": created["spec"] })).await.is(200).body();
+    let again =
+        rig.ask(&format!("PATCH {}", path_of(&created)), json!({ "spec": created["spec"] })).await.is(200).body();
     assert_eq!(again["generation"], 1, "{}", Value::from(again["spec"].clone()));
 }

@@ -12,7 +12,8 @@ rules! {
 async fn orders(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     for name in ["b", "a", "c"] {
-        rig.create("/channels", json!({ "kind": "Channel", "name": name, "spec": {}, "id": format!("id-{name}") })).await;
+        rig.create("/channels", json!({ "kind": "Channel", "name": name, "spec": {}, "id": format!("id-{name}") }))
+            .await;
     }
     rig.ask("PATCH /channels/id-a", json!({ "spec": { "n": 1 } })).await.is(200);
     for (order, names) in [
@@ -38,10 +39,38 @@ async fn orders(kind: Kind) {
 
 async fn orders_that_are_refused(rig: &Rig) {
     for order in [
-        "nonsense", "NAME", "name up", "name ASC", "name desc desc", "name;", "name desc; DROP TABLE resources", "1", "name--",
-        "(select 1)", "name,(SELECT password FROM users)", "case when 1=1 then id end", "spec", "spec.region", "labels.a",
-        "name desc,", ",name", "name,,id", "name'", "\"name\"", "r.name", "resources.name", "state", "sealed", "name\0", "nаme",
-        "name/**/desc", "\u{1b}[31mname", "name\r\ndesc\u{7}", "pg_sleep(5)", "rowid", "ctid",
+        "nonsense",
+        "NAME",
+        "name up",
+        "name ASC",
+        "name desc desc",
+        "name;",
+        "name desc; DROP TABLE resources",
+        "1",
+        "name--",
+        "(select 1)",
+        "name,(SELECT password FROM users)",
+        "case when 1=1 then id end",
+        "spec",
+        "spec.region",
+        "labels.a",
+        "name desc,",
+        ",name",
+        "name,,id",
+        "name'",
+        "\"name\"",
+        "r.name",
+        "resources.name",
+        "state",
+        "sealed",
+        "name\0",
+        "nаme",
+        "name/**/desc",
+        "\u{1b}[31mname",
+        "name\r\ndesc\u{7}",
+        "pg_sleep(5)",
+        "rowid",
+        "ctid",
     ] {
         let answer = rig.list("/clusters", &[("order", order)]).await;
         answer.problem("400 VAL-005");
@@ -77,12 +106,18 @@ async fn fields_of_a_resource(rig: &Rig) {
         assert_eq!(rig.get(&format!("{path}?fields={empty}")).await.is(200).body(), created);
     }
     let status = rig.get(&format!("{path}?fields=status")).await.is(200).body();
-    assert_eq!(status, merged(json!({ "id": id }), json!({ "status": created["status"] })), "with the view of adapters");
+    assert_eq!(
+        status,
+        merged(json!({ "id": id }), json!({ "status": created["status"] })),
+        "with the view of adapters"
+    );
 }
 
 async fn fields_that_are_refused(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
-    for fields in ["nonsense", "name,nonsense", "Name", "id;", "sealed", "*", "name\0", "\u{1b}[31m", "' or 1=1", "owner_id"] {
+    for fields in
+        ["nonsense", "name,nonsense", "Name", "id;", "sealed", "*", "name\0", "\u{1b}[31m", "' or 1=1", "owner_id"]
+    {
         for target in ["/clusters", path.as_str()] {
             let answer = rig.list(target, &[("fields", fields)]).await;
             answer.problem("400 VAL-000");

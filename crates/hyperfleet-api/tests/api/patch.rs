@@ -101,8 +101,19 @@ async fn if_match(rig: &Rig) {
     // A stale precondition is told even where the change would change nothing.
     send("\"1\"", json!({ "a": 1 })).await.problem("412 CNF-002");
     assert_eq!(send("\"2\"", json!({ "a": 3 })).await.is(200).body()["generation"], 3);
-    let malformed =
-        ["1", "\"\"", "\"x\"", "\"1", "1\"", "\"-1\"", "\"0x1\"", "\"1\", \"2\"", "W/\"3\"", "\"1.0\"", "\"99999999999999999999\""];
+    let malformed = [
+        "1",
+        "\"\"",
+        "\"x\"",
+        "\"1",
+        "1\"",
+        "\"-1\"",
+        "\"0x1\"",
+        "\"1\", \"2\"",
+        "W/\"3\"",
+        "\"1.0\"",
+        "\"99999999999999999999\"",
+    ];
     for malformed in malformed {
         send(malformed, json!({ "a": 4 })).await.problem("400 VAL-000");
     }

@@ -13,9 +13,20 @@ rules! {
 
 async fn unknown_paths(rig: &Rig) {
     for path in [
-        "/nonsense", "/clusters/x/nonsense", "/clusters/x/statuses/nonsense", "/clusters/x/force-delete/y", "/clusters/x/versions",
-        "/nodepools/x/nodepools", "/api/hyperfleet/v2/clusters", "/api", "/api/hyperfleet/v1", "/Clusters", "/clusters/x/y/z/a/b",
-        "/compatibility", "/clusters/x/nodepools/y/statuses/z", "/resources/x/nodepools",
+        "/nonsense",
+        "/clusters/x/nonsense",
+        "/clusters/x/statuses/nonsense",
+        "/clusters/x/force-delete/y",
+        "/clusters/x/versions",
+        "/nodepools/x/nodepools",
+        "/api/hyperfleet/v2/clusters",
+        "/api",
+        "/api/hyperfleet/v1",
+        "/Clusters",
+        "/clusters/x/y/z/a/b",
+        "/compatibility",
+        "/clusters/x/nodepools/y/statuses/z",
+        "/resources/x/nodepools",
     ] {
         for method in ["GET", "POST", "DELETE", "PUT"] {
             rig.ask(&format!("{method} {path}"), json!({})).await.problem("404 NTF-000");
@@ -59,7 +70,9 @@ async fn trailing_slashes(rig: &Rig) {
 
 async fn absent_resources(rig: &Rig) {
     let id = unique("absent");
-    for (plural, kind) in [("clusters", "Cluster"), ("nodepools", "NodePool"), ("channels", "Channel"), ("versions", "Version")] {
+    for (plural, kind) in
+        [("clusters", "Cluster"), ("nodepools", "NodePool"), ("channels", "Channel"), ("versions", "Version")]
+    {
         let answer = rig.get(&format!("/{plural}/{id}")).await;
         answer.refuses("404 NTF-001", &format!("{kind} with id='{id}' not found"));
     }
@@ -88,8 +101,18 @@ async fn compression(rig: &Rig) {
 
 async fn ids_that_cannot_be(rig: &Rig) {
     for id in [
-        "%00", "%0d%0ax", "..%2f..", "%ff", "'%20or%20'1'='1", "%1b%5b31m", "x%27)%20or%20(1=1", "*", "%f0%9f%a6%80",
-        &"x".repeat(5000), "A", "undefined",
+        "%00",
+        "%0d%0ax",
+        "..%2f..",
+        "%ff",
+        "'%20or%20'1'='1",
+        "%1b%5b31m",
+        "x%27)%20or%20(1=1",
+        "*",
+        "%f0%9f%a6%80",
+        &"x".repeat(5000),
+        "A",
+        "undefined",
     ] {
         for line in ["GET", "PATCH", "DELETE", "PUT statuses", "POST force-delete"] {
             let (method, tail) = line.split_once(' ').map_or((line, ""), |(method, tail)| (method, tail));

@@ -83,7 +83,10 @@ async fn is_redacted_everywhere(kind: Kind) {
         }
         let patched = rig.ask(&format!("PATCH {path}"), json!({ "labels": { "a": "b" } })).await;
         assert_unseen("PATCH", &patched.bytes);
-        assert_eq!(reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"], data);
+        assert_eq!(
+            reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
+            data
+        );
         let deleted = rig.ask(&format!("DELETE {path}"), None).await;
         assert_unseen("DELETE", &deleted.bytes);
     }
@@ -94,10 +97,15 @@ async fn is_redacted_everywhere(kind: Kind) {
     }
     assert_unseen("the log", logged().as_bytes());
     assert_unseen("the database", &rig.database.bytes().await);
-    assert_unseen("metrics", &rig.client.get(format!("http://{}/metrics", rig.metrics)).send().await.unwrap().bytes().await.unwrap());
+    assert_unseen(
+        "metrics",
+        &rig.client.get(format!("http://{}/metrics", rig.metrics)).send().await.unwrap().bytes().await.unwrap(),
+    );
     let page = rig.client.get(format!("http://{}/", rig.address)).send().await.unwrap();
     assert_unseen("the page", &page.bytes().await.unwrap());
-    for search in [format!("spec.pullSecret.data like '%{PASSWORD}%'"), format!("spec.pullSecret.data = '{}'", document())] {
+    for search in
+        [format!("spec.pullSecret.data like '%{PASSWORD}%'"), format!("spec.pullSecret.data = '{}'", document())]
+    {
         let answer = rig.list("/clusters", &[("search", &search)]).await;
         if answer.status == 200 {
             assert_eq!(answer.body()["total"], 0, "{search}");
@@ -110,7 +118,8 @@ async fn marks_keep_what_is_stored(kind: Kind) {
     let rig = Rig::start(kind, &settings(folder.path(), "")).await;
     let created = rig.cluster(with_secret(document())).await;
     let (path, line) = (path_of(&created), format!("PATCH {}", path_of(&created)));
-    let stored = async || reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"].clone();
+    let stored =
+        async || reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"].clone();
     // Read, changed, sent back.
     let mut spec = created["spec"].clone();
     assert_eq!(rig.ask(&line, json!({ "spec": spec })).await.is(200).body(), created, "nothing has changed");
@@ -204,7 +213,10 @@ async fn readers_by_identity(kind: Kind) {
     reading(&rig, &path, &other).await.problem("403 AUZ-001");
     reading(&rig, &path, "").await.is(401);
     assert_eq!(reading(&rig, &path, &reader).await.is(200).body()["spec"]["pullSecret"]["data"], document());
-    assert_eq!(reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"], document());
+    assert_eq!(
+        reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
+        document()
+    );
 }
 
 async fn a_reference_is_shown_as_it_is(kind: Kind) {

@@ -29,7 +29,8 @@ async fn is_stored_and_shown(rig: &Rig) {
         "data": { "a": [1, { "b": null }] },
         "nonsense": true,
     });
-    let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status, "last_transition_time": observed });
+    let condition =
+        |kind: &str, status: &str| json!({ "type": kind, "status": status, "last_transition_time": observed });
     let wanted = json!({
         "adapter": "validation", "observed_generation": 1,
         "conditions": [
@@ -113,7 +114,9 @@ async fn times(rig: &Rig) {
     ] {
         rig.report(&path, at("a", json!(time))).await.refuses("400 VAL-000", detail);
     }
-    for bad in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00", "0"] {
+    for bad in
+        ["", "yesterday", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00", "0"]
+    {
         rig.report(&path, at("a", json!(bad))).await.problem("400 VAL-006");
     }
     for bad in [json!(0), json!(1.5), json!({}), json!([])] {
@@ -140,9 +143,14 @@ async fn times(rig: &Rig) {
 
 async fn put_says_created_and_post_tells_updates(rig: &Rig) {
     let path = cluster(rig).await;
-    for (method, adapter, status) in
-        [("PUT", "a", 201), ("PUT", "a", 201), ("POST", "b", 201), ("POST", "b", 200), ("POST", "a", 200), ("PUT", "b", 201)]
-    {
+    for (method, adapter, status) in [
+        ("PUT", "a", 201),
+        ("PUT", "a", 201),
+        ("POST", "b", 201),
+        ("POST", "b", 200),
+        ("POST", "a", 200),
+        ("PUT", "b", 201),
+    ] {
         let answer = rig.ask(&format!("{method} {path}/statuses"), report(adapter, 1, DONE)).await;
         assert_eq!(answer.is(status).body()["adapter"], adapter);
     }
@@ -171,7 +179,8 @@ async fn members_of_2025(rig: &Rig) {
 
 async fn transition_times_are_kept(rig: &Rig) {
     let path = cluster(rig).await;
-    let at = |seconds: i64, conditions: &str| merged(report("a", 1, conditions), json!({ "observed_time": time(seconds) }));
+    let at =
+        |seconds: i64, conditions: &str| merged(report("a", 1, conditions), json!({ "observed_time": time(seconds) }));
     let first = rig.report(&path, at(-30, "Available=False Applied=True Health=True")).await.is(201).body();
     let second = rig.report(&path, at(-20, "Available=True Applied=True Health=True Extra=True")).await.is(201).body();
     let moved = |kind: usize| second["conditions"][kind]["last_transition_time"] == second["last_report_time"];
@@ -263,7 +272,12 @@ async fn metadata_and_data(rig: &Rig) {
     for absent in ["id", "href"] {
         assert_eq!(plain.get(absent), None);
     }
-    for bad in [json!({ "data": [] }), json!({ "data": "x" }), json!({ "metadata": 5 }), json!({ "metadata": { "attempt": "x" } })] {
+    for bad in [
+        json!({ "data": [] }),
+        json!({ "data": "x" }),
+        json!({ "metadata": 5 }),
+        json!({ "metadata": { "attempt": "x" } }),
+    ] {
         rig.report(&path, merged(report("c", 1, DONE), bad)).await.problem("400 VAL-006");
     }
 }
@@ -278,7 +292,9 @@ async fn absent_resources(rig: &Rig) {
 
 async fn malformed(rig: &Rig) {
     let path = cluster(rig).await;
-    for body in ["", "{", "[]", "null", "\"x\"", "{\"adapter\": 5}", "{\"adapter\": \"a\", \"observed_generation\": \"1\"}"] {
+    for body in
+        ["", "{", "[]", "null", "\"x\"", "{\"adapter\": 5}", "{\"adapter\": \"a\", \"observed_generation\": \"1\"}"]
+    {
         rig.send(&format!("PUT {path}/statuses"), &[], body).await.problem("400 VAL-006");
     }
     for bad in [json!(1.5), json!("1"), json!([1]), json!(true)] {

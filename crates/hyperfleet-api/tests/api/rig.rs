@@ -46,10 +46,8 @@ pub(crate) struct Rig {
     pub(crate) metrics: SocketAddr,
     pub(crate) client: reqwest::Client,
     pub(crate) database: Arc<Database>,
-    /// Files of this server: its configuration, and what tests put beside it.
-    folder: tempfile::TempDir,
-    /// Sent with every request.
-    headers: Vec<(String, String)>,
+    /// Holds the server's configuration.
+    _folder: tempfile::TempDir,
     stop: CancellationToken,
     running: Mutex<Option<JoinHandle<()>>>,
 }
@@ -154,8 +152,7 @@ impl Rig {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
         let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
-        let headers = Vec::new();
-        let rig = Self { address, health, metrics, client, database, folder, headers, stop, running };
+        let rig = Self { address, health, metrics, client, database, _folder: folder, stop, running };
         rig.await_ready().await;
         rig
     }
@@ -169,17 +166,6 @@ impl Rig {
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-    }
-
-    /// Where tests put files for this server.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Sends these headers with every request from now on.
-    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
     }
 
     /// Tells the server to stop, and does not wait for it.
@@ -224,11 +210,6 @@ impl Rig {
     pub(crate) async fn send(&self, line: &str, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
         let (method, path) = line.split_once(' ').unwrap();
         let mut request = self.client.request(Method::from_bytes(method.as_bytes()).unwrap(), self.url(path));
-        for (name, value) in self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())) {
-            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
-                request = request.header(name, value);
-            }
-        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -32,7 +32,9 @@ async fn openapi(rig: &Rig) {
     for path in ["/clusters", "/clusters/{id}/statuses", "/nodepools"] {
         let known = |known: &String| {
             let known = known.strip_prefix("/api/hyperfleet/v1").unwrap_or(known);
-            let segments = |path: &str| path.split('/').map(|one| if one.starts_with('{') { "{}" } else { one }.to_owned()).collect::<Vec<_>>();
+            let segments = |path: &str| {
+                path.split('/').map(|one| if one.starts_with('{') { "{}" } else { one }.to_owned()).collect::<Vec<_>>()
+            };
             segments(known) == segments(path)
         };
         assert!(paths.keys().any(known), "{path}: {:?}", paths.keys().collect::<Vec<_>>());
@@ -55,9 +57,13 @@ async fn metrics(rig: &Rig) {
     let (status, body) = text(rig, format!("http://{}/metrics", rig.metrics)).await;
     assert_eq!(status, 200);
     for name in [
-        "hyperfleet_api_requests_total", "hyperfleet_api_request_duration_seconds", "hyperfleet_api_build_info",
-        "hyperfleet_api_reconciliation_started_total", "hyperfleet_api_resource_pending_reconciliation",
-        "hyperfleet_db_query_duration_seconds", "hyperfleet_db_connections_open", "hyperfleet_db_connections_in_use",
+        "hyperfleet_api_requests_total",
+        "hyperfleet_api_request_duration_seconds",
+        "hyperfleet_api_build_info",
+        "hyperfleet_api_reconciliation_started_total",
+        "hyperfleet_db_query_duration_seconds",
+        "hyperfleet_db_connections_open",
+        "hyperfleet_db_connections_in_use",
     ] {
         assert!(body.contains(name), "{name}");
     }
@@ -67,7 +73,10 @@ async fn metrics(rig: &Rig) {
             && line.contains("method=\"GET\"")
             && line.contains("code=\"200\"")
     });
-    assert!(counted.is_some_and(|line| line.contains("component=\"api\"") && line.contains("version=\"1.2.3-test\"")), "{counted:?}");
+    assert!(
+        counted.is_some_and(|line| line.contains("component=\"api\"") && line.contains("version=\"1.2.3-test\"")),
+        "{counted:?}"
+    );
     assert!(!body.contains(path.rsplit('/').next().unwrap()), "ids are no labels");
     assert!(!body.contains("nonsense-of-metrics"), "unknown paths are no labels");
 }

@@ -54,7 +54,10 @@ async fn are_checked_on_post_and_patch(kind: Kind) {
         (json!({ "platform": { "type": "sesame" } }), "spec.platform.type"),
         (json!({ "platform": { "type": "gcp", "count": 0 } }), "spec.platform.count"),
         (json!({ "platform": { "type": "gcp", "count": 1.5 } }), "spec.platform.count"),
-        (json!({ "platform": { "type": "gcp", "release": { "image": "sesame-sesame" } } }), "spec.platform.release.image"),
+        (
+            json!({ "platform": { "type": "gcp", "release": { "image": "sesame-sesame" } } }),
+            "spec.platform.release.image",
+        ),
     ] {
         let body = merged(cluster(&unique("c")), json!({ "spec": spec }));
         for answer in [rig.ask("POST /clusters", body).await, rig.ask(&line, json!({ "spec": spec })).await] {

@@ -27,10 +27,14 @@ async fn off_by_default(rig: &Rig) {
 
 async fn dimensions(kind: Kind) {
     let rig = Rig::start(kind, SETTINGS).await;
-    let create = async |headers: &[(&str, &str)]| rig.send("POST /clusters", headers, cluster(&unique("c")).to_string()).await;
+    let create =
+        async |headers: &[(&str, &str)]| rig.send("POST /clusters", headers, cluster(&unique("c")).to_string()).await;
     for (headers, tenancy) in [
         (vec![("x-hyperfleet-org", "acme")], json!({ "org": "acme" })),
-        (vec![("x-hyperfleet-org", "A.b_c-9"), ("x-hyperfleet-project", "p")], json!({ "org": "A.b_c-9", "project": "p" })),
+        (
+            vec![("x-hyperfleet-org", "A.b_c-9"), ("x-hyperfleet-project", "p")],
+            json!({ "org": "A.b_c-9", "project": "p" }),
+        ),
         (vec![("x-hyperfleet-org", "acme"), ("x-hyperfleet-other", "x")], json!({ "org": "acme" })),
     ] {
         let created = create(&headers).await.is(201).body();

@@ -35,7 +35,8 @@ async fn events_come_once_and_in_order(kind: Kind) {
     let writers = (0..WRITERS).map(|writer| {
         let rig = &rigs[writer % rigs.len()];
         async move {
-            let body = json!({ "kind": "Channel", "name": format!("w{writer}"), "spec": {}, "id": format!("w{writer}") });
+            let body =
+                json!({ "kind": "Channel", "name": format!("w{writer}"), "spec": {}, "id": format!("w{writer}") });
             rig.create("/channels", body).await;
             for n in 0..CHANGES {
                 rig.ask(&format!("PATCH /channels/w{writer}"), json!({ "spec": { "n": n } })).await.is(200);

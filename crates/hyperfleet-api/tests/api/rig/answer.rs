@@ -6,8 +6,24 @@ use serde_json::Value;
 
 /// Words of drivers and of this program's inside, which nobody outside may read.
 const INSIDE: &[&str] = &[
-    "sqlx", "sqlstate", "sqlite", "postgres", "panicked", "src/", "rust_backtrace", "constraint failed", "syntax error at",
-    "duplicate key", "serde", "tokio", "hyper::", "axum", "unwrap", "no such column", "no such table", "select ",
+    "sqlx",
+    "sqlstate",
+    "sqlite",
+    "postgres",
+    "panicked",
+    "src/",
+    "rust_backtrace",
+    "constraint failed",
+    "syntax error at",
+    "duplicate key",
+    "serde",
+    "tokio",
+    "hyper::",
+    "axum",
+    "unwrap",
+    "no such column",
+    "no such table",
+    "select ",
 ];
 
 /// Which title and type belong to a code (§6).
@@ -67,7 +83,8 @@ impl Answer {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self}");
         let body = self.body();
         let code = body["code"].as_str().unwrap().strip_prefix("HYPERFLEET-").unwrap();
-        let (_, statuses, title, tail) = CODES.iter().find(|(known, ..)| *known == code).unwrap_or_else(|| panic!("{self}"));
+        let (_, statuses, title, tail) =
+            CODES.iter().find(|(known, ..)| *known == code).unwrap_or_else(|| panic!("{self}"));
         assert!(statuses.contains(&self.status), "{self}");
         assert_eq!(body["status"], self.status, "{self}");
         if !title.is_empty() {
@@ -82,7 +99,10 @@ impl Answer {
         assert!(body["timestamp"].as_str().unwrap().ends_with('Z'), "{self}");
         assert!(!body["detail"].as_str().unwrap().is_empty(), "{self}");
         for error in body.get("errors").and_then(Value::as_array).into_iter().flatten() {
-            assert!(!error["field"].as_str().unwrap().is_empty() && !error["message"].as_str().unwrap().is_empty(), "{self}");
+            assert!(
+                !error["field"].as_str().unwrap().is_empty() && !error["message"].as_str().unwrap().is_empty(),
+                "{self}"
+            );
             let constraints = "required min max min_length max_length pattern enum format unique";
             let constraint = error.get("constraint").map_or("min", |constraint| constraint.as_str().unwrap());
             assert!(constraints.split(' ').any(|known| known == constraint), "{self}");

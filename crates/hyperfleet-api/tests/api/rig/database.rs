@@ -114,5 +114,10 @@ impl Drop for Database {
 /// Does what a `drop` has to wait for, on a thread of its own: the one that drops may belong to a runtime.
 pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
     let thread = std::thread::spawn(move || super::block_on(work));
-    let _panicked = thread.join();
+    if tokio::runtime::Handle::try_current().is_ok() {
+        // The threads of the runtime must go on, as the work needs them.
+        let _panicked = tokio::task::block_in_place(|| thread.join());
+    } else {
+        let _panicked = thread.join();
+    }
 }
