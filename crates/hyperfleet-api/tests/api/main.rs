@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::expect_used,
     clippy::print_stderr,
     reason = "in a test that is the right way to fail, and to say what is missing"
 )]
