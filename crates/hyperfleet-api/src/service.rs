@@ -120,7 +120,13 @@ impl Service {
         match self.conclude_strictly(resource, has_active_children) {
             Err(Failure::Mapping(error)) => {
                 let (kind, id) = (&resource.kind, &resource.id);
-                tracing::warn!(operation = "map-conditions", kind, id, cause = error.to_string(), "left out a condition");
+                tracing::warn!(
+                    operation = "map-conditions",
+                    kind,
+                    id,
+                    cause = error.to_string(),
+                    "left out a condition"
+                );
                 let adapters = &self.descriptor(resource)?.required_adapters;
                 resource.state.conditions =
                     aggregate(adapters, resource, has_active_children, None).map_err(Failure::Mapping)?;
@@ -147,8 +153,6 @@ impl Service {
         Ok(())
     }
 
-    }
-
     /// Makes a write last, and only then lets readers of the change stream know.
     async fn commit(&self, write: Write) -> Result<(), Failure> {
         if let Some(version) = write.commit().await? {
@@ -167,6 +171,7 @@ fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
         time,
         object: render::resource(resource).into(),
     }
+}
 
 /// The resource under that address, locked for a write.
 async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
