@@ -125,7 +125,9 @@ impl<'a> Evaluation<'a> {
             }
             _ => return Err(format!("`{operator}` asks a text, but left side is {}", left.told())),
         };
-        self.charge(text.len() / BYTES_A_STEP)?;
+        // A pattern looks at a byte in each of its states.
+        let bytes_a_step = if test.operator == Operator::Matches { 1 } else { BYTES_A_STEP };
+        self.charge(text.len() / bytes_a_step)?;
         match test.operator {
             Operator::Contains => Ok(text.contains(wanted)),
             Operator::StartsWith => Ok(text.starts_with(wanted)),

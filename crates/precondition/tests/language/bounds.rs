@@ -83,6 +83,7 @@ fn steps_are_bounded() {
         "any(spec.list, {spec.long contains 'y'})",
         "any(spec.list, {'x' matches spec.pattern ?? 'y'})",
         "any(spec.list, {len(spec.long) == 1})",
+        "spec.long matches '[a-z]{1,500}[0-9]'",
         "any(spec.list, {# in spec.list and false})",
     ] {
         let verdict = Precondition::parse(source).unwrap().evaluate(&Context::of(&document));
