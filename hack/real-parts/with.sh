@@ -8,6 +8,7 @@
 #   kubernetes   REAL_KUBECONFIG and REAL_KUBECTL; see kubernetes.sh
 #   postgresql   REAL_POSTGRESQL_URL, _RUN, _SCRIPT and _NAME; see postgresql.sh
 #   chromium     REAL_CHROMIUM; see chromium.sh
+#   schemathesis REAL_SCHEMATHESIS; see schemathesis.sh
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -15,14 +16,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql or chromium" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, chromium or schemathesis" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | chromium) parts+=("$1") ;;
+    kubernetes | postgresql | chromium | schemathesis) parts+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -60,8 +61,8 @@ begun=()
 exports=$(mktemp)
 trap end EXIT
 for part in "${parts[@]}"; do
-  if [[ $part == chromium ]]; then # only got: whoever needs one starts it
-    supervise "$here/chromium.sh" get >>"$exports"
+  if [[ $part == chromium || $part == schemathesis ]]; then # only got: whoever needs one starts it
+    supervise "$here/$part.sh" get >>"$exports"
   else
     begun+=("$part")
     supervise "$here/$part.sh" up "$name" >>"$exports"

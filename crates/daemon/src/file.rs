@@ -43,7 +43,7 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
 /// Does what [`replace`] does, for these readers.
 pub fn replace_for(readers: Readers, path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let mode = match readers {
         Readers::Owner => 0o600,
         Readers::Everybody => 0o644,
@@ -56,6 +56,22 @@ pub fn replace_for(readers: Readers, path: &Path, content: &[u8]) -> Result<(), 
     sync_folder(folder).map_err(fail)
 }
 
+/// Puts `content` at `path` unless there is a file already, whoever made it and however many try at once; says whether it
+/// did. Readable by its owner only.
+pub fn create(path: &Path, content: &[u8]) -> Result<bool, ReplaceError> {
+    let fail = |source| ReplaceError { path: path.to_path_buf(), source };
+    let folder = folder_of(path);
+    let permissions = Permissions::from_mode(0o600);
+    let mut file = Builder::new().prefix(".create-").permissions(permissions).tempfile_in(folder).map_err(fail)?;
+    file.write_all(content).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    match file.persist_noclobber(path) {
+        Ok(_file) => sync_folder(folder).map(|()| true).map_err(fail),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(fail(error.error)),
+    }
+}
+
 /// Removes `path` and makes the removal durable; a file that is not there is a success.
 pub fn remove(path: &Path) -> Result<(), ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
@@ -64,8 +80,11 @@ pub fn remove(path: &Path) -> Result<(), ReplaceError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(fail(error)),
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync_folder(folder).map_err(fail)
+    sync_folder(folder_of(path)).map_err(fail)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A rename is durable once the folder that names it is.
@@ -88,7 +107,12 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         replace_for(Readers::Everybody, &path, b"third").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert!(!create(&path, b"fourth").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"third");
         remove(&path).unwrap();
+        remove(&path).unwrap();
+        assert!(create(&path, b"fifth").unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         remove(&path).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::service::Service;
-use crate::spec_schema::SpecSchemas;
 use auth::Authentication;
 
 pub use gate::router;
@@ -35,8 +34,6 @@ pub struct Parts {
     pub service: Service,
     /// Who may do it.
     pub authentication: Authentication,
-    /// What specs must satisfy.
-    pub schemas: SpecSchemas,
     /// What is counted.
     pub metrics: Metrics,
     /// The document at `/openapi`.

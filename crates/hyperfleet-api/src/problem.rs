@@ -129,7 +129,7 @@ impl Problem {
 
     /// A resource that is not there.
     pub fn not_found(kind: &str, id: &str) -> Self {
-        Self::new(Code::NotFound, format!("{kind} with id='{}' not found", id.escape_debug()))
+        Self::new(Code::NotFound, format!("{kind} with id='{}' not found", shown(id)))
     }
 
     /// A state that forbids what was asked.
@@ -171,4 +171,12 @@ impl FieldError {
         self.value = Some(value.into());
         self
     }
+}
+
+/// A name from a request, short enough and clean enough to show.
+pub fn shown(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let short: String = name.chars().take(LONGEST).collect();
+    let dots = if short.len() < name.len() { "…" } else { "" };
+    format!("{}{dots}", short.escape_debug())
 }

@@ -25,6 +25,8 @@ use crate::settings::Settings;
 use crate::spec_schema::SpecSchemas;
 use crate::store::{Store, StoreError};
 
+/// Requests wait so long for the first migration; after that they are answered as unavailable.
+const FIRST_MIGRATION: Duration = Duration::from_secs(2);
 /// Connections have so long to say goodbye.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// One round of housekeeping takes no longer: a statement whose answer was lost must not end it for good.
@@ -90,14 +92,13 @@ impl Server {
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
-        let service = Service::new(store.clone(), registry, keyring).map_err(fault)?;
+        let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
         let mut metered = Metered::default();
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
             service,
             authentication,
-            schemas,
             metrics: metrics.clone(),
             openapi,
             version: build.version,
@@ -152,6 +153,15 @@ impl Server {
                 metrics.serve(metrics_router, plain.clone(), probes_stop.clone()),
             )
         };
+        // The first requests need not be turned away while a database that is there is being prepared.
+        let prepared = tokio::time::timeout(FIRST_MIGRATION, migrate(&parts));
+        let prepared = tokio::select! {
+            () = stop.cancelled() => Ok(Ok(())),
+            prepared = prepared => prepared,
+        };
+        if let Ok(Err(unusable)) = prepared {
+            return Err(unusable);
+        }
         let serving = async {
             tokio::select! {
                 () = stop.cancelled() => Ok(()),
@@ -180,7 +190,9 @@ impl Server {
 
 /// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
 async fn keep_house(parts: &ServerParts) -> Result<(), StoreError> {
-    migrate(parts).await?;
+    if !parts.store.is_usable() {
+        migrate(parts).await?;
+    }
     tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
     Ok(())
 }

@@ -7,6 +7,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -19,7 +20,8 @@ use crate::problem::{Code, Problem};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
-use crate::store::{Change, ChangeKind, Store, StoreError, Stored, Write};
+use crate::spec_schema::SpecSchemas;
+use crate::store::{Change, ChangeKind, Lock, Store, StoreError, Stored, Write};
 
 pub use read::{Listing, Reading};
 pub use report::Reported;
@@ -38,6 +40,7 @@ struct Parts {
     store: Store,
     registry: Registry,
     mappers: BTreeMap<String, Mapper>,
+    schemas: SpecSchemas,
     keyring: Option<Keyring>,
 }
 
@@ -78,7 +81,12 @@ pub struct Address<'a> {
 
 impl Service {
     /// A service on that store. Fails with what is wrong with the registry's condition mappings.
-    pub fn new(store: Store, registry: Registry, keyring: Option<Keyring>) -> Result<Self, String> {
+    pub fn new(
+        store: Store,
+        registry: Registry,
+        schemas: SpecSchemas,
+        keyring: Option<Keyring>,
+    ) -> Result<Self, String> {
         let mappers = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
         let mappers = mappers.map(|descriptor| {
             let mapper = Mapper::compile(&descriptor.conditions);
@@ -87,7 +95,7 @@ impl Service {
                 .map_err(|fault| format!("{}: {fault}", descriptor.kind))
         });
         let mappers = mappers.collect::<Result<_, _>>()?;
-        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, keyring }) })
+        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, schemas, keyring }) })
     }
 
     /// The kinds that are served.
@@ -106,8 +114,30 @@ impl Service {
         self.registry().kind(&resource.kind).ok_or_else(|| Failure::Refused(missing()))
     }
 
-    /// Draws the conclusions from a resource's reports.
+    /// Draws the conclusions from a resource's reports after a change of what is wanted. A mapping that cannot be evaluated
+    /// is the configuration's fault, not that of whoever changes something: its condition is left out.
     fn conclude(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
+        match self.conclude_strictly(resource, has_active_children) {
+            Err(Failure::Mapping(error)) => {
+                let (kind, id) = (&resource.kind, &resource.id);
+                tracing::warn!(
+                    operation = "map-conditions",
+                    kind,
+                    id,
+                    cause = error.to_string(),
+                    "left out a condition"
+                );
+                let adapters = &self.descriptor(resource)?.required_adapters;
+                resource.state.conditions =
+                    aggregate(adapters, resource, has_active_children, None).map_err(Failure::Mapping)?;
+                Ok(())
+            }
+            concluded => concluded,
+        }
+    }
+
+    /// Draws the conclusions from a resource's reports; fails where a mapping cannot be evaluated.
+    fn conclude_strictly(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
         let adapters = &self.descriptor(resource)?.required_adapters;
         let mapper = self.parts.mappers.get(&resource.kind);
         resource.state.conditions =
@@ -119,18 +149,8 @@ impl Service {
     async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
         write.update(before, after).await?;
         write.add_transitions(&after.resource.id, &transitions::of_conclusions(Some(before), &after.resource)).await?;
-        write.tell(self.change(ChangeKind::Modified, &after.resource, at));
+        write.tell(change(ChangeKind::Modified, &after.resource, at));
         Ok(())
-    }
-
-    fn change(&self, kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
-        Change {
-            kind,
-            resource_kind: resource.kind.clone(),
-            resource_id: resource.id.clone(),
-            time,
-            object: render::resource(resource, self.registry()).into(),
-        }
     }
 
     /// Makes a write last, and only then lets readers of the change stream know.
@@ -142,10 +162,27 @@ impl Service {
     }
 }
 
+/// What readers of the change stream are told.
+fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
+    Change {
+        kind,
+        resource_kind: resource.kind.clone(),
+        resource_id: resource.id.clone(),
+        time,
+        object: render::resource(resource).into(),
+    }
+}
+
 /// The resource under that address, locked for a write.
-async fn lock(write: &mut Write, address: &Address<'_>) -> Result<Stored, Failure> {
-    let found = write.lock(address.id).await?.filter(|stored| address.fits(&stored.resource));
+async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
+    let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
     found.ok_or_else(|| Failure::Refused(address.not_found()))
+}
+
+/// Waits a moment, longer each time and never quite the same: whoever was in the way must not be met again.
+async fn pause(attempts: usize) {
+    let longest = Duration::from_millis(10).saturating_mul(u32::try_from(attempts).unwrap_or(u32::MAX));
+    tokio::time::sleep(longest.mul_f64(rand::random())).await;
 }
 
 /// Carries out a transaction; again from its beginning when it met another one.
@@ -162,7 +199,9 @@ macro_rules! transact {
             }
             .await;
             match done {
-                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {}
+                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {
+                    super::pause(attempts).await;
+                }
                 done => break done,
             }
         }

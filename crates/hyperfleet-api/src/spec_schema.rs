@@ -22,6 +22,10 @@ impl SpecSchemas {
         for (index, descriptor) in registry.descriptors().iter().enumerate() {
             let Some(name) = &descriptor.spec_schema_name else { continue };
             let fault = |what: &str| format!("entities[{index}].spec_schema_name: {what}");
+            if document.is_none() {
+                faults.push(fault("has no effect without server.openapi_schema_path"));
+                continue;
+            }
             let component = document.and_then(|document| document.pointer(&format!("/components/schemas/{name}")));
             match component.map(|_| validator(document.unwrap_or(&Value::Null), name)) {
                 Some(Ok(validator)) => drop(schemas.insert(descriptor.kind.clone(), (name.clone(), validator))),
@@ -35,9 +39,9 @@ impl SpecSchemas {
         if faults.is_empty() { Ok(Self(schemas)) } else { Err(faults) }
     }
 
-    /// Checks a spec of that kind; the first fault only, as the contract has it.
-    pub fn check(&self, kind: &str, spec: &Map<String, Value>) -> Result<(), Problem> {
-        let Some((name, validator)) = self.0.get(kind) else { return Ok(()) };
+    /// Checks a spec of that kind, if there is one; the first fault only, as the contract has it.
+    pub fn check(&self, kind: &str, spec: Option<&Map<String, Value>>) -> Result<(), Problem> {
+        let (Some((name, validator)), Some(spec)) = (self.0.get(kind), spec) else { return Ok(()) };
         let spec = Value::Object(spec.clone());
         let Err(error) = validator.validate(&spec) else { return Ok(()) };
         let path = error.instance_path().to_string().replace('/', ".");

@@ -30,7 +30,7 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
-pub use write::{TRANSITIONS_KEPT, Write};
+pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The resources and what is kept beside them. Clones share their connections.
 #[derive(Clone, Debug)]
@@ -210,9 +210,11 @@ impl Store {
         });
     }
 
-    /// Fails where the database is away.
+    /// Fails where nothing can be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.database.fetch("SELECT 1".to_owned(), Parameters::default()).await.map(drop)
+        let mut transaction = self.database.begin().await?;
+        transaction.fetch("SELECT 1".to_owned(), Parameters::default()).await?;
+        transaction.commit().await
     }
 }
 

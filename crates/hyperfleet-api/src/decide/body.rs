@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Code, FieldError, Problem};
+use crate::problem::{Code, FieldError, Problem, shown};
 
 /// The body of a POST that creates a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,12 +182,4 @@ fn references(body: &mut Map<String, Value>) -> Result<Option<References>, Probl
         Ok((ref_type, targets.collect::<Result<_, Problem>>()?))
     });
     references.collect::<Result<_, _>>().map(Some)
-}
-
-/// A name from a request, short enough and clean enough to show.
-pub fn shown(name: &str) -> String {
-    const LONGEST: usize = 64;
-    let short: String = name.chars().take(LONGEST).collect();
-    let dots = if short.len() < name.len() { "…" } else { "" };
-    format!("{}{dots}", short.escape_debug())
 }

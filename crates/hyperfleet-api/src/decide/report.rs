@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::body::{members, shown, text};
-use crate::problem::{FieldError, Problem};
+use super::body::{members, text};
+use crate::problem::{FieldError, Problem, shown};
 use crate::resource::{Metadata, Report, ReportedCondition, Resource, Status};
 
 /// An adapter's clock may be ahead of ours by so much.
@@ -241,10 +241,10 @@ fn metadata(mut given: Map<String, Value>) -> Result<Metadata, Problem> {
     })
 }
 
-/// Gives a member its name of today, unless that is there as well.
+/// Gives a member its name of today, unless that says something as well.
 fn rename(body: &mut Map<String, Value>, old: &str, new: &str) {
     if let Some(value) = body.remove(old)
-        && !body.contains_key(new)
+        && body.get(new).is_none_or(Value::is_null)
     {
         body.insert(new.to_owned(), value);
     }

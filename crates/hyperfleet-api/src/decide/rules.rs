@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::body::{References, shown};
+use super::body::References;
 use crate::entity::Descriptor;
-use crate::problem::{FieldError, Problem};
+use crate::problem::{FieldError, Problem, shown};
 use crate::resource::Target;
 
 /// The longest label key that the store takes.

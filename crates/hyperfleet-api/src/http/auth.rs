@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -66,6 +66,10 @@ impl Authentication {
         reports: bool,
         now: Timestamp,
     ) -> Result<Caller, Failure> {
+        if writes && self.issuers.is_none() && is_foreign_page(headers) {
+            let detail = "a page of another origin may not write here";
+            return Err(Problem::new(Code::PermissionDenied, detail).into());
+        }
         let own_part = self.is_own_part(headers);
         let identity = match &self.issuers {
             None => Some(SYSTEM_IDENTITY.to_owned()),
@@ -89,8 +93,7 @@ impl Authentication {
     /// Whether the caller has the token of this machine's own parts.
     fn is_own_part(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.pull_secret_token else { return false };
-        let given =
-            headers.get(http::header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         given.is_some_and(|given| {
             aws_lc_rs::constant_time::verify_slices_are_equal(given, token.expose_secret().as_bytes()).is_ok()
         })
@@ -121,6 +124,15 @@ impl Authentication {
         }
         Ok(values)
     }
+}
+
+/// Whether a browser says that a page of another origin asks. Where nobody has to say who he is, any page that a developer
+/// looks at could otherwise write to the API on his machine.
+fn is_foreign_page(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    let Some(origin) = text(header::ORIGIN) else { return false };
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority != text(header::HOST)
 }
 
 fn is_identity(identity: &str) -> bool {

@@ -18,8 +18,7 @@ use super::handlers::{self, Asked};
 use super::query::Parameters;
 use super::route::{Route, route};
 use super::{Api, answer};
-use crate::decide::body::shown;
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, shown};
 use crate::service::Failure;
 
 /// The API as a service for a listener.

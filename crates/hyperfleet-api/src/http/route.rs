@@ -73,7 +73,7 @@ fn below<'a>(scope: Scope<'a>, rest: &[&'a str], registry: &'a Registry) -> Opti
     let [id, rest @ ..] = rest else {
         return Some(Route::Collection { descriptor, owner_id });
     };
-    // Whatever cannot be an id is one that is not there; it never gets near the database.
+    // A path holds no character that a database refuses: it is taken as it came, percent signs and all.
     let address = Address { descriptor, owner_id, id };
     match rest {
         [] => Some(Route::Item(address)),

@@ -1,11 +1,11 @@
 //! Deleting resources: with their children, and by force.
 
-use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use super::{Address, Failure, MOST_ATTEMPTS, Service, change, lock, transact};
 use crate::decide::change::Occasion;
 use crate::decide::deletion::{self, Deletion};
 use crate::problem::{Code, Problem};
 use crate::resource::Resource;
-use crate::store::{ChangeKind, Stored, Write};
+use crate::store::{ChangeKind, Lock, Stored, Write};
 
 impl Service {
     /// Asks for a resource's deletion; asking again changes nothing. Answers with the resource as it is then, or was.
@@ -13,7 +13,7 @@ impl Service {
         let kind = address.descriptor.map_or("Resource", |descriptor| &descriptor.kind);
         let absent = || Problem::new(Code::NotFound, format!("{kind} not found"));
         transact!(self, write => {
-            let root = match lock(&mut write, address).await {
+            let root = match lock(&mut write, address, Lock::Remove).await {
                 Err(Failure::Refused(problem)) if problem.code == Code::NotFound => return Err(absent().into()),
                 root => root?,
             };
@@ -25,7 +25,7 @@ impl Service {
     /// ids of what was removed below it.
     pub async fn force_delete(&self, address: &Address<'_>, occasion: &Occasion) -> Result<Vec<String>, Failure> {
         transact!(self, write => {
-            let root = lock(&mut write, address).await?;
+            let root = lock(&mut write, address, Lock::Remove).await?;
             deletion::check_force(&root.resource)?;
             let tree = tree(&mut write, root).await?;
             for stored in tree.iter().rev() {
@@ -84,7 +84,7 @@ impl Service {
             if let Some(parent) = parent {
                 deletion::check_child(&parent.resource, resource, self.descriptor(resource)?)?;
             }
-            for referrer in write.lock_referrers(&resource.id).await? {
+            for referrer in write.referrers(&resource.id).await? {
                 if tree.iter().all(|inside| inside.resource.id != referrer.resource.id) {
                     return Err(deletion::check_referrer(resource, &referrer.resource).into());
                 }
@@ -101,7 +101,7 @@ impl Service {
         tree: &[Stored],
         occasion: &Occasion,
     ) -> Result<(), Failure> {
-        for before in write.lock_referrers(&resource.id).await? {
+        for before in write.referrers(&resource.id).await? {
             let mut after = before.clone();
             for targets in after.resource.state.references.values_mut() {
                 targets.retain(|target| target.id != resource.id);
@@ -124,7 +124,7 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<(), Failure> {
         write.remove(&resource.id).await?;
-        write.tell(self.change(ChangeKind::Deleted, resource, occasion.at));
+        write.tell(change(ChangeKind::Deleted, resource, occasion.at));
         Ok(())
     }
 }

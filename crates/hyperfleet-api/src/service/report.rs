@@ -6,7 +6,7 @@ use crate::decide::deletion;
 use crate::decide::report::{self, Discard, NewReport, Verdict};
 use crate::decide::transitions;
 use crate::resource::{Report, Resource, Status};
-use crate::store::{Stored, Write};
+use crate::store::{Lock, Stored, Write};
 
 /// What came of a report.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Service {
     ) -> Result<Reported, Failure> {
         report::check(&new, occasion.at)?;
         transact!(self, write => {
-            let before = lock(&mut write, address).await?;
+            let before = lock(&mut write, address, Lock::Change).await?;
             match report::judge(&new, &before.resource, occasion.at)? {
                 Verdict::Discarded(why) => Reported::Discarded(why),
                 Verdict::Repeated(report) => {
@@ -58,8 +58,10 @@ impl Service {
         // Who cannot say whether it is available changes no conclusion.
         let concludes = report.status("Available") != Status::Unknown;
         if concludes || self.parts.mappers.contains_key(&after.resource.kind) {
-            let (_, active) = write.count_children(&after.resource.id).await?;
-            self.conclude(&mut after.resource, active > 0)?;
+            // Children matter to what is being deleted only.
+            let deleting = after.resource.is_deleting();
+            let active = if deleting { write.count_children(&after.resource.id).await?.1 } else { 0 };
+            self.conclude_strictly(&mut after.resource, active > 0)?;
         }
         let removed = self.remove_if_finished(write, &after.resource, &report, occasion).await?;
         if !removed {

@@ -15,7 +15,7 @@ use crate::problem::{Code, FieldError, Problem};
 use crate::render;
 use crate::resource::{Resource, Target};
 use crate::sealed::{self, Content, Wanted};
-use crate::store::{ChangeKind, StoreError, Stored, Write};
+use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
 
 /// The member that a fault of an inline pull secret is about.
 const PULL_SECRET: &str = "spec.pullSecret.data";
@@ -30,6 +30,7 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
+        self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
         let sought = std::mem::take(&mut body.references);
         let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
         let wanted =
@@ -48,14 +49,15 @@ impl Service {
                 None => None,
             };
             let references = self.resolve(&mut write, &sought, descriptor).await?;
-            let surroundings = Surroundings { owner, references };
+            let href = self.registry().href(&descriptor.kind, &id, owner_id);
+            let surroundings = Surroundings { href, owner, references };
             let mut resource = change::create(body.clone(), id.clone(), surroundings, occasion);
             self.conclude(&mut resource, false)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
             write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
-            write.tell(self.change(ChangeKind::Added, &resource, occasion.at));
+            write.tell(super::change(ChangeKind::Added, &resource, occasion.at));
             resource
         })
     }
@@ -69,12 +71,14 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;
-        let Patch { mut spec, labels, references } = patch;
+        let Patch { spec: given, labels, references } = patch;
+        let mut spec = given.clone();
         let wanted = spec.as_mut().map(sealed::take).transpose().map_err(|refused| secret_fault(&refused))?;
         transact!(self, write => {
-            let before = lock(&mut write, address).await?;
+            let before = lock(&mut write, address, Lock::Change).await?;
             let descriptor = self.descriptor(&before.resource)?;
             change::check_changeable(&before.resource, expected)?;
+            self.parts.schemas.check(&descriptor.kind, given.as_ref())?;
             let mut spec = spec.clone();
             let sealed = self.keep_or_seal(&before, wanted.as_ref(), spec.as_mut())?;
             let references = match &references {
@@ -96,14 +100,14 @@ impl Service {
     /// The parent of a new child, locked so that it cannot begin to go away meanwhile.
     async fn parent(&self, write: &mut Write, descriptor: &Descriptor, id: &str) -> Result<Target, Failure> {
         let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
-        let found = write.lock(id).await?.filter(|stored| stored.resource.kind == kind);
+        let found = write.lock(id, Lock::Attach).await?.filter(|stored| stored.resource.kind == kind);
         let Some(Stored { resource, .. }) = found else {
             return Err(Problem::not_found(kind, id).into());
         };
         if resource.is_deleting() {
             return Err(Problem::state(format!("{kind} '{id}' is marked for deletion")).into());
         }
-        Ok(render::target(&resource, self.registry()))
+        Ok(render::target(&resource))
     }
 
     /// The targets of references, locked so that they cannot begin to go away meanwhile.
@@ -115,11 +119,12 @@ impl Service {
     ) -> Result<BTreeMap<String, Vec<Target>>, Failure> {
         let mut references: BTreeMap<String, Vec<Target>> = BTreeMap::new();
         for sought in rules::references(given, descriptor)? {
-            let found = write.lock(&sought.id).await?.filter(|stored| stored.resource.kind == sought.kind);
+            let found =
+                write.lock(&sought.id, Lock::Attach).await?.filter(|stored| stored.resource.kind == sought.kind);
             let found = match found {
                 None => Found::Nothing,
                 Some(stored) if stored.resource.is_deleting() => Found::Deleting,
-                Some(stored) => Found::Living(render::target(&stored.resource, self.registry())),
+                Some(stored) => Found::Living(render::target(&stored.resource)),
             };
             let target = rules::target(&sought, found, descriptor)?;
             references.entry(sought.ref_type).or_default().push(target);

@@ -118,7 +118,13 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
     };
     Database::new(Pools::Sqlite {
         readers: common().max_connections(pool.max_connections.min(8)).connect_lazy_with(options.clone()),
-        writer: common().max_connections(1).connect_lazy_with(options),
+        writer: common()
+            .max_connections(1)
+            // On a full disk SQLite ends a transaction by itself; a connection that does not know it is of no more use.
+            .after_release(|connection, _| {
+                Box::pin(async move { connection.ping().await.map(|()| !connection.is_in_transaction()) })
+            })
+            .connect_lazy_with(options),
     })
 }
 

@@ -53,10 +53,14 @@ impl From<sqlx::Error> for StoreError {
                     Class::Other => Self::Internal(error),
                 }
             }
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
-                Self::Unavailable(error)
-            }
-            sqlx::Error::Io(_) => Self::Unavailable(error),
+            // The last two: a connection that has lost count of its transactions, and is replaced.
+            sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Io(_)
+            | sqlx::Error::InvalidSavePointStatement
+            | sqlx::Error::BeginFailed => Self::Unavailable(error),
             // A connection that ends in the middle of a message.
             sqlx::Error::Protocol(_) => Self::Unavailable(sqlx::Error::Io(io::Error::other(error))),
             _ => Self::Internal(error),

@@ -10,6 +10,17 @@ use crate::resource::Resource;
 /// How many transitions are kept a resource.
 pub const TRANSITIONS_KEPT: i64 = 50;
 
+/// What a row is locked for. Locks that do not exclude each other keep writers from waiting for each other in a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// To change it. Others may attach something to it meanwhile.
+    Change,
+    /// To attach something to it: a child, a reference. It cannot go away meanwhile.
+    Attach,
+    /// To let it go away. Nobody may do anything with it meanwhile.
+    Remove,
+}
+
 /// A write under way.
 #[derive(Debug)]
 pub struct Write {
@@ -25,28 +36,28 @@ impl Write {
     }
 
     /// The resource, locked until the end of the transaction.
-    pub async fn lock(&mut self, id: &str) -> Result<Option<Stored>, StoreError> {
+    pub async fn lock(&mut self, id: &str, lock: Lock) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!("r.id = {}", parameters.add(Value::Text(id.to_owned())));
-        Ok(self.select_locked(&sql, parameters).await?.pop())
+        Ok(self.select(&sql, parameters, Some(lock)).await?.pop())
     }
 
-    /// The children of a resource, locked; in the order of their ids, so that two who lock several never wait for
-    /// each other.
+    /// The children of a resource, locked to let them go away; in the order of their ids, so that two who lock several
+    /// never wait for each other.
     pub async fn lock_children(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!("r.owner_id = {}", parameters.add(Value::Text(id.to_owned())));
-        self.select_locked(&sql, parameters).await
+        self.select(&sql, parameters, Some(Lock::Remove)).await
     }
 
-    /// The resources that refer to this one, locked.
-    pub async fn lock_referrers(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
+    /// The resources that refer to this one. While it is locked to let it go away there will be no others.
+    pub async fn referrers(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
             "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {})",
             parameters.add(Value::Text(id.to_owned()))
         );
-        self.select_locked(&sql, parameters).await
+        self.select(&sql, parameters, None).await
     }
 
     /// How many children a resource has, and how many of them nobody has asked to delete.
@@ -140,11 +151,18 @@ impl Write {
         Ok(newest)
     }
 
-    async fn select_locked(&mut self, condition: &str, parameters: Parameters) -> Result<Vec<Stored>, StoreError> {
+    async fn select(
+        &mut self,
+        condition: &str,
+        parameters: Parameters,
+        lock: Option<Lock>,
+    ) -> Result<Vec<Stored>, StoreError> {
         let dialect = self.transaction.dialect();
-        let lock = match dialect {
-            Dialect::Sqlite => "",
-            Dialect::Postgres => " FOR UPDATE",
+        let lock = match (dialect, lock) {
+            (Dialect::Sqlite, _) | (_, None) => "",
+            (Dialect::Postgres, Some(Lock::Change)) => " FOR NO KEY UPDATE",
+            (Dialect::Postgres, Some(Lock::Attach)) => " FOR KEY SHARE",
+            (Dialect::Postgres, Some(Lock::Remove)) => " FOR UPDATE",
         };
         let columns = rows::columns(dialect);
         let sql = format!("SELECT {columns} FROM resources r WHERE {condition} ORDER BY r.id{lock}");

@@ -1,0 +1,191 @@
+//! The client against the server that it is written for.
+
+use std::collections::BTreeMap;
+
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_client::{
+    Client, Health, ListQuery, NewResource, Patch, Report, ReportCondition, Reported, Status, Watch, WatchQuery,
+};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::server::budget;
+
+/// A server on a file of its own.
+struct Real {
+    folder: TempDir,
+    address: String,
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+impl Real {
+    async fn start() -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), "0").await
+    }
+
+    async fn start_in(folder: TempDir, port: &str) -> Self {
+        let path = folder.path().join("api.db").to_string_lossy().into_owned();
+        let token = folder.path().join("token");
+        daemon::file::replace(&token, b"reader-token").unwrap();
+        let token = token.to_string_lossy().into_owned();
+        let environment: BTreeMap<&str, &str> = [
+            ("HYPERFLEET_SERVER_PORT", port),
+            ("HYPERFLEET_HEALTH_PORT", "0"),
+            ("HYPERFLEET_METRICS_PORT", "0"),
+            ("HYPERFLEET_DATABASE_PATH", &path),
+            ("HYPERFLEET_PULL_SECRET_READER_TOKEN_FILE", &token),
+        ]
+        .into();
+        let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
+        let build = Build { version: "test", time: "now" };
+        let server = Server::prepare(settings, &environment, build).await.unwrap();
+        let (address, stop) = (server.address().to_string(), CancellationToken::new());
+        let stopping = stop.clone();
+        let running = tokio::spawn(async move { server.run(stopping).await.unwrap() });
+        Self { folder, address, stop, running }
+    }
+
+    fn client(&self) -> Client {
+        let base = format!("http://{}", self.address).parse().unwrap();
+        Client::new(hyperfleet_client::Settings::new(base)).unwrap()
+    }
+
+    /// Ends the server as a new version's roll-out would, and starts it again at its old address.
+    async fn restart(self) -> Self {
+        self.stop.cancel();
+        self.running.await.unwrap();
+        let port = self.address.rsplit(':').next().unwrap().to_owned();
+        Self::start_in(self.folder, &port).await
+    }
+}
+
+fn cluster(id: &str, shard: &str) -> NewResource {
+    NewResource {
+        id: Some(id.to_owned()),
+        kind: "Cluster".to_owned(),
+        name: id.to_owned(),
+        spec: Map::new(),
+        labels: [("shard".to_owned(), shard.to_owned())].into(),
+        references: BTreeMap::new(),
+    }
+}
+
+fn report(adapter: &str, generation: i64, available: Status) -> Report {
+    let condition = |kind: &str, status| ReportCondition {
+        kind: kind.to_owned(),
+        status,
+        reason: None,
+        message: None,
+        last_transition_time: None,
+    };
+    let conditions =
+        vec![condition("Available", available), condition("Applied", Status::True), condition("Health", Status::True)];
+    Report {
+        adapter: adapter.to_owned(),
+        observed_generation: generation,
+        conditions,
+        data: Map::new(),
+        metadata: None,
+    }
+}
+
+fn spec(value: Value) -> Patch {
+    let Value::Object(spec) = value else { panic!("a spec is an object") };
+    Patch { spec: Some(spec), ..Patch::default() }
+}
+
+async fn told(watch: &mut Watch, count: usize) -> Vec<String> {
+    let mut events = Vec::new();
+    while events.len() < count {
+        let event = watch.next().await.unwrap();
+        // How often a quiet stream says that it is there depends on the machine.
+        if let Some(object) = event.object {
+            events.push(format!("{:?} {} {}", event.kind, object.id, object.generation));
+        }
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_is_created_reported_changed_and_deleted() {
+    let real = Real::start().await;
+    let (client, budget) = (real.client(), budget());
+    let calls = client.within(&budget);
+    assert_eq!(calls.create("clusters", &cluster("cls-1", "a")).await.unwrap().generation, 1);
+    let taken = calls.create("clusters", &cluster("cls-1", "a")).await.unwrap_err();
+    assert_eq!(taken.code(), Some("HYPERFLEET-CNF-001"));
+    let stored = calls.report("clusters", "cls-1", &report("dns", 1, Status::True)).await.unwrap();
+    assert!(matches!(stored, Reported::Stored(Some(_))), "{stored:?}");
+    let early = calls.report("clusters", "cls-1", &report("dns", 2, Status::True)).await.unwrap();
+    assert_eq!(early, Reported::Discarded);
+    assert_eq!(calls.report("clusters", "cls-2", &report("dns", 1, Status::True)).await.unwrap(), Reported::Gone);
+    assert_eq!(calls.statuses("clusters", "cls-1").await.unwrap().len(), 1);
+    let seen = calls.get("clusters", "cls-1").await.unwrap().unwrap();
+    assert_eq!(seen.condition("DnsSuccessful").unwrap().status, Status::True);
+    assert_eq!(seen.condition("Reconciled").unwrap().status, Status::False);
+    let changed = calls.patch("clusters", "cls-1", &spec(json!({"a": 1})), Some(1)).await.unwrap();
+    assert_eq!(changed.generation, 2);
+    let late = calls.patch("clusters", "cls-1", &spec(json!({"a": 2})), Some(1)).await.unwrap_err();
+    assert_eq!(late.code(), Some("HYPERFLEET-CNF-002"));
+    assert!(calls.delete("clusters", "cls-1").await.unwrap().unwrap().is_deleting());
+    assert!(calls.history("clusters", "cls-1").await.unwrap().iter().any(|one| one.adapter == "dns"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_read_to_their_end() {
+    let real = Real::start().await;
+    let (client, budget) = (real.client(), budget());
+    let calls = client.within(&budget);
+    for number in 0..230 {
+        let shard = if number % 2 == 0 { "a" } else { "b" };
+        calls.create("clusters", &cluster(&format!("cls-{number:03}"), shard)).await.unwrap();
+    }
+    assert_eq!(calls.list_all("clusters", ListQuery::default()).collect().await.unwrap().len(), 230);
+    let search = ListQuery { search: Some("labels.shard = 'a'".to_owned()), ..ListQuery::default() };
+    assert_eq!(calls.list_all("clusters", search).collect().await.unwrap().len(), 115);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
+    let real = Real::start().await;
+    let (client, budget) = (real.client(), budget());
+    let calls = client.within(&budget);
+    calls.create("clusters", &cluster("cls-1", "a")).await.unwrap();
+    calls.create("clusters", &cluster("cls-2", "b")).await.unwrap();
+    let query = WatchQuery { search: Some("labels.shard = 'a'".to_owned()), from_version: None };
+    let mut watch = client.watch("clusters", query, CancellationToken::new());
+    assert_eq!(told(&mut watch, 1).await, ["Added cls-1 1"]);
+    calls.patch("clusters", "cls-1", &spec(json!({"a": 1})), None).await.unwrap();
+    assert_eq!(told(&mut watch, 1).await, ["Modified cls-1 2"]);
+    assert!(matches!(*watch.health().borrow(), Health::Streaming));
+    let real = real.restart().await;
+    let into_shard = Patch { labels: Some([("shard".to_owned(), "a".to_owned())].into()), ..Patch::default() };
+    let out_of_shard = Patch { labels: Some(BTreeMap::new()), ..Patch::default() };
+    calls.patch("clusters", "cls-2", &into_shard, None).await.unwrap();
+    calls.patch("clusters", "cls-1", &out_of_shard, None).await.unwrap();
+    assert_eq!(told(&mut watch, 2).await, ["Modified cls-2 2", "Deleted cls-1 3"]);
+    drop(real);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_secret_is_read_by_whom_it_is_for() {
+    let real = Real::start().await;
+    let document = r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
+    let (client, budget) = (real.client(), budget());
+    let mut new = cluster("cls-1", "a");
+    new.spec.insert("pullSecret".to_owned(), json!({ "data": document }));
+    client.within(&budget).create("clusters", &new).await.unwrap();
+    let refused = client.within(&budget).get_with_pull_secret("clusters", "cls-1").await.unwrap_err();
+    assert_eq!(refused.status(), Some(403));
+    let mut settings = hyperfleet_client::Settings::new(format!("http://{}", real.address).parse().unwrap());
+    let path = real.folder.path().join("token");
+    settings.token = Some(hyperfleet_client::TokenSettings { path, cache_ttl: std::time::Duration::from_mins(1) });
+    let reader = Client::new(settings).unwrap();
+    let read = reader.within(&budget).get_with_pull_secret("clusters", "cls-1").await.unwrap().unwrap();
+    let secret = read.pull_secret.unwrap();
+    assert_eq!(secrecy::ExposeSecret::expose_secret(&secret), document);
+}
