@@ -44,6 +44,32 @@ fn main() {
             "{ours:<50}  {parse:>6.2} µs  {their_parse:>6.2} µs  {parse_ratio:>6.2}  {evaluate:>6.2} µs  {their_run:>6.2} µs  {run_ratio:>6.2}"
         );
     }
+    hostile();
+}
+
+/// What runs into the bound on steps, or nearly: the longest that an evaluation takes.
+#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+fn hostile() {
+    let many = (0..90_000).map(|index| json!({ format!("member-{index}"): "x" })).collect::<Vec<_>>();
+    let document = json!({ "spec": { "many": many, "text": "a".repeat(12_400), "few": [1, 2, 3, 4, 5, 6, 7, 8, 9] } });
+    let nested = format!("{}false{}", "any(spec.few, ".repeat(20), ")".repeat(20));
+    for hostile in [
+        "any(spec.many, {.membre-0 == 1})".replace("-0", ""),
+        "spec.text matches '([a-z]?){20}([a-z]{1,20}){20}[0-9]'".to_owned(),
+        "any(spec.many, {'x' matches (nil ?? '[a-z]{1,500}')})".to_owned(),
+        "spec.many == filter(spec.many, {# in spec.many})".to_owned(),
+        nested,
+    ] {
+        let precondition = Precondition::parse(&hostile).unwrap();
+        let start = Instant::now();
+        let verdict = precondition.evaluate(&Context::of(&document));
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        println!(
+            "{:<70}  {:?} after {milliseconds:.1} ms",
+            hostile.chars().take(70).collect::<String>(),
+            verdict.outcome
+        );
+    }
 }
 
 /// A cluster as the API renders it, of an ordinary size.

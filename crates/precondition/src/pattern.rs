@@ -3,7 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 /// A compiled pattern's memory.
-const LARGEST: usize = 256 * 1024;
+const LARGEST: usize = 128 * 1024;
 const DEEPEST: u32 = 50;
 const LONGEST: usize = 1024;
 

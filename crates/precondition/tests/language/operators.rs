@@ -52,6 +52,8 @@ fn document() -> Value {
     false
 )]
 #[case("spec.missing not contains 'b'", true)]
+#[case(r"'123456789012' matches `^\d{12}$` and 'a-b9' matches `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`", true)]
+#[case(r"'zone_1-x' matches `^\w{3,9}-\w$` and 'Ä' matches `^(?i)ä$`", true)]
 // Logic looks no further than it must.
 #[case("false and spec.one", false)]
 #[case("true or spec.one", true)]
