@@ -59,8 +59,8 @@
 //!
 //! From Go Expr: absence is nil everywhere, as above; names in brackets need no quotes; only the whole document's paths
 //! are known; comparisons do not chain (`1 < x < 3`); equality of different types is not refused beforehand; elements
-//! beyond the end are nil; integers are compared with floats exactly, and go up to `u64`; `\d`, `\w`, `\s` and `\b` in
-//! patterns are Unicode's; `count` needs its predicate; what is not in the list above is not there.
+//! beyond the end are nil; integers are compared with floats exactly, and go up to `u64`; `count` needs its predicate;
+//! what is not in the list above is not there.
 //!
 //! From the crate `expr-lang`, which tests hold this one to where both have an answer: besides the former, it refuses nil
 //! for `in` and the operators on texts, `contains` asks lists and objects there, `?.` is nil for members of what has none,
