@@ -108,9 +108,11 @@ impl Place {
         };
         let parts = [
             format!(
-                "INSERT INTO resources (id, kind, name, tenancy, generation, created_time, created_by, updated_time, \
-                 updated_by, spec, state) {series} SELECT 'c-' || i, kind, 'c-' || i, tenancy, generation, \
+                "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, created_by, \
+                 updated_time, updated_by, spec, object, state) {series} SELECT 'c-' || i, kind, 'c-' || i, href, \
+                 tenancy, generation, \
                  created_time + i, created_by, updated_time + i, updated_by, spec, \
+                 replace(object, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"'), \
                  replace(state, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"') FROM s, resources \
                  WHERE id = 'c-0'"
             ),

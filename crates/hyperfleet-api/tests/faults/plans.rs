@@ -32,15 +32,15 @@ fn filling(series: &str) -> Vec<String> {
     let spec = "'{\"platform\":{\"region\":\"r-' || (i % 500) || '\"}}'";
     vec![
         format!(
-            "INSERT INTO resources (id, kind, name, tenancy, generation, created_time, {own}, spec, state) {series} \
-             SELECT 'c-' || i, kind, 'c-' || i, tenancy, 1, created_time + i, {own}, SPEC, state \
+            "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, {own}, spec, state, object) {series} \
+             SELECT 'c-' || i, kind, 'c-' || i, href, tenancy, 1, created_time + i, {own}, SPEC, state, object \
              FROM s, resources WHERE id = 'c-0'"
         )
         .replace("SPEC", spec),
         format!(
-            "INSERT INTO resources (id, kind, name, owner_id, owner_kind, owner_href, tenancy, generation, \
-             created_time, {own}, spec, state) {series} SELECT 'n-' || i, kind, 'n-' || i, 'c-' || (i / 10), \
-             owner_kind, owner_href, tenancy, 1, created_time + i, {own}, spec, state \
+            "INSERT INTO resources (id, kind, name, href, owner_id, owner_kind, owner_href, tenancy, generation, \
+             created_time, {own}, spec, state, object) {series} SELECT 'n-' || i, kind, 'n-' || i, href, \
+             'c-' || (i / 10), owner_kind, owner_href, tenancy, 1, created_time + i, {own}, spec, state, object \
              FROM s, resources WHERE id = 'n-0'"
         ),
         format!("INSERT INTO resource_labels {series} SELECT 'c-' || i, 'shard', '' || (i % 200) FROM s"),
