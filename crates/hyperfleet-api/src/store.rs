@@ -9,6 +9,7 @@ mod pending;
 mod rows;
 pub mod schema;
 pub mod sql;
+mod transition;
 mod write;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::resource::{Resource, Status};
+use crate::resource::Resource;
 use crate::search::{Order, Search};
 use database::{Database, Transaction};
 use sql::{Parameters, Value};
@@ -30,6 +30,7 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
+pub use transition::Transition;
 pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The resources and what is kept beside them. Clones share their connections.
@@ -103,28 +104,6 @@ pub enum ChangeKind {
     Modified,
     /// It was removed for good.
     Deleted,
-}
-
-/// A condition that has another status than before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Transition {
-    /// Whose condition it is; [`Transition::OWN`] where the API concluded it.
-    pub adapter: String,
-    /// The condition's type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The status before; absent at the first report.
-    pub from: Option<Status>,
-    /// The status since then.
-    pub to: Status,
-    /// The reason given for the new status.
-    pub reason: Option<String>,
-    /// The message that came with it.
-    pub message: Option<String>,
-    /// The generation that it speaks of.
-    pub observed_generation: i64,
-    /// When, in the time of whoever observed it.
-    pub time: Timestamp,
 }
 
 // === impl Store ===
@@ -335,44 +314,6 @@ impl Query {
         }
         conditions.push(format!("({})", self.search.sql(dialect, parameters)));
         conditions.join(" AND ")
-    }
-}
-
-// === impl Transition ===
-
-impl Transition {
-    /// Whose the API's own conclusions are.
-    pub const OWN: &str = "hyperfleet-api";
-
-    fn values(&self, id: &str, number: i64) -> Vec<Value> {
-        vec![
-            Value::Text(id.to_owned()),
-            Value::Number(number),
-            Value::Text(self.adapter.clone()),
-            Value::Text(self.kind.clone()),
-            rows::text(self.from.map(|status| status.as_str().to_owned())),
-            Value::Text(self.to.as_str().to_owned()),
-            rows::text(self.reason.clone()),
-            rows::text(self.message.clone()),
-            Value::Number(self.observed_generation),
-            Value::Number(self.time.as_microsecond()),
-        ]
-    }
-
-    fn read(row: &database::Row) -> Result<Self, StoreError> {
-        let status = |text: String| {
-            Status::parse(&text).ok_or(StoreError::Damaged { place: "transitions.from_status or to_status" })
-        };
-        Ok(Self {
-            adapter: row.text(0)?,
-            kind: row.text(1)?,
-            from: row.optional_text(2)?.map(status).transpose()?,
-            to: status(row.text(3)?)?,
-            reason: row.optional_text(4)?,
-            message: row.optional_text(5)?,
-            observed_generation: row.number(6)?,
-            time: rows::time(row.number(7)?)?,
-        })
     }
 }
 

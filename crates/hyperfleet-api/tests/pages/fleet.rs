@@ -14,7 +14,7 @@ use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store, schema};
+use hyperfleet_api::store::{PoolSettings, Source, Store};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
