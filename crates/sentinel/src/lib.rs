@@ -1,0 +1,1 @@
+//! Which resource needs an event now, and why.
