@@ -1,0 +1,106 @@
+//! What is wrong with an expression, where, and what was probably meant.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+/// As much of a source line as is shown.
+const LONGEST_EXCERPT: usize = 100;
+
+/// An expression that cannot be read.
+///
+/// Its text has three or four lines: the place and the fault, the line of the source, a caret under the place, and a
+/// hint where one is known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ParseError {
+    line: usize,
+    column: usize,
+    message: String,
+    hint: Option<String>,
+    excerpt: String,
+    /// Characters before the caret in the excerpt.
+    indent: usize,
+    width: usize,
+}
+
+/// A fault by its place in the source.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) span: Range<usize>,
+    message: String,
+    hint: Option<String>,
+}
+
+// === impl Fault ===
+
+impl Fault {
+    pub(crate) fn new(span: Range<usize>, message: String) -> Self {
+        Self { span, message, hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    pub(crate) fn maybe_hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
+    pub(crate) fn within(self, source: &str) -> ParseError {
+        let before = source.get(..self.span.start).unwrap_or(source);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end =
+            source.get(line_start..).and_then(|rest| rest.find('\n')).map_or(source.len(), |at| at + line_start);
+        let characters = |range: Range<usize>| source.get(range).unwrap_or_default().chars().count();
+        let column = characters(line_start..before.len());
+        // Of a long line, what is around the place.
+        let skipped = column.saturating_sub(LONGEST_EXCERPT / 2);
+        let line = source.get(line_start..line_end).unwrap_or_default();
+        let shown = line.chars().skip(skipped).take(LONGEST_EXCERPT);
+        let excerpt = shown.map(|shown| if shown.is_control() { ' ' } else { shown }).collect::<String>();
+        let width = characters(self.span.start..self.span.end.min(line_end));
+        let indent = column - skipped;
+        ParseError {
+            line: before.matches('\n').count() + 1,
+            column: column + 1,
+            message: self.message,
+            hint: self.hint,
+            width: width.clamp(1, LONGEST_EXCERPT.saturating_sub(indent).max(1)),
+            excerpt: excerpt.trim_end().to_owned(),
+            indent,
+        }
+    }
+}
+
+// === impl ParseError ===
+
+impl ParseError {
+    /// Counted from one.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Counted from one, in characters.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// What is wrong, and what was expected.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What was probably meant.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "line {}, column {}: {}", self.line, self.column, self.message)?;
+        writeln!(formatter, "  {}", self.excerpt)?;
+        write!(formatter, "  {:indent$}", "", indent = self.indent)?;
+        (0..self.width).try_for_each(|_| formatter.write_char('^'))?;
+        self.hint.iter().try_for_each(|hint| write!(formatter, "\nhint: {hint}"))
+    }
+}
