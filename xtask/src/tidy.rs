@@ -19,6 +19,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("secret-store", &["daemon"]),
     ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),
+    ("message-broker", &["daemon", "fleet-model"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
