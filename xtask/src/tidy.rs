@@ -20,6 +20,11 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),
     ("precondition", &[]),
+    ("message-broker", &["daemon", "fleet-model"]),
+    (
+        "sentinel",
+        &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"],
+    ),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -32,11 +37,13 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "fleet-model",
             "hyperfleet-api",
             "kubernetes",
+            "message-broker",
             "pull-secret-job",
             "secret-store",
+            "sentinel",
         ],
     ),
-    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.
