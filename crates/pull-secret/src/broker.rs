@@ -3,12 +3,14 @@
 use std::str::FromStr as _;
 
 use anyhow::{Context as _, bail};
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use message_broker::pubsub::{self, Endpoint, Provision, PubSub};
 use message_broker::rabbitmq::{self, Exchange, RabbitMq};
 use message_broker::{Broker, Name};
 use sentinel::settings::{self, BrokerKind, ExchangeType};
 
 /// The broker that the settings name. Nothing is sent yet.
-pub(crate) async fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
+pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
     let settings::Broker { kind, rabbitmq, googlepubsub } = settings;
     match kind {
         None => bail!("broker.type: is missing; give rabbitmq or googlepubsub in the file or as BROKER_TYPE"),
@@ -38,7 +40,13 @@ pub(crate) async fn broker(settings: settings::Broker) -> anyhow::Result<Broker>
             let project = googlepubsub
                 .project_id
                 .context("broker.googlepubsub.project_id: is missing; give it as BROKER_GOOGLEPUBSUB_PROJECT_ID")?;
-            pubsub(project, googlepubsub.create_topic_if_missing).await
+            let emulator = ProcessEnvironment.text("PUBSUB_EMULATOR_HOST")?;
+            let may_create = googlepubsub.create_topic_if_missing;
+            Ok(Broker::PubSub(PubSub::new(pubsub::Settings {
+                endpoint: emulator.map_or(Endpoint::Google, Endpoint::Emulator),
+                provision: if may_create { Provision::Create } else { Provision::Check },
+                ..pubsub::Settings::new(&project)
+            })))
         }
     }
 }

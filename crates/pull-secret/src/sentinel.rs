@@ -34,7 +34,7 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
     start_log(&plan)?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-        let broker = broker(plan.settings.broker.clone()).await.context("invalid configuration")?;
+        let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
         let publisher = ToTopic { broker, topic: plan.topic.clone() };
         let election = election(&plan).await?;
         let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());

@@ -121,9 +121,9 @@ fn later(
 #[case::met(State { met: 1, ..state(1, 0) }, None, Reason::New)]
 #[case::met_now(State { met: 3, ..state(1, DNS) }, Some(State { met: 1, ..state(1, 0) }), Reason::PublishWhenMet)]
 #[case::deletion_passes(deleting(2), None, Reason::DeletionRequested)]
-fn with_a_condition(#[case] state: State, #[case] before: Option<State>, #[case] expect: Reason) {
+fn with_a_condition(#[case] seen: State, #[case] before: Option<State>, #[case] expect: Reason) {
     let told = before.map(|before| Told::after(None, before, START));
-    assert_eq!(decide(&facts(state, OPEN), told.as_ref(), PLAIN, &CONDITIONAL, seconds(3_600)).reason, expect);
+    assert_eq!(decide(&facts(seen, OPEN), told.as_ref(), PLAIN, &CONDITIONAL, seconds(3_600)).reason, expect);
 }
 
 #[test]

@@ -118,7 +118,7 @@ const BROKER: [Row; 7] = [
     row("broker.rabbitmq.exchange_type", None, Kind::Text, "topic", "`topic`, `fanout`, `direct` or `headers`"),
     row("broker.rabbitmq.routing_key", None, Kind::Text, "", "What events are published with"),
     row("broker.googlepubsub.project_id", None, Kind::Text, "", "The project; `PUBSUB_EMULATOR_HOST` is honoured"),
-    row("broker.googlepubsub.create_topic_if_missing", None, Kind::Switch, "false", "Make the topic if it is not there"),
+    row("broker.googlepubsub.create_topic_if_missing", None, Kind::Switch, "false", "Make what is not there: the topic, and for `events tail` the subscription"),
 ];
 
 /// The rows of `pull-secret events`.
