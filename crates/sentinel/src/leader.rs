@@ -83,3 +83,14 @@ impl Election {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standby_takes_over_within_fifteen_seconds() {
+        // The lease ends, a standby asks, and gets an answer.
+        assert!(LEASE + CLAIM + PATIENCE <= Duration::from_secs(15));
+    }
+}

@@ -38,6 +38,8 @@ pub struct Progress {
     pub leads: bool,
     /// Whether the whole fleet has been read.
     pub is_complete: bool,
+    /// How often it was read again.
+    pub sweeps: u32,
     /// Why the API cannot be read, if it cannot.
     pub api: Option<String>,
     /// Why the broker takes no events, if it does not.
@@ -94,6 +96,9 @@ impl<'a, P: Publisher> Lead<'a, P> {
         let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, watch.health(), stop.child_token());
         while !stop.is_cancelled() {
             self.publish_what_is_due();
+            if self.is_current() {
+                self.metrics.swept(None, now());
+            }
             self.step(&mut watch, &mut health, &mut sweeps, &stop).await;
         }
         let landed = self.flights.drain(FAREWELL).await;
@@ -138,6 +143,12 @@ impl<'a, P: Publisher> Lead<'a, P> {
             self.flights.begin(due, event);
         }
         self.metrics.show_fleet(self.fleet.len(), self.fleet.pending());
+    }
+
+    /// What the watch tells, or would tell, is all there is: HyperFleet's alert looks at when that was last so.
+    fn is_current(&self) -> bool {
+        let progress = self.progress.borrow();
+        progress.is_complete && progress.api.is_none()
     }
 
     fn land(&mut self, landing: Landing) {
@@ -252,6 +263,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
                 let known = self.fleet.len();
                 tracing::info!(operation = "sweep", known, gone, seconds = took.as_secs_f64(), "read the whole fleet again");
                 self.metrics.swept(Some(took), now());
+                self.progress(|progress| progress.sweeps = progress.sweeps.wrapping_add(1));
             }
             Part::Failed(error) => {
                 self.is_sweeping = false;
