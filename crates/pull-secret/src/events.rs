@@ -28,7 +28,8 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let names = settings.clients.broker;
     let topic = names.topic.filter(|topic| !topic.is_empty());
     let topic = topic.context("clients.broker.topic: is missing; give --broker-topic or HYPERFLEET_BROKER_TOPIC")?;
-    let subscription = Subscription::new(&topic, &names.subscription_id).context("the topic's or subscription's name")?;
+    let subscription =
+        Subscription::new(&topic, &names.subscription_id).context("the topic's or subscription's name")?;
     let broker = broker(settings.broker)?;
     let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
     let consume = Consume { max_attempts: None, ..Consume::default() };

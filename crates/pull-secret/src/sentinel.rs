@@ -21,8 +21,7 @@ use crate::cli::{self, SentinelArguments};
 use crate::output;
 
 /// The crates whose events are logged.
-const CRATES: &[&str] =
-    &["daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret", "sentinel"];
+const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret", "sentinel"];
 
 /// Does what the arguments say.
 pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {

@@ -79,7 +79,12 @@ pub fn decide(facts: &Facts, told: Option<&Told>, number: u64, policy: &Policy, 
     }
     let Some(told) = told else { return first_sight(facts, number, policy, now) };
     if let Some(news) = news(state, told) {
-        return news_or_gap(news, state, told, number, policy, now);
+        // News are told at once. What goes to and fro is news only the first time; after that it keeps to the gap.
+        let is_the_owners = matches!(news, Reason::New | Reason::GenerationChanged | Reason::DeletionRequested);
+        if is_the_owners || !told.seen.contains(&mark(state)) {
+            return publish(news);
+        }
+        return at(told.at.after(wait(told.repeats, number, policy)), news, Reason::SuppressedByGap, now);
     }
     if facts.reconciled == Some(false) {
         let due = if told.by_us { told.at.after(wait(told.repeats, number, policy)) } else { now };
@@ -95,9 +100,7 @@ fn first_sight(facts: &Facts, number: u64, policy: &Policy, now: Moment) -> Deci
         facts.changed.is_some_and(|changed| now.since(changed) > policy.resync) && !facts.state.is_deleting
     });
     match (is_settled, facts.state.is_deleting) {
-        (true, _) => {
-            Decision { reason: Reason::UpToDate, next: Some(spread::turn_after(now, number, policy.resync)) }
-        }
+        (true, _) => Decision { reason: Reason::UpToDate, next: Some(spread::turn_after(now, number, policy.resync)) },
         (false, true) => publish(Reason::DeletionRequested),
         (false, false) => publish(Reason::New),
     }
@@ -123,22 +126,6 @@ fn news(state: &State, told: &Told) -> Option<Reason> {
     } else {
         None
     }
-}
-
-/// News are told at once. What goes to and fro is news only the first time; after that it keeps to the gap.
-fn news_or_gap(
-    news: Reason,
-    state: &State,
-    told: &Told,
-    number: u64,
-    policy: &Policy,
-    now: Moment,
-) -> Decision {
-    let is_the_owners = matches!(news, Reason::New | Reason::GenerationChanged | Reason::DeletionRequested);
-    if is_the_owners || !told.seen.contains(&mark(state)) {
-        return publish(news);
-    }
-    at(told.at.after(wait(told.repeats, number, policy)), news, Reason::SuppressedByGap, now)
 }
 
 fn publish(reason: Reason) -> Decision {

@@ -76,7 +76,12 @@ mod tests {
     #[case(EventType::Specification, 1, false, "nodepool.create")]
     #[case(EventType::Specification, 2, false, "nodepool.update")]
     #[case(EventType::Specification, 3, true, "nodepool.delete")]
-    fn types_are_named(#[case] form: EventType, #[case] generation: i64, #[case] is_deleting: bool, #[case] name: &str) {
+    fn types_are_named(
+        #[case] form: EventType,
+        #[case] generation: i64,
+        #[case] is_deleting: bool,
+        #[case] name: &str,
+    ) {
         assert_eq!(form.name("NodePool", &State { generation, is_deleting, ..State::default() }), name);
     }
 

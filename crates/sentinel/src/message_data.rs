@@ -128,7 +128,9 @@ fn leaf(text: &str) -> Result<Node, String> {
         ["spec", member, ..] if SECRET.contains(member) => {
             Err("must not be the pull secret: every subscriber reads events".to_owned())
         }
-        [first, ..] if !MEMBERS.contains(first) => Err(format!("resource has no such member; it has {}", MEMBERS.join(", "))),
+        [first, ..] if !MEMBERS.contains(first) => {
+            Err(format!("resource has no such member; it has {}", MEMBERS.join(", ")))
+        }
         _ => Ok(Node::Member(path.into_iter().map(str::to_owned).collect())),
     }
 }
@@ -198,7 +200,8 @@ mod tests {
         let mut resource = resource();
         let data = Template::default().render(&resource);
         assert_eq!(data, json!({"id": "cls-1", "kind": "Cluster", "href": "/clusters/cls-1", "generation": 3}));
-        resource.owner = Some(hyperfleet_client::Reference { id: "c".into(), kind: "Cluster".into(), href: "/c".into() });
+        resource.owner =
+            Some(hyperfleet_client::Reference { id: "c".into(), kind: "Cluster".into(), href: "/c".into() });
         let owner = json!({"id": "c", "kind": "Cluster", "href": "/c"});
         assert_eq!(Template::default().render(&resource)["owner_references"], owner);
     }

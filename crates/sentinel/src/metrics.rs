@@ -61,8 +61,7 @@ struct WithError {
 /// HyperFleet's bounds, in seconds.
 const POLL_BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 /// From a stream's pace to that of an outage.
-const LAG_BOUNDS: [f64; 14] =
-    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
+const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
 
 // === impl Metrics ===
 
@@ -87,13 +86,21 @@ impl Metrics {
         };
         let registry = registry.sub_registry_with_prefix("hyperfleet_sentinel");
         registry.register("pending_resources", "Resources whose news are not told yet", metrics.pending.clone());
-        registry.register("events_published", "Events that the broker has confirmed, by why", metrics.published.clone());
+        registry.register(
+            "events_published",
+            "Events that the broker has confirmed, by why",
+            metrics.published.clone(),
+        );
         let help = "Resources that were read and got no event, by why";
         registry.register("resources_skipped", help, metrics.skipped.clone());
         let help = "How long reading all resources took";
         registry.register_with_unit("poll_duration", help, Unit::Seconds, metrics.sweep.clone());
         registry.register("api_errors", "Times that the API could not be read, by how", metrics.api_errors.clone());
-        registry.register("broker_errors", "Events that the broker did not take, by how", metrics.broker_errors.clone());
+        registry.register(
+            "broker_errors",
+            "Events that the broker did not take, by how",
+            metrics.broker_errors.clone(),
+        );
         let help = "When everything that the API has was last known, in seconds since 1970";
         registry.register("last_successful_poll_timestamp_seconds", help, metrics.last_sweep.clone());
         let help = "From a change, by the API's clock, to the broker's confirmation";

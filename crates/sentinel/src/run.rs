@@ -234,12 +234,20 @@ impl<'a, P: Publisher> Lead<'a, P> {
         if decision.reason == Reason::PublishWhenNotMet {
             for (adapter, verdict) in self.lens.verdicts(resource) {
                 let because = verdict.explanation.to_string();
-                tracing::info!(operation = "decide", resource_id = id, decision_reason = reason, adapter, because, "no event");
+                tracing::info!(
+                    operation = "decide",
+                    resource_id = id,
+                    decision_reason = reason,
+                    adapter,
+                    because,
+                    "no event"
+                );
             }
         } else if tracing::enabled!(tracing::Level::DEBUG) {
-            let because = self.fleet.look(id, now()).map(|(decision, facts, told)| {
-                decision.explain(&facts, told.as_ref(), self.lens.adapters(), now())
-            });
+            let because = self
+                .fleet
+                .look(id, now())
+                .map(|(decision, facts, told)| decision.explain(&facts, told.as_ref(), self.lens.adapters(), now()));
             tracing::debug!(operation = "decide", resource_id = id, decision_reason = reason, because, "decided");
         }
     }
@@ -261,7 +269,13 @@ impl<'a, P: Publisher> Lead<'a, P> {
                 self.is_sweeping = false;
                 let gone = self.fleet.end_round(true);
                 let known = self.fleet.len();
-                tracing::info!(operation = "sweep", known, gone, seconds = took.as_secs_f64(), "read the whole fleet again");
+                tracing::info!(
+                    operation = "sweep",
+                    known,
+                    gone,
+                    seconds = took.as_secs_f64(),
+                    "read the whole fleet again"
+                );
                 self.metrics.swept(Some(took), now());
                 self.progress(|progress| progress.sweeps = progress.sweeps.wrapping_add(1));
             }

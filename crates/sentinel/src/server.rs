@@ -98,7 +98,8 @@ impl<P: Publisher> Sentinel<P> {
 
     /// Watches until `stop`. No outage of API, broker or election ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, client, publisher, mut election, health, metrics, metered, counts, progress, readiness } = self;
+        let Self { plan, client, publisher, mut election, health, metrics, metered, counts, progress, readiness } =
+            self;
         let served = CancellationToken::new();
         let second = Duration::from_secs(1);
         let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
@@ -109,11 +110,13 @@ impl<P: Publisher> Sentinel<P> {
             )
         };
         let work = async {
+            let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
+            let office = Office { plan, client, publisher, counts, progress: &progress };
             let housekeeping = async {
-                tokio::join!(tell_readiness(&progress, &readiness), probe(&publisher, &progress));
+                tokio::join!(tell_readiness(&progress, &readiness), probe(publisher, &progress));
             };
             tokio::select! {
-                () = lead_while_elected(&plan, &client, &publisher, &counts, (&mut election, &progress), &stop) => {}
+                () = office.lead_while_elected(&mut election, &stop) => {}
                 () = housekeeping => {}
             }
             served.cancel();
@@ -126,36 +129,41 @@ impl<P: Publisher> Sentinel<P> {
     }
 }
 
-async fn lead_while_elected<P: Publisher>(
-    plan: &Plan,
-    client: &Client,
-    publisher: &P,
-    counts: &Metrics,
-    (election, progress): (&mut Election, &watch::Sender<Progress>),
-    stop: &CancellationToken,
-) {
-    while election.won(stop).await {
-        tracing::info!(operation = "lead", resource_type = plan.resource_type, shard = %plan.shard, "leading");
-        counts.show_leading(true);
-        progress.send_replace(Progress { leads: true, ..Progress::default() });
-        let term = stop.child_token();
-        let lead = Lead::new(plan, client.clone(), publisher.clone(), counts.clone(), progress);
-        let leading = lead.run(term.clone());
-        tokio::pin!(leading);
-        let is_over = tokio::select! {
-            () = &mut leading => true,
-            () = election.lost() => false,
-        };
-        if !is_over {
-            tracing::warn!(operation = "lead", "another may lead now; standing by");
-            // What is on the way may arrive: it may be told twice.
-            term.cancel();
-            leading.await;
+/// What stays from term to term.
+struct Office<'a, P> {
+    plan: &'a Plan,
+    client: &'a Client,
+    publisher: &'a P,
+    counts: &'a Metrics,
+    progress: &'a watch::Sender<Progress>,
+}
+
+impl<P: Publisher> Office<'_, P> {
+    async fn lead_while_elected(&self, election: &mut Election, stop: &CancellationToken) {
+        while election.won(stop).await {
+            let Self { plan, client, publisher, counts, progress } = self;
+            tracing::info!(operation = "lead", resource_type = plan.resource_type, shard = %plan.shard, "leading");
+            counts.show_leading(true);
+            progress.send_replace(Progress { leads: true, ..Progress::default() });
+            let term = stop.child_token();
+            let lead = Lead::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
+            let leading = lead.run(term.clone());
+            tokio::pin!(leading);
+            let is_over = tokio::select! {
+                () = &mut leading => true,
+                () = election.lost() => false,
+            };
+            if !is_over {
+                tracing::warn!(operation = "lead", "another may lead now; standing by");
+                // What is on the way may arrive: it may be told twice.
+                term.cancel();
+                leading.await;
+            }
+            counts.show_leading(false);
+            progress.send_replace(Progress::default());
         }
-        counts.show_leading(false);
-        progress.send_replace(Progress::default());
+        election.resign().await;
     }
-    election.resign().await;
 }
 
 async fn tell_readiness(progress: &watch::Sender<Progress>, readiness: &ReadinessSender) {

@@ -116,8 +116,9 @@ impl Settings {
         let mut faults = self.faults();
         let mut kept = |result: Result<(), String>| faults.extend(result.err());
         let base_url = self.clients.hyperfleet_api.base_url.as_deref();
-        let base_url = required("clients.hyperfleet_api.base_url", base_url)
-            .and_then(|url| url.parse::<BaseUrl>().map_err(|error| format!("clients.hyperfleet_api.base_url: {error}")));
+        let base_url = required("clients.hyperfleet_api.base_url", base_url).and_then(|url| {
+            url.parse::<BaseUrl>().map_err(|error| format!("clients.hyperfleet_api.base_url: {error}"))
+        });
         let topic = required("clients.broker.topic", self.clients.broker.topic.as_deref())
             .and_then(|topic| topic.parse::<Name>().map_err(|error| format!("clients.broker.topic: {error}")));
         let resource_type = required("resource_type", self.resource_type.as_deref()).and_then(plural);
@@ -184,10 +185,7 @@ impl Settings {
                 election != Method::None || leader_election.name.is_none(),
                 "leader_election.name: has no effect without leader_election.method",
             ),
-            (
-                self.publish_when.len() <= 64,
-                "publish_when: must be at most 64 adapters",
-            ),
+            (self.publish_when.len() <= 64, "publish_when: must be at most 64 adapters"),
         ];
         checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned()).collect()
     }
@@ -209,10 +207,7 @@ impl Settings {
         hyperfleet_client::Settings {
             attempt_timeout: *timeout,
             ca_file: ca_file.clone(),
-            token: auth
-                .token_path
-                .clone()
-                .map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
+            token: auth.token_path.clone().map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
             user_agent: agent,
             watch: WatchSettings { poll_interval: self.poll_interval, ..WatchSettings::default() },
             ..hyperfleet_client::Settings::new(base_url)

@@ -53,12 +53,9 @@ impl Lens {
 
     /// Looks at a resource.
     pub fn see(&mut self, resource: &Resource) -> Sighting {
-        let met = match self.rules.is_empty() {
-            true => 0,
-            false => self.verdicts(resource).iter().enumerate().fold(0, |met, (bit, (_, verdict))| {
-                if verdict.outcome == Outcome::Met { met | 1 << bit } else { met }
-            }),
-        };
+        let verdicts = if self.rules.is_empty() { Vec::new() } else { self.verdicts(resource) };
+        let met = verdicts.iter().enumerate().filter(|(_, (_, verdict))| verdict.outcome == Outcome::Met);
+        let met = met.fold(0, |met, (bit, _)| met | 1 << bit);
         let state = State {
             generation: resource.generation,
             is_deleting: resource.is_deleting(),
@@ -155,9 +152,10 @@ fn reconciled(resource: &Resource) -> Option<bool> {
 /// When it was last changed or reported on.
 fn changed(resource: &Resource) -> Option<Moment> {
     let own = [resource.created_time, resource.updated_time, resource.deleted_time].into_iter().flatten();
-    let reported = resource.status.adapters.values().filter_map(|report| {
-        report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
-    });
+    let reported =
+        resource.status.adapters.values().filter_map(|report| {
+            report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
+        });
     let concluded = resource.status.conditions.iter().filter_map(|condition| condition.last_updated_time);
     own.chain(reported).chain(concluded).max().map(Moment::at)
 }
@@ -209,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    fn resource(status: Value) -> Resource {
+    fn resource(status: &Value) -> Resource {
         serde_json::from_value(json!({
             "id": "cls-1", "kind": "Cluster", "name": "one", "href": "/clusters/cls-1", "generation": 3,
             "spec": {"provider": "gcp", "pullSecret": {"data": "hunter2"}},
@@ -226,9 +224,11 @@ mod tests {
     #[test]
     fn only_reports_about_the_present_generation_make_an_adapter_available() {
         let mut lens = lens(&[]);
-        let report = |available: &str, generation: i64| json!({"available": available, "observed_generation": generation});
-        let adapters = json!({"dns": report("True", 3), "validation": report("True", 2), "hypershift": report("False", 3)});
-        let seen = lens.see(&resource(json!({"adapters": adapters})));
+        let report =
+            |available: &str, generation: i64| json!({"available": available, "observed_generation": generation});
+        let adapters =
+            json!({"dns": report("True", 3), "validation": report("True", 2), "hypershift": report("False", 3)});
+        let seen = lens.see(&resource(&json!({"adapters": adapters})));
         assert_eq!((seen.facts.state.available, lens.adapters()), (1, &["dns".into()][..]));
         let conditions = json!([
             {"type": "Reconciled", "status": "True", "observed_generation": 2},
@@ -236,7 +236,7 @@ mod tests {
             {"type": "MyOwnSuccessful", "status": "True", "observed_generation": 3,
              "last_updated_time": "2026-01-03T00:00:00Z"},
         ]);
-        let today = lens.see(&resource(json!({"conditions": conditions})));
+        let today = lens.see(&resource(&json!({"conditions": conditions})));
         assert_eq!(today.facts.state.available.count_ones(), 2);
         assert_eq!(today.facts.reconciled, Some(false), "what was concluded about another generation is no conclusion");
         assert_eq!(today.facts.changed, Some(Moment::at("2026-01-03T00:00:00Z".parse().unwrap())));
@@ -247,11 +247,11 @@ mod tests {
         let rule = r#"status.adapters[validation].available == "True" && status.adapters[my-dns].available == "True""#;
         let mut lens = lens(&[("pullsecret", rule), ("validation", "spec.provider == 'gcp'")]);
         let met = json!({"validation": {"available": "True"}, "my-dns": {"available": "True"}});
-        let seen = lens.see(&resource(json!({"adapters": met})));
+        let seen = lens.see(&resource(&json!({"adapters": met})));
         assert_eq!(lens.addressees(seen.facts.state.met).as_deref(), Some("pullsecret,validation"));
         let conditions = json!([{"type": "ValidationSuccessful", "status": "True", "observed_generation": 2},
                                 {"type": "MyDnsSuccessful", "status": "Unknown", "observed_generation": 3}]);
-        let today = resource(json!({"conditions": conditions}));
+        let today = resource(&json!({"conditions": conditions}));
         let seen = lens.see(&today);
         assert_eq!(lens.addressees(seen.facts.state.met).as_deref(), Some("validation"));
         let why = lens.verdicts(&today)[0].1.explanation.to_string();

@@ -82,9 +82,10 @@ flags!(SentinelFlags, TABLE);
 flags!(EventsFlags, EVENTS);
 
 fn augment(table: &'static Table, command: clap::Command) -> clap::Command {
-    let config = Arg::new(CONFIG).long(CONFIG).short('c').value_name("FILE").action(ArgAction::Set).help(
-        "The configuration file, YAML [env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml, if there]",
-    );
+    let config =
+        Arg::new(CONFIG).long(CONFIG).short('c').value_name("FILE").action(ArgAction::Set).help(
+            "The configuration file, YAML [env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml, if there]",
+        );
     table.rows.iter().filter_map(argument).fold(command.arg(config), clap::Command::arg)
 }
 

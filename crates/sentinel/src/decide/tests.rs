@@ -9,7 +9,7 @@ const PLAIN: u64 = 0;
 const START: Moment = Moment(1_800_000 * 1_000);
 const POLICY: Policy = Policy {
     gap: Duration::from_secs(10),
-    longest_gap: Duration::from_secs(60),
+    longest_gap: Duration::from_mins(1),
     resync: Duration::from_mins(30),
     is_conditional: false,
 };

@@ -4,7 +4,7 @@ use super::*;
 
 const POLICY: Policy = Policy {
     gap: Duration::from_secs(10),
-    longest_gap: Duration::from_secs(60),
+    longest_gap: Duration::from_mins(1),
     resync: Duration::from_mins(30),
     is_conditional: false,
 };

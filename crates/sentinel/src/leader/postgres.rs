@@ -46,14 +46,13 @@ impl ByLock {
     }
 
     async fn ask(&mut self) -> Result<bool, sqlx::Error> {
-        let session = match &mut self.session {
-            Some(session) => session,
-            None => {
-                let options = PgConnectOptions::from_str(self.database_url.expose_secret())?;
-                let mut session = PgConnection::connect_with(&options).await?;
-                session.execute(KEEPALIVE).await?;
-                self.session.insert(session)
-            }
+        let session = if let Some(session) = &mut self.session {
+            session
+        } else {
+            let options = PgConnectOptions::from_str(self.database_url.expose_secret())?;
+            let mut session = PgConnection::connect_with(&options).await?;
+            session.execute(KEEPALIVE).await?;
+            self.session.insert(session)
         };
         sqlx::query_scalar("SELECT pg_try_advisory_lock($1)").bind(self.key).fetch_one(session).await
     }

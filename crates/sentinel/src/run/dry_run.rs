@@ -67,8 +67,9 @@ fn explain(plan: &Plan, lens: &mut Lens, resource: &Resource) -> Explained {
     }
     let decision = decide(&facts, None, spread::number(&id), &plan.policy, now);
     let because = decision.explain(&facts, None, lens.adapters(), now);
-    let conditions = lens.verdicts(resource).into_iter().map(|(adapter, verdict)| {
-        (adapter.to_owned(), verdict.outcome, verdict.explanation.to_string())
-    });
+    let conditions = lens
+        .verdicts(resource)
+        .into_iter()
+        .map(|(adapter, verdict)| (adapter.to_owned(), verdict.outcome, verdict.explanation.to_string()));
     Explained { id, reason: decision.reason, because, conditions: conditions.collect() }
 }

@@ -52,7 +52,13 @@ const fn row(
 /// the file only.
 const OWN: [Row; 27] = [
     row("sentinel.name", Some("name"), Kind::Text, "hyperfleet-sentinel", "How it calls itself to the API"),
-    row("resource_type", Some("resource-type"), Kind::Text, "", "What it watches, as paths have it: `clusters` [required]"),
+    row(
+        "resource_type",
+        Some("resource-type"),
+        Kind::Text,
+        "",
+        "What it watches, as paths have it: `clusters` [required]",
+    ),
     row("shard", Some("shard"), Kind::Text, "1/1", "Which part of the resources is its own, such as `2/8`"),
     row(
         "clients.hyperfleet_api.base_url",
@@ -86,7 +92,13 @@ const OWN: [Row; 27] = [
         "5m",
         "How often everything is read again beside the change stream, for what it may have missed; 10s or more",
     ),
-    row("event_type", Some("event-type"), Kind::Text, "reconcile", "`reconcile` or `specification`: how events are named"),
+    row(
+        "event_type",
+        Some("event-type"),
+        Kind::Text,
+        "reconcile",
+        "`reconcile` or `specification`: how events are named",
+    ),
     row(
         "decision.gap",
         Some("gap"),
@@ -95,12 +107,36 @@ const OWN: [Row; 27] = [
         "What is not reconciled gets the same event again after this time, then after twice the time, and so on",
     ),
     row("decision.longest_gap", Some("longest-gap"), Kind::Duration, "1m", "But never later than this"),
-    row("decision.resync", Some("resync"), Kind::Duration, "30m", "What is reconciled gets an event this often; 1m or more"),
+    row(
+        "decision.resync",
+        Some("resync"),
+        Kind::Duration,
+        "30m",
+        "What is reconciled gets an event this often; 1m or more",
+    ),
     row("publish.concurrency", None, Kind::Number, "32", "So many events are on the way at once; 1 to 1000"),
-    row("leader_election.method", Some("leader-election"), Kind::Text, "none", "`none`, `lease` or `postgres`: how one of several is chosen"),
-    row("leader_election.name", None, Kind::Text, "", "What they compete for; without it, a name made of `sentinel.name`, `resource_type` and `shard`"),
+    row(
+        "leader_election.method",
+        Some("leader-election"),
+        Kind::Text,
+        "none",
+        "`none`, `lease` or `postgres`: how one of several is chosen",
+    ),
+    row(
+        "leader_election.name",
+        None,
+        Kind::Text,
+        "",
+        "What they compete for; without it, a name made of `sentinel.name`, `resource_type` and `shard`",
+    ),
     row("leader_election.namespace", None, Kind::Text, "", "The namespace of the Lease"),
-    row("leader_election.identity", None, Kind::Text, "", "Who claims the Lease, such as the pod's name; made up if not given"),
+    row(
+        "leader_election.identity",
+        None,
+        Kind::Text,
+        "",
+        "Who claims the Lease, such as the pod's name; made up if not given",
+    ),
     row("leader_election.database_url", None, Kind::Secret, "", "The PostgreSQL that gives the lock"),
     row("log.level", Some("log-level"), Kind::Text, "info", "`debug`, `info`, `warn` or `error`"),
     row("log.format", Some("log-format"), Kind::Text, "json", "`json` or `text`"),
@@ -118,7 +154,13 @@ const BROKER: [Row; 7] = [
     row("broker.rabbitmq.exchange_type", None, Kind::Text, "topic", "`topic`, `fanout`, `direct` or `headers`"),
     row("broker.rabbitmq.routing_key", None, Kind::Text, "", "What events are published with"),
     row("broker.googlepubsub.project_id", None, Kind::Text, "", "The project; `PUBSUB_EMULATOR_HOST` is honoured"),
-    row("broker.googlepubsub.create_topic_if_missing", None, Kind::Switch, "false", "Make what is not there: the topic, and for `events tail` the subscription"),
+    row(
+        "broker.googlepubsub.create_topic_if_missing",
+        None,
+        Kind::Switch,
+        "false",
+        "Make what is not there: the topic, and for `events tail` the subscription",
+    ),
 ];
 
 /// The rows of `pull-secret events`.

@@ -48,7 +48,10 @@ fn hyperfleets_variables_are_heard() {
 
 #[rstest]
 #[case::nothing("{}", "resource_type: is missing; give it in the file or as HYPERFLEET_RESOURCE_TYPE")]
-#[case::nothing_of_the_api("{}", "clients.hyperfleet_api.base_url: is missing; give it in the file or as HYPERFLEET_API_BASE_URL")]
+#[case::nothing_of_the_api(
+    "{}",
+    "clients.hyperfleet_api.base_url: is missing; give it in the file or as HYPERFLEET_API_BASE_URL"
+)]
 #[case::empty_topic("{clients: {broker: {topic: ''}}}", "clients.broker.topic: is missing")]
 #[case::blank_topic("{clients: {broker: {topic: '  '}}}", "clients.broker.topic: is missing")]
 #[case::bad_topic("{clients: {broker: {topic: a b}}}", "clients.broker.topic: must have 3 to 255")]
@@ -87,11 +90,11 @@ fn a_variable_is_named_as_it_was_given() {
 #[test]
 fn the_deployment_says_what_is_understood() {
     let manifest = include_str!("../../../../deploy/sentinel.yaml");
-    let from = manifest.split_once("config.yaml: |\n").unwrap().1;
-    let config: String = from
-        .lines()
-        .take_while(|line| line.starts_with("    ") || line.is_empty())
-        .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or_default()))
-        .collect();
-    plan(&config, &[]).unwrap();
+    let documents = manifest.split("\n---\n").map(|text| serde_saphyr::from_str::<serde_json::Value>(text).unwrap());
+    let documents: Vec<_> = documents.collect();
+    let config = documents[3]["data"]["config.yaml"].as_str().unwrap();
+    let plan = plan(config, &[]).unwrap();
+    assert_eq!(plan.settings.leader_election.method, Method::Lease);
+    let arguments = &documents[4]["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(arguments, &serde_json::json!(["sentinel", "--config", "/etc/hyperfleet/config/config.yaml"]));
 }

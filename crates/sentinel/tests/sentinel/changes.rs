@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::rig::{Api, broker, heard, next, reconcile};
 
 /// Repeats and turns are far away: whatever is heard is news.
-pub const QUIET: &str = "decision: {gap: 10m, longest_gap: 10m, resync: 1h}";
+pub(crate) const QUIET: &str = "decision: {gap: 10m, longest_gap: 10m, resync: 1h}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_of_a_cluster_becomes_an_event() {
@@ -50,7 +50,10 @@ async fn events_may_be_named_as_the_specification_does() {
     let settings = format!("{QUIET}, event_type: specification, message_data: {{clusterId: resource.id, why: reason}}");
     let sentinel = api.sentinel(&settings, to, Election::Alone).await;
     let created = next(&mut events).await;
-    assert_eq!((created.kind.as_str(), created.json()), ("cluster.create", Some(&json!({"clusterId": "cls-1", "why": "New"}))));
+    assert_eq!(
+        (created.kind.as_str(), created.json()),
+        ("cluster.create", Some(&json!({"clusterId": "cls-1", "why": "New"})))
+    );
     api.patch("cls-1", json!({"a": 1})).await;
     assert_eq!(next(&mut events).await.kind, "cluster.update");
     api.delete("cls-1").await;

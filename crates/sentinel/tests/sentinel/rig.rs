@@ -20,35 +20,35 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub const TOPIC: &str = "hyperfleet-clusters";
+pub(crate) const TOPIC: &str = "hyperfleet-clusters";
 
 /// An API server that can be taken away and given back.
-pub struct Api {
+pub(crate) struct Api {
     folder: TempDir,
-    pub address: String,
+    pub(crate) address: String,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
 
 /// A Sentinel that runs.
-pub struct Running {
-    pub progress: watch::Receiver<Progress>,
-    pub health: String,
-    pub metrics: String,
+pub(crate) struct Running {
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) health: String,
+    pub(crate) metrics: String,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 /// A broker that can be out of order.
 #[derive(Clone)]
-pub struct Doubtful {
+pub(crate) struct Doubtful {
     to: ToTopic,
     is_down: Arc<AtomicBool>,
     refused: watch::Sender<u32>,
 }
 
 impl Api {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), "0").await
     }
 
@@ -65,27 +65,27 @@ impl Api {
         let server = Server::prepare(settings, &environment, Build { version: "test", time: "now" }).await.unwrap();
         let (address, stop) = (server.address().to_string(), CancellationToken::new());
         let stopping = stop.clone();
-        let running = tokio::spawn(async move { server.run(stopping).await.unwrap() });
+        let running = tokio::spawn(async move { Box::pin(server.run(stopping)).await.unwrap() });
         Self { folder, address, stop, running }
     }
 
     /// Takes it away. What is returned gives it back.
-    pub async fn stop(self) -> impl Future<Output = Self> {
+    pub(crate) async fn stop(self) -> impl Future<Output = Self> {
         self.stop.cancel();
         self.running.await.unwrap();
         let (folder, port) = (self.folder, self.address.rsplit(':').next().unwrap().to_owned());
         async move { Self::start_in(folder, &port).await }
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::new(hyperfleet_client::Settings::new(format!("http://{}", self.address).parse().unwrap())).unwrap()
     }
 
-    pub async fn create(&self, id: &str) -> Resource {
+    pub(crate) async fn create(&self, id: &str) -> Resource {
         self.create_labelled(id, &[]).await
     }
 
-    pub async fn create_labelled(&self, id: &str, labels: &[(&str, &str)]) -> Resource {
+    pub(crate) async fn create_labelled(&self, id: &str, labels: &[(&str, &str)]) -> Resource {
         let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let new = NewResource {
             id: Some(id.to_owned()),
@@ -98,17 +98,17 @@ impl Api {
         self.client().within(&budget()).create("clusters", &new).await.unwrap()
     }
 
-    pub async fn patch(&self, id: &str, spec: Value) -> Resource {
+    pub(crate) async fn patch(&self, id: &str, spec: Value) -> Resource {
         let Value::Object(spec) = spec else { panic!("a spec is an object") };
         let patch = Patch { spec: Some(spec), ..Patch::default() };
         self.client().within(&budget()).patch("clusters", id, &patch, None).await.unwrap()
     }
 
-    pub async fn delete(&self, id: &str) {
+    pub(crate) async fn delete(&self, id: &str) {
         self.client().within(&budget()).delete("clusters", id).await.unwrap();
     }
 
-    pub async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status) {
+    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status) {
         let condition = |kind: &str, status| ReportCondition {
             kind: kind.to_owned(),
             status,
@@ -129,18 +129,17 @@ impl Api {
     }
 
     /// A Sentinel of this API, with these settings besides.
-    pub async fn sentinel(&self, settings: &str, publisher: impl Publisher, election: Election) -> Running {
+    pub(crate) async fn sentinel(&self, settings: &str, publisher: impl Publisher, election: Election) -> Running {
         sentinel_at(&self.address, settings, publisher, election).await
     }
 }
 
 /// A Sentinel of the API at that address.
-pub async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, election: Election) -> Running {
+pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, election: Election) -> Running {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = format!(
-        "{{resource_type: clusters, clients: {{hyperfleet_api: {{base_url: 'http://{}'}}, broker: {{topic: {TOPIC}}}}}, \
-         health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}",
-        api
+        "{{resource_type: clusters, clients: {{hyperfleet_api: {{base_url: 'http://{api}'}}, broker: {{topic: {TOPIC}}}}}, \
+         health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}"
     );
     daemon::file::replace(file.path(), text.as_bytes()).unwrap();
     let flags = [("config", file.path().to_string_lossy().into_owned())].into();
@@ -149,54 +148,54 @@ pub async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, e
     let (progress, stop) = (sentinel.progress(), CancellationToken::new());
     let address = |address| format!("http://{address}");
     let (health, metrics) = (address(sentinel.health_address()), address(sentinel.metrics_address()));
-    let task = tokio::spawn(sentinel.run(stop.clone()));
+    let task = tokio::spawn(Box::pin(sentinel.run(stop.clone())));
     Running { progress, health, metrics, stop, task }
 }
 
 impl Running {
     /// Waits until it is as wanted.
-    pub async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
+    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
         self.progress.wait_for(wanted).await.unwrap();
     }
 
     /// Waits until it leads and knows the whole fleet.
-    pub async fn complete(mut self) -> Self {
+    pub(crate) async fn complete(mut self) -> Self {
         self.until(|progress| progress.is_complete).await;
         self
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap();
     }
 
     /// Ends it as `kill -9` would.
-    pub async fn kill(self) {
+    pub(crate) async fn kill(self) {
         self.task.abort();
         let _aborted = self.task.await;
     }
 
-    pub async fn metrics(&self) -> String {
+    pub(crate) async fn metrics(&self) -> String {
         reqwest::get(format!("{}/metrics", self.metrics)).await.unwrap().text().await.unwrap()
     }
 
-    pub async fn probe(&self, path: &str) -> (u16, Value) {
+    pub(crate) async fn probe(&self, path: &str) -> (u16, Value) {
         let answer = reqwest::get(format!("{}{path}", self.health)).await.unwrap();
         (answer.status().as_u16(), serde_json::from_str(&answer.text().await.unwrap()).unwrap())
     }
 }
 
 impl Doubtful {
-    pub fn new(to: ToTopic) -> Self {
+    pub(crate) fn new(to: ToTopic) -> Self {
         Self { to, is_down: Arc::default(), refused: watch::Sender::new(0) }
     }
 
-    pub fn set_down(&self, is_down: bool) {
+    pub(crate) fn set_down(&self, is_down: bool) {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
 
     /// Waits until so many events were refused.
-    pub async fn refused(&self, count: u32) {
+    pub(crate) async fn refused(&self, count: u32) {
         self.refused.subscribe().wait_for(|refused| *refused >= count).await.unwrap();
     }
 }
@@ -218,24 +217,24 @@ impl Publisher for Doubtful {
     }
 }
 
-pub fn budget() -> Budget {
+pub(crate) fn budget() -> Budget {
     Budget::new(Duration::from_secs(30), CancellationToken::new())
 }
 
 /// A broker within the process, and somebody who listens.
-pub async fn broker() -> (ToTopic, Deliveries) {
+pub(crate) async fn broker() -> (ToTopic, Deliveries) {
     let broker = Broker::Memory(Memory::new());
     let listener = listen(&broker, "listener").await;
     (ToTopic { broker, topic: TOPIC.parse().unwrap() }, listener)
 }
 
-pub async fn listen(broker: &Broker, id: &str) -> Deliveries {
+pub(crate) async fn listen(broker: &Broker, id: &str) -> Deliveries {
     let subscription = Subscription::new(TOPIC, id).unwrap();
     broker.subscribe(&subscription, Consume::default(), &CancellationToken::new()).await.unwrap()
 }
 
 /// The next events, acknowledged, in brief.
-pub async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
+pub(crate) async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..count {
         let event = next(deliveries).await;
@@ -246,13 +245,13 @@ pub async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
 }
 
 /// The next event, acknowledged.
-pub async fn next(deliveries: &mut Deliveries) -> Event {
+pub(crate) async fn next(deliveries: &mut Deliveries) -> Event {
     let delivery = deliveries.next().await.unwrap();
     let event = delivery.event().unwrap().clone();
     delivery.ack().await.unwrap();
     event
 }
 
-pub fn reconcile(id: &str, generation: i64) -> String {
+pub(crate) fn reconcile(id: &str, generation: i64) -> String {
     format!("com.redhat.hyperfleet.cluster.reconcile {id} {}", json!(generation))
 }
