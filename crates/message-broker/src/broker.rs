@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daemon::retry::{Budget, Failure, Spent};
+use daemon::retry::{Budget, Spent, Transient as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::Deliveries;
@@ -56,21 +56,34 @@ impl Broker {
 
     /// Publishes a message as it is.
     pub async fn send(&self, topic: &Name, message: &Message, budget: &Budget) -> Result<(), BrokerError> {
-        let tell = |failures: usize, wait: Duration, error: &BrokerError| {
+        let fault = |fault| BrokerError::new(Action::Publish, topic, fault);
+        let mut failures = 0;
+        // Not `Budget::retry`: its closure would keep publishing from being spawned.
+        loop {
+            let error = match budget.spend(self.attempt(topic, message)).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => error,
+                Err(Spent::Stopped) => return Err(fault(Fault::Stopped)),
+                Err(Spent::DeadlinePassed) => return Err(fault(Fault::TimedOut)),
+            };
+            failures += 1;
+            let wait = PUBLISH.delay(failures, rand::random()).filter(|wait| budget.has_time_for(*wait));
+            let Some(wait) = wait.filter(|_| error.is_transient()) else { return Err(error) };
             tracing::warn!(failures, wait_ms = wait.as_millis(), %error, "publishing failed; trying again");
-        };
-        let sent = budget.retry(&PUBLISH, tell, async || match self {
+            if budget.pause(wait).await.is_err() {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn attempt(&self, topic: &Name, message: &Message) -> Result<(), BrokerError> {
+        match self {
             Self::Memory(memory) => memory.send(topic, message).await,
             #[cfg(feature = "pubsub")]
             Self::PubSub(pubsub) => pubsub.send(topic, message).await,
             #[cfg(feature = "rabbitmq")]
             Self::RabbitMq(rabbitmq) => rabbitmq.send(topic, message).await,
-        });
-        sent.await.map_err(|failure| match failure {
-            Failure::Failed(error) | Failure::Spent(_, Some(error)) => error,
-            Failure::Spent(Spent::Stopped, None) => BrokerError::new(Action::Publish, topic, Fault::Stopped),
-            Failure::Spent(Spent::DeadlinePassed, None) => BrokerError::new(Action::Publish, topic, Fault::TimedOut),
-        })
+        }
     }
 
     /// Subscribes: makes sure that topic, subscription and dead letters are there, and begins to receive, until `stop`.
@@ -112,5 +125,16 @@ impl Broker {
             #[cfg(feature = "rabbitmq")]
             Self::RabbitMq(rabbitmq) => rabbitmq.health().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever publishes may do so in a task.
+    #[expect(dead_code, reason = "that it compiles is the test")]
+    fn publishing_can_be_spawned(broker: Broker, topic: Name, event: Event, budget: Budget) {
+        tokio::spawn(async move { broker.publish(&topic, &event, &budget).await });
     }
 }

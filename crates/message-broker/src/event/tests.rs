@@ -1,0 +1,1 @@
+//! Events in every form, against bytes that never change.

@@ -1,0 +1,13 @@
+//! Every broker held to the one promise; RabbitMQ and Google's emulator for real, where they are.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what is missing fails the test")]
+
+mod conformance;
+mod delivering;
+mod draining;
+mod failing;
+mod health;
+mod journal;
+mod outages;
+mod provision;
+mod rig;
