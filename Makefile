@@ -25,7 +25,7 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql chromium -- cargo test --locked --workspace
+	hack/real-parts/with.sh kubernetes postgresql chromium schemathesis -- cargo test --locked --workspace
 
 build: ## Leave release binaries in target/release
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
@@ -40,8 +40,8 @@ fmt: ## Format the code and write the generated pages
 bench: ## Measure against baselines in the same run
 	cargo bench --locked --package docker-config --bench parse
 	cargo bench --locked --package pull-secret --bench job
+	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation
-	cargo bench --locked --package precondition
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \

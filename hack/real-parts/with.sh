@@ -10,6 +10,7 @@
 #   rabbitmq     REAL_RABBITMQ_URL, _CTL, _RUN, _SCRIPT and _NAME; see rabbitmq.sh
 #   pubsub       REAL_PUBSUB_HOST, _RUN, _SCRIPT and _NAME, or REAL_PUBSUB_ABSENT; see pubsub.sh
 #   chromium     REAL_CHROMIUM; see chromium.sh
+#   schemathesis REAL_SCHEMATHESIS; see schemathesis.sh
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -17,14 +18,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub or chromium" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, chromium or schemathesis" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | pubsub | chromium) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | pubsub | chromium | schemathesis) parts+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -62,8 +63,8 @@ begun=()
 exports=$(mktemp)
 trap end EXIT
 for part in "${parts[@]}"; do
-  if [[ $part == chromium ]]; then # only got: whoever needs one starts it
-    supervise "$here/chromium.sh" get >>"$exports"
+  if [[ $part == chromium || $part == schemathesis ]]; then # only got: whoever needs one starts it
+    supervise "$here/$part.sh" get >>"$exports"
   else
     begun+=("$part")
     supervise "$here/$part.sh" up "$name" >>"$exports"

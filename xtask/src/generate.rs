@@ -25,6 +25,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("environment.md", environment()),
         ("exit-codes.md", exit_codes()),
         ("names.md", names_page()),
+        ("openapi.json", openapi()),
         ("sentinel-settings.md", sentinel_settings()),
     ] {
         let path = folder.join(name);
@@ -162,6 +163,12 @@ fn exit_codes() -> String {
         let _infallible = writeln!(page, "| {} | `{reason}` | {} |", reason.exit_code(), reason.meaning());
     }
     page
+}
+
+/// The API's document for the kinds that it serves when its configuration names none.
+fn openapi() -> String {
+    let registry = hyperfleet_api::entity::Registry::standard();
+    format!("{:#}\n", hyperfleet_api::openapi::document(&registry, hyperfleet_api::openapi::VERSION))
 }
 
 fn names_page() -> String {

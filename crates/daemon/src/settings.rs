@@ -171,9 +171,12 @@ fn serde_path<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(tree).map_err(|error| {
         let path = error.path().to_string();
         let words = error.into_inner().to_string();
-        // Names of keys are in backticks there, values are not: only the kinds of faults without a value are quoted.
-        let known = ["unknown field", "missing field", "unknown variant"];
-        let words = if known.iter().any(|known| words.starts_with(known)) { &words } else { "has the wrong form" };
+        // Only names of keys may be quoted, not values: a credential in the wrong place is a likely mistake.
+        let words = match words.split_once(", expected ") {
+            _ if words.starts_with("unknown field") || words.starts_with("missing field") => words,
+            Some((before, expected)) if before.starts_with("unknown variant") => format!("must be {expected}"),
+            _ => "has the wrong form".to_owned(),
+        };
         format!("{path}: {words}")
     })
 }

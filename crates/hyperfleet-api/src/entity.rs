@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::decide::aggregate::condition_type;
+
 /// One kind of resource, as the configuration's `entities[]` describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -203,6 +205,9 @@ impl Registry {
         if let Some(parent) = parent_kind {
             check(self.kind(parent).is_some(), "parent_kind", "there is no entity of that kind");
             check(!self.is_own_ancestor(kind), "parent_kind", "goes in a circle");
+        } else {
+            let cascades = descriptor.on_parent_delete == OnParentDelete::Cascade;
+            check(!cascades, "on_parent_delete", "has no effect without parent_kind");
         }
         let longest = descriptor.longest_name();
         check(longest <= LONGEST_NAME, "name_max_len", "must be at most 100");
@@ -211,6 +216,13 @@ impl Registry {
         let twice =
             |names: &[&str]| names.iter().enumerate().any(|(at, name)| names.iter().take(at).any(|n| n == name));
         let adapters: Vec<&str> = required_adapters.iter().map(String::as_str).collect();
+        let types: Vec<String> = required_adapters.iter().map(|name| condition_type(name)).collect();
+        let types: Vec<&str> = types.iter().map(String::as_str).collect();
+        check(
+            twice(&adapters) || !twice(&types),
+            "required_adapters",
+            "names two adapters whose conditions would have the same type",
+        );
         check(!twice(&adapters), "required_adapters", "names an adapter twice");
         let types: Vec<&str> = references.iter().map(|rule| rule.ref_type.as_str()).collect();
         check(!twice(&types), "references", "has a ref_type twice");

@@ -2,13 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::entity::Registry;
 use crate::resource::{Report, Resource, State, Target};
 
 /// A resource as JSON, in the contract's form (and with the view `status.adapters`).
-pub fn resource(resource: &Resource, registry: &Registry) -> Map<String, Value> {
+pub fn resource(resource: &Resource) -> Map<String, Value> {
     let state = &resource.state;
-    let href = registry.href(&resource.kind, &resource.id, resource.owner.as_ref().map(|owner| owner.id.as_str()));
     let adapters: Map<String, Value> =
         state.reports.iter().map(|(name, report)| (name.clone(), adapter(report))).collect();
     let mut object = Map::new();
@@ -16,7 +14,7 @@ pub fn resource(resource: &Resource, registry: &Registry) -> Map<String, Value> 
     put("id", json!(resource.id));
     put("kind", json!(resource.kind));
     put("name", json!(resource.name));
-    put("href", json!(href));
+    put("href", json!(resource.href));
     put("spec", Value::Object(resource.spec.clone()));
     put("tenancy", json!(state.tenancy));
     put("generation", json!(resource.generation));
@@ -53,6 +51,7 @@ pub fn parse(object: &Value) -> Option<Resource> {
         id: text("id")?,
         kind: text("kind")?,
         name: text("name")?,
+        href: text("href")?,
         owner: object.get("owner_references").and_then(|owner| serde_json::from_value(owner.clone()).ok()),
         spec: object.get("spec")?.as_object()?.clone(),
         generation: object.get("generation")?.as_i64()?,
@@ -84,10 +83,6 @@ fn adapter(report: &Report) -> Value {
 }
 
 /// How a resource is referred to.
-pub fn target(resource: &Resource, registry: &Registry) -> Target {
-    Target {
-        id: resource.id.clone(),
-        kind: resource.kind.clone(),
-        href: registry.href(&resource.kind, &resource.id, resource.owner.as_ref().map(|owner| owner.id.as_str())),
-    }
+pub fn target(resource: &Resource) -> Target {
+    Target { id: resource.id.clone(), kind: resource.kind.clone(), href: resource.href.clone() }
 }

@@ -15,6 +15,8 @@ pub struct Resource {
     pub kind: String,
     /// Unique among the living resources of its kind (and tenancy, or owner).
     pub name: String,
+    /// Where it is served.
+    pub href: String,
     /// The resource that it belongs to, if its kind has a parent.
     pub owner: Option<Target>,
     /// What is wanted. An inline pull secret is redacted here; its content is kept sealed, elsewhere.

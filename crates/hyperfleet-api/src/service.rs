@@ -114,8 +114,30 @@ impl Service {
         self.registry().kind(&resource.kind).ok_or_else(|| Failure::Refused(missing()))
     }
 
-    /// Draws the conclusions from a resource's reports.
+    /// Draws the conclusions from a resource's reports after a change of what is wanted. A mapping that cannot be evaluated
+    /// is the configuration's fault, not that of whoever changes something: its condition is left out.
     fn conclude(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
+        match self.conclude_strictly(resource, has_active_children) {
+            Err(Failure::Mapping(error)) => {
+                let (kind, id) = (&resource.kind, &resource.id);
+                tracing::warn!(
+                    operation = "map-conditions",
+                    kind,
+                    id,
+                    cause = error.to_string(),
+                    "left out a condition"
+                );
+                let adapters = &self.descriptor(resource)?.required_adapters;
+                resource.state.conditions =
+                    aggregate(adapters, resource, has_active_children, None).map_err(Failure::Mapping)?;
+                Ok(())
+            }
+            concluded => concluded,
+        }
+    }
+
+    /// Draws the conclusions from a resource's reports; fails where a mapping cannot be evaluated.
+    fn conclude_strictly(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
         let adapters = &self.descriptor(resource)?.required_adapters;
         let mapper = self.parts.mappers.get(&resource.kind);
         resource.state.conditions =
@@ -127,18 +149,8 @@ impl Service {
     async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
         write.update(before, after).await?;
         write.add_transitions(&after.resource.id, &transitions::of_conclusions(Some(before), &after.resource)).await?;
-        write.tell(self.change(ChangeKind::Modified, &after.resource, at));
+        write.tell(change(ChangeKind::Modified, &after.resource, at));
         Ok(())
-    }
-
-    fn change(&self, kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
-        Change {
-            kind,
-            resource_kind: resource.kind.clone(),
-            resource_id: resource.id.clone(),
-            time,
-            object: render::resource(resource, self.registry()).into(),
-        }
     }
 
     /// Makes a write last, and only then lets readers of the change stream know.
@@ -147,6 +159,17 @@ impl Service {
             self.store().announce(version);
         }
         Ok(())
+    }
+}
+
+/// What readers of the change stream are told.
+fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
+    Change {
+        kind,
+        resource_kind: resource.kind.clone(),
+        resource_id: resource.id.clone(),
+        time,
+        object: render::resource(resource).into(),
     }
 }
 

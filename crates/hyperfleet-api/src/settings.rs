@@ -1,5 +1,6 @@
 //! The API's settings: read, checked, and turned into parts.
 
+mod rules;
 mod shape;
 pub mod table;
 #[cfg(test)]
@@ -39,70 +40,8 @@ impl Settings {
             Ok(None) => {}
             Err(error) => return Err(vec![error.to_string()]),
         }
-        let faults = settings.faults();
+        let faults = rules::faults(&settings);
         if faults.is_empty() { Ok(settings) } else { Err(faults) }
-    }
-
-    /// What holds together in itself but not with the rest.
-    fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        let mut check = |right: bool, fault: &str| {
-            if !right {
-                faults.push(fault.to_owned());
-            }
-        };
-        let Self { server, database, changes, health, pull_secret, .. } = self;
-        check(
-            server.jwt.enabled || server.insecure || is_loopback(&server.host),
-            "server.host: without authentication only loopback is served; set server.jwt.enabled, or server.insecure to \
-             allow everybody everything",
-        );
-        check(!server.insecure || !server.jwt.enabled, "server.insecure: has no effect while server.jwt.enabled");
-        check(
-            server.jwt.enabled || server.jwt.configs.is_empty(),
-            "server.jwt.configs: has no effect without server.jwt.enabled",
-        );
-        check(
-            server.tenant.enabled || server.tenant.dimensions.is_empty(),
-            "server.tenant.dimensions: has no effect without server.tenant.enabled",
-        );
-        check(
-            !server.tenant.enabled || !server.tenant.dimensions.is_empty(),
-            "server.tenant.enabled: names no dimension in server.tenant.dimensions",
-        );
-        check(
-            server.tls.enabled == (server.tls.cert_file.is_some() && server.tls.key_file.is_some()),
-            "server.tls: enabled, cert_file and key_file belong together",
-        );
-        let header_name = |name: &str| http::HeaderName::try_from(name).is_ok();
-        check(
-            server.tenant.dimensions.iter().all(|one| header_name(&one.header)),
-            "server.tenant.dimensions: a header is not the name of one",
-        );
-        check(
-            server.tenant.system_header.as_deref().is_none_or(header_name),
-            "server.tenant.system_header: is not the name of a header",
-        );
-        check((1..=16 << 20).contains(&server.max_body), "server.max_body: must be 1 to 16777216");
-        check(database.pool.max_connections > 0, "database.pool.max_connections: must be at least 1");
-        check(
-            database.password.is_none() || database.password_file.is_none(),
-            "database.password: exclude each other with database.password_file",
-        );
-        check(changes.max_events > 0, "changes.max_events: must be at least 1");
-        check(
-            (Duration::from_millis(100)..=Duration::from_secs(30)).contains(&changes.bookmark_interval),
-            "changes.bookmark_interval: must be 100ms to 30s",
-        );
-        check(
-            (Duration::from_secs(1)..=Duration::from_mins(2)).contains(&health.shutdown_timeout),
-            "health.shutdown_timeout: must be 1s to 120s",
-        );
-        check(
-            pull_secret.readers.is_empty() || server.jwt.enabled,
-            "pull_secret.readers: has no effect without server.jwt.enabled",
-        );
-        faults
     }
 
     /// The kinds to serve: HyperFleet's own set where the file names none.
@@ -210,10 +149,6 @@ fn configuration(flag: Option<&str>, environment: &impl Environment) -> Result<O
         }
     }
     Ok(None)
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 fn secret_text(file: &Path, setting: &str) -> Result<SecretString, String> {

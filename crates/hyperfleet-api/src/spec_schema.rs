@@ -22,6 +22,10 @@ impl SpecSchemas {
         for (index, descriptor) in registry.descriptors().iter().enumerate() {
             let Some(name) = &descriptor.spec_schema_name else { continue };
             let fault = |what: &str| format!("entities[{index}].spec_schema_name: {what}");
+            if document.is_none() {
+                faults.push(fault("has no effect without server.openapi_schema_path"));
+                continue;
+            }
             let component = document.and_then(|document| document.pointer(&format!("/components/schemas/{name}")));
             match component.map(|_| validator(document.unwrap_or(&Value::Null), name)) {
                 Some(Ok(validator)) => drop(schemas.insert(descriptor.kind.clone(), (name.clone(), validator))),

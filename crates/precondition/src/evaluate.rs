@@ -19,13 +19,14 @@ const BYTES_A_STEP: usize = 64;
 
 /// Answers with the whole expression's truth value, if it has one.
 pub(crate) fn evaluate<'a>(expression: &'a Expr, context: &'a Context<'a>) -> (Option<bool>, Finding) {
-    let mut evaluation = Evaluation { context, steps: 0, elements: Vec::new() };
+    let mut evaluation = Evaluation { context, steps: 0, guesses: 0, elements: Vec::new() };
     evaluation.condition(expression, "a precondition")
 }
 
 struct Evaluation<'a> {
     context: &'a Context<'a>,
     steps: usize,
+    guesses: usize,
     /// What `#` is, innermost last.
     elements: Vec<Traced<'a>>,
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use daemon::retry::Budget;
-use message_broker::{Action, Broker, BrokerError, Event, Fault, Name};
-use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
+use message_broker::{Broker, BrokerError, Event, Name};
 use tokio_util::sync::CancellationToken;
 
 /// One event may take so long; after that the resource is looked at anew, and its newest state published.
@@ -32,16 +30,9 @@ pub struct ToTopic {
 impl Publisher for ToTopic {
     fn publish(&self, event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
         let Self { broker, topic } = self.clone();
-        // The compiler cannot see that the broker's future may move between threads, so it stays on one.
-        let runtime = Handle::current();
-        let publishing = spawn_blocking(move || {
-            let budget = Budget::new(PATIENCE, CancellationToken::new());
-            runtime.block_on(broker.publish(&topic, &event, &budget))
-        });
-        let name = self.topic.clone();
         async move {
-            let ended = publishing.await;
-            ended.unwrap_or_else(|_panic| Err(BrokerError::new(Action::Publish, name, Fault::Internal)))
+            let budget = Budget::new(PATIENCE, CancellationToken::new());
+            broker.publish(&topic, &event, &budget).await
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Occasion {
 /// What a new resource is attached to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surroundings {
+    /// Where it is served.
+    pub href: String,
     /// Its parent.
     pub owner: Option<Target>,
     /// What it refers to.
@@ -63,11 +65,12 @@ pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), Pr
 
 /// A new resource, before any conclusion about it.
 pub fn create(body: Creation, id: String, surroundings: Surroundings, occasion: &Occasion) -> Resource {
-    let Surroundings { owner, references } = surroundings;
+    let Surroundings { href, owner, references } = surroundings;
     Resource {
         id,
         kind: body.kind,
         name: body.name,
+        href,
         owner,
         spec: body.spec.unwrap_or_default(),
         generation: 1,

@@ -241,10 +241,10 @@ fn metadata(mut given: Map<String, Value>) -> Result<Metadata, Problem> {
     })
 }
 
-/// Gives a member its name of today, unless that is there as well.
+/// Gives a member its name of today, unless that says something as well.
 fn rename(body: &mut Map<String, Value>, old: &str, new: &str) {
     if let Some(value) = body.remove(old)
-        && !body.contains_key(new)
+        && body.get(new).is_none_or(Value::is_null)
     {
         body.insert(new.to_owned(), value);
     }

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::query::{Parameters, invalid};
@@ -38,15 +39,15 @@ pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Fail
         Route::Service => Ok(service(api)),
         Route::OpenApi => Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
-        Route::Page(None) => Ok(html(page::overview(api.service(), parameters.first("page")).await?)),
-        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address).await?)),
+        Route::Page(None) => overview(api, &parameters, headers, occasion.at).await,
+        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, occasion.at).await?)),
         Route::Collection { descriptor, owner_id } if post => create(api, descriptor, owner_id, body, &occasion).await,
         Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
         Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &occasion).await,
         Route::Item(address) if *method == Method::DELETE => {
             let resource = api.service().delete(&address, &occasion).await?;
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
-            Ok(item(api, StatusCode::ACCEPTED, &resource))
+            Ok(item(StatusCode::ACCEPTED, &resource))
         }
         Route::Item(address) => read(api, &address, &parameters, &caller).await,
         Route::ForceDelete(address) => force_delete(api, &address, body, &occasion).await,
@@ -69,7 +70,7 @@ async fn patch(
     let patch = body::patch(body::object(body)?)?;
     let resource = api.service().patch(address, patch, expected, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
-    Ok(item(api, StatusCode::OK, &resource))
+    Ok(item(StatusCode::OK, &resource))
 }
 
 async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Failure> {
@@ -131,7 +132,7 @@ async fn create(
     }
     let resource = api.service().create(descriptor, owner_id, creation, occasion).await?;
     api.parts.metrics.reconciliation_started(&resource, registry);
-    Ok(item(api, StatusCode::CREATED, &resource))
+    Ok(item(StatusCode::CREATED, &resource))
 }
 
 async fn list(
@@ -193,8 +194,8 @@ async fn report(
     }
 }
 
-fn item(api: &Api, status: StatusCode, resource: &Resource) -> Response {
-    answer::json(status, &render::resource(resource, api.service().registry()))
+fn item(status: StatusCode, resource: &Resource) -> Response {
+    answer::json(status, &render::resource(resource))
 }
 
 fn service(api: &Api) -> Response {
@@ -208,6 +209,21 @@ fn service(api: &Api) -> Response {
             "build_time": api.parts.build_time,
         }),
     )
+}
+
+async fn overview(
+    api: &Api,
+    parameters: &Parameters,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Result<Response, Failure> {
+    let asked = page::Asked {
+        kind: parameters.first("kind"),
+        search: parameters.first("search"),
+        page: parameters.first("page"),
+        host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+    };
+    Ok(html(page::overview(api.service(), &asked, now).await?))
 }
 
 fn html(text: String) -> Response {

@@ -168,7 +168,11 @@ impl Issuer {
         validation.required_spec_claims = ["exp", "iss"].map(str::to_owned).into();
         validation.set_issuer(&[&self.settings.issuer_url]);
         match &self.settings.audience {
-            Some(audience) => validation.set_audience(&[audience]),
+            Some(audience) => {
+                validation.set_audience(&[audience]);
+                // Where it is not required, a token without any is taken.
+                validation.required_spec_claims.insert("aud".to_owned());
+            }
             None => validation.validate_aud = false,
         }
         let claims = decode::<Map<String, Value>>(token, &key, &validation).map_err(|_refused| broken())?.claims;

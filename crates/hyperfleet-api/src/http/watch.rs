@@ -170,7 +170,7 @@ impl Reader {
         let mut lines = Vec::new();
         for resource in &resources {
             self.known.insert(resource.id.clone(), Known { held: true, version });
-            let object = Value::Object(render::resource(resource, service.registry()));
+            let object = Value::Object(render::resource(resource));
             lines.extend(event(ChangeKind::Added.as_str(), BEGINNING, &object));
         }
         Ok(lines.into())

@@ -65,6 +65,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("id", Kind::Text, |r| Some(Scalar::text(&r.id))),
     column("kind", Kind::Text, |r| Some(Scalar::text(&r.kind))),
     column("name", Kind::Text, |r| Some(Scalar::text(&r.name))),
+    column("href", Kind::Text, |r| Some(Scalar::text(&r.href))),
     column("generation", Kind::Number, |r| Some(Scalar::Number(r.generation))),
     column("created_time", Kind::Time, |r| Some(Scalar::Number(r.created_time.as_microsecond()))),
     column("created_by", Kind::Text, |r| Some(Scalar::text(&r.created_by))),
@@ -73,6 +74,7 @@ pub(super) const COLUMNS: &[Column] = &[
     nullable("deleted_time", Kind::Time, |r| Some(Scalar::Number(r.deleted_time?.as_microsecond()))),
     nullable("deleted_by", Kind::Text, |r| r.deleted_by.as_deref().map(Scalar::text)),
     nullable("owner_id", Kind::Text, |r| r.owner.as_ref().map(|owner| Scalar::text(&owner.id))),
+    nullable("owner_href", Kind::Text, |r| r.owner.as_ref().map(|owner| Scalar::text(&owner.href))),
     nullable("owner_kind", Kind::Text, |r| r.owner.as_ref().map(|owner| Scalar::text(&owner.kind))),
 ];
 

@@ -44,7 +44,7 @@ const MEMBERS: &[(&str, Shape)] = &[
     ("labels", Shape::Keys),
     ("tenancy", Shape::Keys),
     ("generation", Shape::Scalar),
-    ("status", Shape::Members(&["conditions"])),
+    ("status", Shape::Members(&["adapters", "conditions"])),
     ("created_time", Shape::Scalar),
     ("updated_time", Shape::Scalar),
     ("created_by", Shape::Scalar),

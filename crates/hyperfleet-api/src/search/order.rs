@@ -27,9 +27,13 @@ impl Order {
     pub fn parse(items: &[String]) -> Result<Self, SearchError> {
         let written = items.iter().filter(|item| !item.trim().is_empty()).flat_map(|item| item.split(','));
         let mut keys = written.map(Key::parse).collect::<Result<Vec<_>, _>>()?;
-        for default in [DEFAULT, TIE_BREAKER].iter().skip(usize::from(!keys.is_empty())) {
-            keys.push(Key::parse(default)?);
+        if keys.is_empty() {
+            keys.push(Key::parse(DEFAULT)?);
         }
+        let mut keys = decisive(keys);
+        // In the direction of the key before it: so one index serves both directions without sorting.
+        let descending = keys.last().is_some_and(|key| key.descending);
+        keys.push(Key { descending, ..Key::parse(TIE_BREAKER)? });
         Ok(Self(decisive(keys)))
     }
 

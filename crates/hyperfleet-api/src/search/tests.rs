@@ -36,6 +36,7 @@ fn example() -> Resource {
             "platform": {"gcp": {"projectID": "p-1", "zones": ["a"], "0": "zero"}, "type": "gcp"},
             "replicas": 3, "share": 0.5, "spot": true, "none": null, "text": "3", "list": [{"a": 1}], "empty": "",
         })),
+        href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
         generation: 4,
         created_time: time("2026-01-01T00:00:00Z"),
         created_by: "ada@example.com".to_owned(),

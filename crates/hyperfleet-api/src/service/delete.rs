@@ -1,6 +1,6 @@
 //! Deleting resources: with their children, and by force.
 
-use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use super::{Address, Failure, MOST_ATTEMPTS, Service, change, lock, transact};
 use crate::decide::change::Occasion;
 use crate::decide::deletion::{self, Deletion};
 use crate::problem::{Code, Problem};
@@ -124,7 +124,7 @@ impl Service {
         occasion: &Occasion,
     ) -> Result<(), Failure> {
         write.remove(&resource.id).await?;
-        write.tell(self.change(ChangeKind::Deleted, resource, occasion.at));
+        write.tell(change(ChangeKind::Deleted, resource, occasion.at));
         Ok(())
     }
 }

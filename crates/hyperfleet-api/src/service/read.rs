@@ -44,7 +44,7 @@ impl Service {
             let opened = opened.open(&resource.id, &sealed).map_err(|unopened| closed(unopened.to_string()))?;
             sealed::put(&mut resource.spec, opened);
         }
-        Ok(render::resource(&resource, self.registry()))
+        Ok(render::resource(&resource))
     }
 
     /// A page of resources.
@@ -53,7 +53,7 @@ impl Service {
             self.check_owner(query, owner).await?;
         }
         let Page { items, total } = self.store().list(query).await?;
-        Ok(Page { items: items.iter().map(|one| render::resource(one, self.registry())).collect(), total })
+        Ok(Page { items: items.iter().map(render::resource).collect(), total })
     }
 
     /// A page of a resource's transitions, newest first.

@@ -61,7 +61,7 @@ impl Service {
             // Children matter to what is being deleted only.
             let deleting = after.resource.is_deleting();
             let active = if deleting { write.count_children(&after.resource.id).await?.1 } else { 0 };
-            self.conclude(&mut after.resource, active > 0)?;
+            self.conclude_strictly(&mut after.resource, active > 0)?;
         }
         let removed = self.remove_if_finished(write, &after.resource, &report, occasion).await?;
         if !removed {

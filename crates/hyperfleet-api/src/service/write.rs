@@ -49,14 +49,15 @@ impl Service {
                 None => None,
             };
             let references = self.resolve(&mut write, &sought, descriptor).await?;
-            let surroundings = Surroundings { owner, references };
+            let href = self.registry().href(&descriptor.kind, &id, owner_id);
+            let surroundings = Surroundings { href, owner, references };
             let mut resource = change::create(body.clone(), id.clone(), surroundings, occasion);
             self.conclude(&mut resource, false)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
             write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
-            write.tell(self.change(ChangeKind::Added, &resource, occasion.at));
+            write.tell(super::change(ChangeKind::Added, &resource, occasion.at));
             resource
         })
     }
@@ -106,7 +107,7 @@ impl Service {
         if resource.is_deleting() {
             return Err(Problem::state(format!("{kind} '{id}' is marked for deletion")).into());
         }
-        Ok(render::target(&resource, self.registry()))
+        Ok(render::target(&resource))
     }
 
     /// The targets of references, locked so that they cannot begin to go away meanwhile.
@@ -123,7 +124,7 @@ impl Service {
             let found = match found {
                 None => Found::Nothing,
                 Some(stored) if stored.resource.is_deleting() => Found::Deleting,
-                Some(stored) => Found::Living(render::target(&stored.resource, self.registry())),
+                Some(stored) => Found::Living(render::target(&stored.resource)),
             };
             let target = rules::target(&sought, found, descriptor)?;
             references.entry(sought.ref_type).or_default().push(target);

@@ -41,9 +41,11 @@ fn a_database_url_takes_postgresql() {
 #[case("server: {prot: 1}", "server.prot: unknown field `prot`")]
 #[case("server: {hostname: a}", "server.hostname: is not a key here")]
 #[case("adapters: {required: {cluster: [a]}}", "adapters: is not a key here: name the adapters in entities[]")]
-#[case("database: {password: a, password_file: b}", "database.password: exclude each other")]
+#[case("database: {password: a, password_file: b}", "database.password: give either it or")]
 #[case("changes: {bookmark_interval: 31s}", "changes.bookmark_interval: must be 100ms to 30s")]
 #[case("health: {shutdown_timeout: 3m}", "health.shutdown_timeout: must be 1s to 120s")]
+#[case("logging: {level: loud}", "logging.level: must be one of")]
+#[case("server: {tenant: {system_header: a}}", "server.tenant.system_header: has no effect")]
 #[case("pull_secret: {readers: [a]}", "pull_secret.readers: has no effect")]
 #[case("entities: [{kind: A, plural: as, plurals: b}]", "entities[0].plurals: unknown field")]
 fn what_is_wrong_is_named(#[case] file: &str, #[case] fault: &str) {
@@ -61,6 +63,8 @@ fn what_is_wrong_is_named(#[case] file: &str, #[case] fault: &str) {
 #[case("[{kind: A, plural: as, parent_kind: A}]", "entities[0].parent_kind: goes in a circle")]
 #[case("[{kind: A, plural: as, name_max_len: 101}]", "entities[0].name_max_len: must be at most 100")]
 #[case("[{kind: A, plural: as, required_adapters: [x, x]}]", "entities[0].required_adapters: names an adapter twice")]
+#[case("[{kind: A, plural: as, required_adapters: [a-b, a--b]}]", "entities[0].required_adapters: names two adapters")]
+#[case("[{kind: A, plural: as, on_parent_delete: cascade}]", "entities[0].on_parent_delete: has no effect")]
 #[case("[{kind: A, plural: as, references: [{ref_type: r, target_kind: B}]}]", "entities[0].references: there is no")]
 #[case("[{kind: A, plural: as, require_spec_schema: true}]", "entities[0].require_spec_schema: has no effect")]
 fn descriptors_that_contradict_are_refused(#[case] entities: &str, #[case] fault: &str) {

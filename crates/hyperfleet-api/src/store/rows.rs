@@ -21,11 +21,11 @@ pub(super) fn columns(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Sqlite => {
             "r.id, r.kind, r.name, r.owner_id, r.owner_kind, r.owner_href, r.generation, r.created_time, r.created_by, \
-             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec, r.state, r.sealed"
+             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec, r.state, r.sealed, r.href"
         }
         Dialect::Postgres => {
             "r.id, r.kind, r.name, r.owner_id, r.owner_kind, r.owner_href, r.generation, r.created_time, r.created_by, \
-             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec::text, r.state, r.sealed"
+             r.updated_time, r.updated_by, r.deleted_time, r.deleted_by, r.spec::text, r.state, r.sealed, r.href"
         }
     }
 }
@@ -40,6 +40,7 @@ pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
         id: row.text(0)?,
         kind: row.text(1)?,
         name: row.text(2)?,
+        href: row.text(16)?,
         owner,
         generation: row.number(6)?,
         created_time: time(row.number(7)?)?,
@@ -73,6 +74,7 @@ pub(super) fn assignments(
         ("owner_id", text(owner.as_ref().map(|owner| owner.id.clone()))),
         ("owner_kind", text(owner.as_ref().map(|owner| owner.kind.clone()))),
         ("owner_href", text(owner.as_ref().map(|owner| owner.href.clone()))),
+        ("href", Value::Text(resource.href.clone())),
         ("tenancy", Value::Text(tenancy)),
         ("generation", Value::Number(resource.generation)),
         ("created_time", Value::Number(resource.created_time.as_microsecond())),

@@ -7,6 +7,9 @@ use crate::similar;
 use crate::syntax::{Expr, Key, Root, Step};
 use crate::value::{Datum, List, Traced, quoted};
 
+/// Names that are compared with misspelt ones in one evaluation: predicates may miss the same member many times.
+const MOST_GUESSES: usize = 1_000;
+
 // === impl Evaluation ===
 
 impl<'a> Evaluation<'a> {
@@ -59,7 +62,7 @@ impl<'a> Evaluation<'a> {
         if suggested { None } else { self.context.adapter_note(&value.path) }
     }
 
-    fn step(&self, from: Traced<'a>, key: &Traced<'a>) -> Result<Traced<'a>, String> {
+    fn step(&mut self, from: Traced<'a>, key: &Traced<'a>) -> Result<Traced<'a>, String> {
         match (&from.datum, &key.datum) {
             (Datum::Object(members), Datum::Text(name)) => {
                 let found = members.get(*name);
@@ -102,11 +105,15 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Why a member is nil: it is not there, though maybe one of nearly the same name is.
-    fn gap(&self, from: &Traced<'a>, name: &str) -> String {
+    fn gap(&mut self, from: &Traced<'a>, name: &str) -> String {
         let missing = format!("{} has no {}", from.place(), quoted(name));
         // An adapter may have reported and not be in this document.
         let siblings = self.context.siblings(from).filter(|sibling| *sibling != name);
-        match similar::nearest(name, siblings) {
+        let mut looked_at = 0;
+        let siblings = siblings.take(MOST_GUESSES.saturating_sub(self.guesses)).inspect(|_| looked_at += 1);
+        let nearest = similar::nearest(name, siblings);
+        self.guesses += looked_at;
+        match nearest {
             Some(sibling) => format!("{missing}, did you mean {}?", quoted(sibling)),
             None => missing,
         }

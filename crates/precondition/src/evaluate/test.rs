@@ -10,6 +10,8 @@ use crate::value::{Datum, Traced};
 
 /// What compiling a pattern costs that is not a literal, and so is compiled each time.
 const STEPS_A_PATTERN: usize = 1_000;
+/// A pattern looks at a byte in each of its states, of which it may have some thousand.
+const STEPS_A_MATCHED_BYTE: usize = 8;
 
 // === impl Evaluation ===
 
@@ -125,7 +127,10 @@ impl<'a> Evaluation<'a> {
             }
             _ => return Err(format!("`{operator}` asks a text, but left side is {}", left.told())),
         };
-        self.charge(text.len() / BYTES_A_STEP)?;
+        self.charge(match test.operator {
+            Operator::Matches => text.len().saturating_mul(STEPS_A_MATCHED_BYTE),
+            _ => text.len() / BYTES_A_STEP,
+        })?;
         match test.operator {
             Operator::Contains => Ok(text.contains(wanted)),
             Operator::StartsWith => Ok(text.starts_with(wanted)),

@@ -8,6 +8,7 @@
     reason = "in a test that is the right way to fail, and to say what is missing"
 )]
 
+mod api;
 mod as_job;
 mod authentication;
 mod cluster;

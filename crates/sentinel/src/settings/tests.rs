@@ -75,7 +75,7 @@ fn what_does_not_fit_is_told_by_its_path(#[case] file: &str, #[case] expect: &st
 #[case("{clients: {hyperfleet_api: {page_size: 20}}}", "clients.hyperfleet_api.page_size: is not a key here")]
 #[case("{tracing_enabled: false}", "tracing_enabled: is not a key here")]
 #[case("{nonsense: 1}", "nonsense: unknown field `nonsense`")]
-#[case("{leader_election: {method: paxos}}", "leader_election.method: unknown variant")]
+#[case("{leader_election: {method: paxos}}", "leader_election.method: must be one of")]
 fn what_has_no_effect_is_refused(#[case] file: &str, #[case] expect: &str) {
     let told = faults(file, &[]);
     assert!(told.starts_with(expect), "{told}");

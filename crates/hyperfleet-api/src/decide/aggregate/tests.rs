@@ -50,6 +50,7 @@ fn resource(generation: i64) -> Resource {
         name: "one".to_owned(),
         owner: None,
         spec: serde_json::Map::new(),
+        href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
         generation,
         created_time: at(0),
         created_by: "someone".to_owned(),

@@ -40,6 +40,7 @@ fn resource() -> Resource {
         name: "one".to_owned(),
         owner: Some(Target { id: "o1".to_owned(), kind: "Fleet".to_owned(), href: "/o1".to_owned() }),
         spec: json!({"region": "eu", "nodes": 3, "pullSecret": {"data": "sesame"}}).as_object().unwrap().clone(),
+        href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
         generation: 2,
         created_time: at(0),
         created_by: "someone".to_owned(),

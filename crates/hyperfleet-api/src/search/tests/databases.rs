@@ -13,8 +13,8 @@ const RESOURCES: usize = 80;
 const SEARCHES: usize = 1500;
 
 const SCHEMA: &[&str] = &[
-    "CREATE TABLE resources (id TEXT PRIMARY KEY, kind TEXT, name TEXT, owner_id TEXT, owner_kind TEXT, generation BIGINT, \
-     created_time BIGINT, created_by TEXT, updated_time BIGINT, updated_by TEXT, deleted_time BIGINT, deleted_by TEXT, \
+    "CREATE TABLE resources (id TEXT PRIMARY KEY, kind TEXT, name TEXT, href TEXT, owner_id TEXT, owner_kind TEXT, \
+     owner_href TEXT, generation BIGINT, created_time BIGINT, created_by TEXT, updated_time BIGINT, updated_by TEXT, deleted_time BIGINT, deleted_by TEXT, \
      spec JSON)",
     "CREATE TABLE resource_labels (resource_id TEXT, key TEXT, value TEXT, PRIMARY KEY (resource_id, key))",
     "CREATE TABLE resource_conditions (resource_id TEXT, type TEXT, status TEXT, observed_generation BIGINT, \
@@ -159,8 +159,10 @@ fn row(resource: &Resource) -> Vec<Value> {
         text(&resource.id),
         text(&resource.kind),
         text(&resource.name),
+        Value::Text(resource.href.clone()),
         maybe(resource.owner.as_ref().map(|owner| &owner.id)),
         maybe(resource.owner.as_ref().map(|owner| &owner.kind)),
+        maybe(resource.owner.as_ref().map(|owner| &owner.href)),
         Value::Number(resource.generation),
         Value::Number(resource.created_time.as_microsecond()),
         text(&resource.created_by),

@@ -34,7 +34,7 @@ fn no_choice_is_everything() {
 #[rstest]
 #[case("nom")]
 #[case("name.x")]
-#[case("status.adapters")]
+#[case("status.adaptors")]
 #[case("owner_references.name")]
 #[case("spec.")]
 #[case("spec..a")]

@@ -128,6 +128,7 @@ pub(super) fn resource() -> impl Strategy<Value = Resource> {
             name: texts.1,
             owner: owner.map(|(id, kind)| Target { id, kind, href: String::new() }),
             spec: spec.into_iter().collect(),
+            href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
             generation,
             created_time,
             created_by: texts.2,

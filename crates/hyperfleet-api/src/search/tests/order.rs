@@ -7,10 +7,10 @@ use rstest::rstest;
 use super::*;
 
 #[rstest]
-#[case(&[], "r.created_time DESC, r.id")]
-#[case(&["", " "], "r.created_time DESC, r.id")]
+#[case(&[], "r.created_time DESC, r.id DESC")]
+#[case(&["", " "], "r.created_time DESC, r.id DESC")]
 #[case(&["name"], "r.name, r.id")]
-#[case(&["name desc, generation asc", " kind\tdesc "], "r.name DESC, r.generation, r.kind DESC, r.id")]
+#[case(&["name desc, generation asc", " kind\tdesc "], "r.name DESC, r.generation, r.kind DESC, r.id DESC")]
 #[case(&["id desc, name"], "r.id DESC")]
 #[case(&["name, name desc"], "r.name, r.id")]
 #[case(&["deleted_time desc, owner_id"], "r.deleted_time DESC NULLS LAST, r.owner_id NULLS FIRST, r.id")]
@@ -26,8 +26,9 @@ fn an_order_is_written(#[case] items: &[&str], #[case] sql: &str) {
 #[case("labels.a", "'labels.a' is no column with asc or desc: write such as 'created_time desc'")]
 #[case(
     "tenancy",
-    "invalid field in search or order query: 'tenancy' is none of id, kind, name, generation, \
-     created_time, created_by, updated_time, updated_by, deleted_time, deleted_by, owner_id, owner_kind"
+    "invalid field in search or order query: 'tenancy' is none of id, kind, name, href, \
+     generation, created_time, created_by, updated_time, updated_by, deleted_time, deleted_by, owner_id, owner_href, \
+     owner_kind"
 )]
 fn an_order_is_refused(#[case] item: &str, #[case] message: &str) {
     let error = Order::parse(&texts(&[item])).unwrap_err();
@@ -41,7 +42,7 @@ fn an_order_is_refused(#[case] item: &str, #[case] message: &str) {
 #[case("deleted_by", Ordering::Less)]
 #[case("deleted_by desc", Ordering::Greater)]
 #[case("kind", Ordering::Greater)]
-#[case("kind desc", Ordering::Greater)]
+#[case("kind desc", Ordering::Less)]
 fn an_order_is_followed(#[case] item: &str, #[case] expected: Ordering) {
     let one = Resource { name: "a".to_owned(), id: "2".to_owned(), deleted_by: None, ..example() };
     let other = Resource { name: "b".to_owned(), id: "1".to_owned(), deleted_by: Some("x".to_owned()), ..example() };

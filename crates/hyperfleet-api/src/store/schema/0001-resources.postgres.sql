@@ -3,6 +3,7 @@ CREATE TABLE resources (
   id           TEXT COLLATE "C" PRIMARY KEY,
   kind         TEXT COLLATE "C" NOT NULL,
   name         TEXT COLLATE "C" NOT NULL,
+  href         TEXT COLLATE "C" NOT NULL,
   owner_id     TEXT COLLATE "C" REFERENCES resources (id),
   owner_kind   TEXT COLLATE "C",
   owner_href   TEXT COLLATE "C",

@@ -3,6 +3,7 @@ CREATE TABLE resources (
   id           TEXT PRIMARY KEY,
   kind         TEXT NOT NULL,
   name         TEXT NOT NULL,
+  href         TEXT NOT NULL,
   owner_id     TEXT REFERENCES resources (id),
   owner_kind   TEXT,
   owner_href   TEXT,

@@ -1,0 +1,100 @@
+//! Requests to begin with, after the specification's own; a test sends each of them.
+
+use serde_json::{Map, Value, json};
+
+use crate::entity::{Descriptor, ReferenceRule};
+
+/// A body that creates one of that kind.
+pub(super) fn creation(descriptor: &Descriptor) -> Value {
+    let kind = &descriptor.kind;
+    let name = sample_name(descriptor);
+    if kind != "Cluster" {
+        let mut body = json!({ "kind": kind, "name": name, "spec": {} });
+        let required: Map<String, Value> = descriptor.references.iter().filter_map(needed).collect();
+        if let (false, Some(members)) = (required.is_empty(), body.as_object_mut()) {
+            members.insert("references".to_owned(), Value::Object(required));
+        }
+        return named("minimal", "The least", &body);
+    }
+    let document =
+        r#"{"auths":{"quay.io":{"auth":"b3BlcmF0b3I6bm90LWEtcmVhbC1wYXNzd29yZA==","email":"user@example.com"}}}"#;
+    let spec = |pull_secret: Value| json!({ "provider": "gcp", "gcp": { "projectId": "customer-prod-12345" }, "pullSecret": pull_secret });
+    let body = |id: &str, name: &str, spec: Value| {
+        json!({
+            "id": id,
+            "kind": kind,
+            "name": name,
+            "labels": { "environment": "production", "hyperfleet.io/shard": "1" },
+            "spec": spec,
+        })
+    };
+    let inline = body("cls-123", "production-cluster", spec(json!({ "data": document })));
+    let secret = json!({ "namespace": "clusters", "name": "cls-124-pull-secret", "key": ".dockerconfigjson" });
+    let referring = body("cls-124", "staging-cluster", spec(json!({ "secretRef": secret })));
+    let mut examples = named("inline", "With its pull secret, which is encrypted at rest", &inline);
+    add(&mut examples, "referring", "With a reference to its pull secret", &referring);
+    examples
+}
+
+/// A body that changes one.
+pub(super) fn patch() -> Value {
+    let labels = json!({ "labels": { "environment": "production", "hyperfleet.io/shard": "2" } });
+    let spec = json!({ "spec": { "provider": "gcp", "gcp": { "projectId": "customer-prod-67890" } } });
+    let mut examples = named("labels", "Other labels", &labels);
+    add(&mut examples, "spec", "Another spec, which is always the complete one", &spec);
+    examples
+}
+
+/// A report of an adapter.
+pub(super) fn report() -> Value {
+    let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message });
+    let conditions = [
+        condition("Available", "AllRecordsCreated", "All DNS records created and verified"),
+        condition("Applied", "JobLaunched", "DNS Job created successfully"),
+        condition("Health", "NoErrors", "DNS adapter executed without errors"),
+    ];
+    let data = json!({ "recordsCreated": ["api.cluster.example.com", "*.apps.cluster.example.com"] });
+    let today = json!({
+        "adapter": "dns",
+        "observed_generation": 1,
+        "conditions": conditions,
+        "data": data,
+        "metadata": { "job_name": "dns-cls-123-gen1", "job_namespace": "hyperfleet-system", "attempt": 1 },
+    });
+    let of_2025 = json!({ "adapter": "dns", "observedGeneration": 1, "conditions": conditions, "data": data });
+    let mut examples = named("today", "The names of today", &today);
+    add(&mut examples, "of_2025", "The names of 2025", &of_2025);
+    examples
+}
+
+/// A body that removes one by force.
+pub(super) fn force_delete() -> Value {
+    let body = json!({ "reason": "the management cluster is gone, so no adapter can clean up" });
+    named("reason", "With its reason", &body)
+}
+
+/// The fewest references of a type that a resource must have, if it must have any.
+fn needed(rule: &ReferenceRule) -> Option<(String, Value)> {
+    let targets = (1..=rule.min).map(|number| json!({ "id": format!("{}-{number}", rule.target_kind.to_lowercase()) }));
+    (rule.min > 0).then(|| (rule.ref_type.clone(), targets.collect()))
+}
+
+fn sample_name(descriptor: &Descriptor) -> String {
+    let mut name: String = descriptor.kind.to_lowercase().chars().take(descriptor.longest_name()).collect();
+    while name.len() < descriptor.shortest_name() {
+        name.push('0');
+    }
+    name
+}
+
+fn named(name: &str, summary: &str, value: &Value) -> Value {
+    let mut examples = Value::Object(Map::new());
+    add(&mut examples, name, summary, value);
+    examples
+}
+
+fn add(examples: &mut Value, name: &str, summary: &str, value: &Value) {
+    if let Some(examples) = examples.as_object_mut() {
+        examples.insert(name.to_owned(), json!({ "summary": summary, "value": value }));
+    }
+}

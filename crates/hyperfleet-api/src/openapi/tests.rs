@@ -1,0 +1,135 @@
+//! The document holds together in itself, for the standard kinds and for others.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::*;
+use crate::entity::{Descriptor, ReferenceRule};
+
+const METHODS: &[&str] = &["get", "put", "post", "patch", "delete"];
+
+fn documents() -> Vec<Value> {
+    let reference = ReferenceRule { ref_type: "image".to_owned(), target_kind: "Image".to_owned(), min: 1, max: 0 };
+    let plain = |kind: &str, plural: &str| Descriptor {
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+        ..Descriptor::default()
+    };
+    let machine = Descriptor {
+        parent_kind: Some("Image".to_owned()),
+        references: vec![reference],
+        spec_schema_name: Some("MachineSpec".to_owned()),
+        name_min_len: 9,
+        ..plain("Machine", "machines")
+    };
+    let disk = Descriptor { parent_kind: Some("Machine".to_owned()), ..plain("Disk", "disks") };
+    let other = Registry::new(vec![plain("Image", "images"), machine, disk]).unwrap();
+    let none = Registry::new(Vec::new()).unwrap();
+    [Registry::standard(), other, none].iter().map(|registry| document(registry, "1")).collect()
+}
+
+/// Calls `see` with each object of the document.
+fn objects<'a>(value: &'a Value, see: &mut impl FnMut(&'a Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            see(members);
+            members.values().for_each(|member| objects(member, see));
+        }
+        Value::Array(items) => items.iter().for_each(|item| objects(item, see)),
+        _ => {}
+    }
+}
+
+fn operations(document: &Value) -> Vec<(&String, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let of_path = |(path, item): (_, &'_ Value)| {
+        let item = item.as_object().unwrap().clone();
+        let methods: Vec<&str> = METHODS.iter().copied().filter(|method| item.contains_key(*method)).collect();
+        (path, methods)
+    };
+    paths
+        .iter()
+        .map(of_path)
+        .flat_map(|(path, methods)| {
+            methods.into_iter().map(move |method| (path, method, &document["paths"][path][method]))
+        })
+        .collect()
+}
+
+#[test]
+fn every_reference_leads_to_something_and_everything_is_referred_to() {
+    for document in documents() {
+        let mut used = BTreeSet::new();
+        objects(&document, &mut |object| {
+            if let Some(Value::String(reference)) = object.get("$ref") {
+                let pointer = reference.strip_prefix('#').unwrap();
+                assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+                used.insert(reference.clone());
+            }
+        });
+        let none = document["tags"].as_array().unwrap().len() == 2;
+        for section in ["headers", "parameters", "responses", "schemas"] {
+            for name in document["components"][section].as_object().unwrap().keys() {
+                let reference = format!("#/components/{section}/{name}");
+                assert!(none || used.contains(&reference), "{reference} is not used");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_path_parameter_is_declared_and_every_declared_one_is_in_the_path() {
+    for document in documents() {
+        for (path, item) in document["paths"].as_object().unwrap() {
+            let named: BTreeSet<&str> =
+                path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}')).collect();
+            let declared = item["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+            let declared: BTreeSet<&str> =
+                declared.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
+            assert_eq!(named, declared, "{path}");
+        }
+    }
+}
+
+#[test]
+fn operations_have_their_own_ids_and_known_tags() {
+    for document in documents() {
+        let tags: BTreeSet<&str> =
+            document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+        let mut ids = BTreeSet::new();
+        for (path, method, operation) in operations(&document) {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{id} is there twice, once at {method} {path}");
+            assert!(tags.contains(operation["tags"][0].as_str().unwrap()), "{id}");
+            assert!(operation["summary"].as_str().unwrap().len() > 5, "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_schema_is_one_and_every_example_satisfies_its_own() {
+    for document in documents() {
+        let validator = |schema: &Value| {
+            let mut whole = schema.clone();
+            whole["components"] = document["components"].clone();
+            jsonschema::draft202012::new(&whole).unwrap_or_else(|error| panic!("{schema}: {error}"))
+        };
+        for schema in document["components"]["schemas"].as_object().unwrap().values() {
+            validator(schema);
+        }
+        let mut seen = 0;
+        objects(&document, &mut |media| {
+            if let (Some(schema), Some(Value::Object(examples))) = (media.get("schema"), media.get("examples")) {
+                let validator = validator(schema);
+                for (name, example) in examples {
+                    seen += 1;
+                    let faults: Vec<String> =
+                        validator.iter_errors(&example["value"]).map(|error| error.to_string()).collect();
+                    assert!(faults.is_empty(), "{name}: {faults:?}");
+                }
+            }
+        });
+        assert!(seen > 10, "{seen}");
+    }
+}

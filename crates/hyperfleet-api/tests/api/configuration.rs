@@ -1,0 +1,114 @@
+//! Settings that make no sense are refused at start, with their place and without their value (§1.1, §1.2).
+
+use crate::rig::{Kind, Rig, refusal};
+
+rules! {
+    shared: ;
+    own: are_refused no_entities_no_routes secrets_are_not_repeated insecure_is_said_explicitly;
+}
+
+const REFUSED: &[(&str, &str)] = &[
+    ("nonsense: 1", "nonsense"),
+    ("server: { nonsense: 1 }", "server.nonsense"),
+    ("server: { jwt: { nonsense: 1 } }", "server.jwt.nonsense"),
+    ("adapters: { required: { cluster: [a] } }", "adapters"),
+    ("server: { max_body: x }", "server.max_body"),
+    ("database: { port: 70000 }", "database.port"),
+    ("server: { timeouts: { read: soon } }", "server.timeouts.read"),
+    ("server: [", "YAML"),
+    ("- a", "mapping"),
+    ("server: { host: 0.0.0.0 }", "server.host"),
+    ("server: { host: '::' }", "server.host"),
+    ("server: { host: example.com }", "server.host"),
+    ("server: { insecure: true, jwt: { enabled: true } }", "server.insecure"),
+    ("server: { jwt: { configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }", "server.jwt.configs"),
+    ("server: { jwt: { enabled: true } }", "server.jwt.configs"),
+    ("server: { tenant: { dimensions: [{ header: a, key: b }] } }", "server.tenant.dimensions"),
+    ("server: { tenant: { system_header: X-System } }", "server.tenant.system_header"),
+    ("server: { tenant: { enabled: true } }", "server.tenant"),
+    ("server: { tenant: { enabled: true, dimensions: [{ header: 'a b', key: b }] } }", "server.tenant.dimensions"),
+    ("server: { tls: { enabled: true } }", "server.tls"),
+    ("server: { tls: { cert_file: /x, key_file: /y } }", "server.tls"),
+    ("server: { tls: { enabled: true, cert_file: /nonexistent, key_file: /nonexistent } }", "server.tls"),
+    ("server: { max_body: 0 }", "server.max_body"),
+    ("changes: { max_events: 0 }", "changes.max_events"),
+    ("changes: { bookmark_interval: 31s }", "changes.bookmark_interval"),
+    ("health: { shutdown_timeout: 121s }", "health.shutdown_timeout"),
+    ("health: { shutdown_timeout: 0s }", "health.shutdown_timeout"),
+    ("pull_secret: { readers: [a] }", "pull_secret.readers"),
+    ("pull_secret: { keys: [{ id: a, file: /nonexistent }] }", "pull_secret.keys[0].file"),
+    ("pull_secret: { reader_token_file: /nonexistent }", "pull_secret.reader_token_file"),
+    ("logging: { level: loud }", "logging.level"),
+    ("logging: { format: prose }", "logging.format"),
+    ("entities: [{ kind: Thing }]", "plural"),
+    ("entities: [{ kind: thing, plural: things }]", "entities[0].kind"),
+    ("entities: [{ kind: ThingsWithVeryLongNames, plural: things }]", "entities[0].kind"),
+    ("entities: [{ kind: Thing, plural: resources }]", "entities[0].plural"),
+    ("entities: [{ kind: Thing, plural: Things }]", "entities[0].plural"),
+    ("entities: [{ kind: Thing, plural: statuses }]", "entities[0].plural"),
+    ("entities: [{ kind: Thing, plural: things, nonsense: 1 }]", "nonsense"),
+    ("entities: [{ kind: A, plural: a }, { kind: A, plural: b }]", "entities[1].kind"),
+    ("entities: [{ kind: A, plural: a }, { kind: B, plural: a }]", "entities[1].plural"),
+    ("entities: [{ kind: A, plural: a, parent_kind: B }]", "entities[0].parent_kind"),
+    ("entities: [{ kind: A, plural: a, parent_kind: A }]", "entities[0].parent_kind"),
+    ("entities: [{ kind: A, plural: a, parent_kind: B }, { kind: B, plural: b, parent_kind: A }]", "parent_kind"),
+    ("entities: [{ kind: A, plural: a, on_parent_delete: explode }]", "on_parent_delete"),
+    ("entities: [{ kind: A, plural: a, on_parent_delete: cascade }]", "entities[0].on_parent_delete"),
+    ("entities: [{ kind: A, plural: a, required_adapters: [x, x] }]", "entities[0].required_adapters"),
+    ("entities: [{ kind: A, plural: a, required_adapters: [''] }]", "entities[0].required_adapters"),
+    ("entities: [{ kind: A, plural: a, required_adapters: [a-b, a--b] }]", "entities[0].required_adapters"),
+    ("entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: B }] }]", "entities[0].references"),
+    (
+        "entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: A, min: 2, max: 1 }] }]",
+        "entities[0].references",
+    ),
+    ("entities: [{ kind: A, plural: a, name_min_len: 5, name_max_len: 4 }]", "entities[0].name_min_len"),
+    ("entities: [{ kind: A, plural: a, name_max_len: 101 }]", "entities[0].name_max_len"),
+    ("entities: [{ kind: A, plural: a, require_spec_schema: true }]", "entities[0].require_spec_schema"),
+    (
+        "entities: [{ kind: A, plural: a, spec_schema_name: X, require_spec_schema: true }]",
+        "entities[0].spec_schema_name",
+    ),
+    ("entities: [{ kind: A, plural: a, spec_schema_name: X }]", "entities[0].spec_schema_name"),
+];
+
+async fn are_refused(kind: Kind) {
+    let mut wrong = Vec::new();
+    for (yaml, place) in REFUSED {
+        let refused = tokio::spawn(refusal(kind, yaml)).await;
+        match refused {
+            Ok(fault) if fault.contains(place) => {}
+            Ok(fault) => wrong.push(format!("{yaml}\n  is refused without {place}: {fault}")),
+            Err(_started) => wrong.push(format!("{yaml}\n  starts, though {place} should be refused")),
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+async fn no_entities_no_routes(kind: Kind) {
+    let rig = Rig::start(kind, "entities: []").await;
+    for path in ["/clusters", "/nodepools", "/channels"] {
+        rig.get(path).await.problem("404 NTF-000");
+    }
+}
+
+async fn secrets_are_not_repeated(kind: Kind) {
+    for yaml in [
+        "database: { password: [sesame-open-up] }",
+        "database: { password: sesame-open-up, password_file: /x }",
+        "database: { port: sesame-open-up }",
+        "sesame: { - open-up sesame-open-up",
+        "database: { pool: sesame-open-up }",
+    ] {
+        let fault = refusal(kind, yaml).await;
+        assert!(!fault.contains("sesame-open-up"), "{fault}");
+    }
+}
+
+async fn insecure_is_said_explicitly(kind: Kind) {
+    let rig = Rig::start(kind, "server: { host: 0.0.0.0, insecure: true }").await;
+    assert!(!rig.address.ip().is_loopback());
+    for host in ["localhost", "127.0.0.1", "127.0.0.9"] {
+        Rig::start(kind, &format!("server: {{ host: {host} }}")).await;
+    }
+}

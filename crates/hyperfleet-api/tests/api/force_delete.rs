@@ -1,0 +1,100 @@
+//! Removing without waiting for adapters (§2, §3.5): for people, who say why.
+
+use serde_json::json;
+
+use crate::rig::log::logged;
+use crate::rig::{Kind, Rig, path_of, unique};
+
+rules! {
+    shared: only_what_is_soft_deleted reasons with_all_below_it is_written_to_the_log;
+    own: clears_references_to_it;
+}
+
+async fn only_what_is_soft_deleted(rig: &Rig) {
+    let created = rig.cluster(json!({})).await;
+    let (path, id) = (path_of(&created), created["id"].as_str().unwrap());
+    let line = format!("POST {path}/force-delete");
+    let answer = rig.ask(&line, json!({ "reason": "stuck" })).await;
+    answer.refuses("409 CNF-003", &format!("Cluster '{id}' is not in Finalizing state"));
+    rig.ask(&format!("DELETE {path}"), None).await.is(202);
+    assert_eq!(rig.ask(&line, json!({ "reason": "stuck" })).await.is(204).text(), "");
+    rig.get(&path).await.problem("404 NTF-001");
+    let answer = rig.ask(&line, json!({ "reason": "stuck" })).await;
+    answer.refuses("404 NTF-001", &format!("Cluster with id='{id}' not found"));
+}
+
+async fn reasons(rig: &Rig) {
+    let path = path_of(&rig.cluster(json!({})).await);
+    rig.ask(&format!("DELETE {path}"), None).await.is(202);
+    let line = format!("POST {path}/force-delete");
+    for (reason, constraint) in
+        [(json!(""), "required"), (json!(null), "required"), (json!("ä".repeat(1025)), "max_length")]
+    {
+        rig.ask(&line, json!({ "reason": reason })).await.is(400).at("reason", constraint).problem("400 VAL-000");
+    }
+    rig.ask(&line, json!({})).await.problem("400 VAL-000");
+    for body in ["", "[]", "{\"reason\": 1}", "{\"reason\": \"a\\u0000b\"}", "reason"] {
+        rig.send(&line, &[], body).await.is(400);
+    }
+    rig.get(&path).await.is(200);
+    rig.ask(&line, json!({ "reason": "ä".repeat(1024) })).await.is(204);
+}
+
+async fn with_all_below_it(rig: &Rig) {
+    let parent = path_of(&rig.cluster(json!({})).await);
+    let pool = json!({ "kind": "NodePool", "name": unique("np"), "spec": {} });
+    let pool = path_of(&rig.create(&format!("{parent}/nodepools"), pool).await);
+    rig.ask(&format!("DELETE {parent}"), None).await.is(202);
+    rig.ask(&format!("POST {parent}/force-delete"), json!({ "reason": "stuck" })).await.is(204);
+    for gone in [&parent, &pool, &format!("/nodepools/{}", pool.rsplit('/').next().unwrap())] {
+        rig.get(gone).await.problem("404 NTF-001");
+    }
+}
+
+async fn is_written_to_the_log(rig: &Rig) {
+    let parent = path_of(&rig.cluster(json!({})).await);
+    let pool = json!({ "kind": "NodePool", "name": unique("np"), "spec": {} });
+    let pool = rig.create(&format!("{parent}/nodepools"), pool).await;
+    rig.ask(&format!("DELETE {parent}"), None).await.is(202);
+    let reason = format!("{}\r\n{{\"level\":\"fake\"}} \u{1b}[31mred", unique("stuck"));
+    rig.ask(&format!("POST {parent}/force-delete"), json!({ "reason": reason })).await.is(204);
+    let logged = logged();
+    let lines: Vec<serde_json::Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = lines
+        .iter()
+        .find(|line| line["reason"].as_str().is_some_and(|one| one.contains(reason.split('\r').next().unwrap())));
+    let line = line.unwrap();
+    assert_eq!((&line["reason"], &line["caller"]), (&json!(reason), &json!("system@hyperfleet.local")));
+    assert!(line.to_string().contains(pool["id"].as_str().unwrap()), "{line}");
+    assert!(lines.iter().all(|line| line["level"] != "fake"));
+}
+
+async fn clears_references_to_it(kind: Kind) {
+    let yaml = r"
+entities:
+  - { kind: Key, plural: keys, required_adapters: [smith] }
+  - { kind: Door, plural: doors, references: [{ ref_type: opens, target_kind: Key }] }
+";
+    let rig = Rig::start(kind, yaml).await;
+    let make = async |kind: &str, more: serde_json::Value| {
+        let body = json!({ "kind": kind, "name": unique("x"), "spec": {}, "references": more });
+        rig.create(if kind == "Key" { "/keys" } else { "/doors" }, body).await
+    };
+    let (one, two) = (make("Key", json!(null)).await, make("Key", json!(null)).await);
+    let door = make("Door", json!({ "opens": [{ "id": one["id"] }, { "id": two["id"] }] })).await;
+    let force = async |key: &serde_json::Value| {
+        rig.ask(&format!("DELETE {}", path_of(key)), None).await.problem("409 CNF-003");
+        // A reference only keeps what is not going yet; so the door lets go and takes it again where it can.
+        rig.ask(&format!("POST {}/force-delete", path_of(key)), json!({ "reason": "x" })).await.problem("409 CNF-003");
+    };
+    force(&one).await;
+    let only = json!({ "references": { "opens": [{ "id": two["id"] }] } });
+    rig.ask(&format!("PATCH {}", path_of(&door)), only).await.is(200);
+    rig.ask(&format!("DELETE {}", path_of(&one)), None).await.is(202);
+    let gone = json!({ "references": { "opens": [{ "id": one["id"] }] } });
+    let detail = format!("reference type \"opens\" for Door: target Key {} is marked for deletion", one["id"]);
+    rig.ask(&format!("PATCH {}", path_of(&door)), gone).await.refuses("400 VAL-000", &detail);
+    rig.ask(&format!("POST {}/force-delete", path_of(&one)), json!({ "reason": "x" })).await.is(204);
+    rig.get(&path_of(&one)).await.problem("404 NTF-001");
+    assert_eq!(rig.get(&path_of(&door)).await.is(200).body()["references"]["opens"][0]["id"], two["id"]);
+}

@@ -1,0 +1,41 @@
+//! Every rule of the API's contract, asked over HTTP, on SQLite and on a real PostgreSQL.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "in a test that is the right way to fail, and to say what is missing"
+)]
+
+#[macro_use]
+mod rig;
+
+mod aggregation;
+mod authentication;
+mod conditions;
+mod configuration;
+mod create;
+mod deletion;
+mod discards;
+mod force_delete;
+mod history;
+mod injection;
+mod limits;
+mod names_and_labels;
+mod numbers;
+mod order_and_fields;
+mod paging;
+mod patch;
+mod problems;
+mod pull_secret;
+mod references;
+mod reports;
+mod search;
+mod service;
+mod shutdown;
+mod specs;
+mod tenancy;
+mod watch;
+mod watch_many;

@@ -1,0 +1,239 @@
+//! Pull secrets: taken inline, kept encrypted, shown to nobody but a configured reader.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::rig::log::logged;
+use crate::rig::stream::Stream;
+use crate::rig::tokens::{Issuer, authenticated};
+use crate::rig::{DONE, Kind, Rig, cluster, file, merged, path_of, report, unique};
+
+rules! {
+    shared: ;
+    own: is_redacted_everywhere marks_keep_what_is_stored malformed_ones_are_refused_without_a_value
+        only_a_reader_reads_it readers_by_identity a_reference_is_shown_as_it_is needs_a_key;
+}
+
+/// What must be seen nowhere, in clear or in base64.
+const PASSWORD: &str = "Zq7SesameOpenUp";
+
+fn document() -> Value {
+    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
+    json!({ "auths": { "quay.io": { "auth": auth, "email": "someone@example.com" } } })
+}
+
+fn with_secret(data: Value) -> Value {
+    json!({ "spec": { "region": "eu", "pullSecret": { "data": data } } })
+}
+
+/// Settings with a key, and with a token for readers; both databases get the same ones.
+fn settings(folder: &std::path::Path, more: &str) -> String {
+    let key = file(folder, "key", [7; 32]);
+    let token = file(folder, "token", "reader-token\n");
+    format!(
+        "pull_secret:\n  keys: [{{ id: one, file: '{}' }}]\n  reader_token_file: '{}'\n{more}",
+        key.display(),
+        token.display()
+    )
+}
+
+#[track_caller]
+fn assert_unseen(what: &str, text: &[u8]) {
+    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
+    let whole = STANDARD.encode(document().to_string());
+    for secret in [PASSWORD, &auth, &whole[..40], &auth[..auth.len() - 4]] {
+        let found = text.windows(secret.len()).any(|window| window == secret.as_bytes());
+        assert!(!found, "{what} shows the secret");
+    }
+}
+
+async fn reading(rig: &Rig, path: &str, authorization: &str) -> crate::rig::Answer {
+    rig.send(&format!("GET {path}?include=pullSecret"), &[("authorization", authorization)], "").await
+}
+
+async fn is_redacted_everywhere(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let mut stream = Stream::open(&rig, "/clusters", &[]).await;
+    assert!(stream.until_bookmark().await.is_empty());
+    let forms = [json!(document().to_string()), json!(STANDARD.encode(document().to_string())), document()];
+    let mut marks = Vec::new();
+    for data in forms {
+        let created = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(data.clone()))).await.is(201);
+        assert_unseen("POST", &created.bytes);
+        let created = created.body();
+        let mark = created["spec"]["pullSecret"]["data"].clone();
+        assert_eq!(mark["redacted"], true);
+        assert!(mark["digest"].as_str().unwrap().starts_with("hmac-sha256:"), "{mark}");
+        marks.push(mark);
+        let path = path_of(&created);
+        rig.report(&path, report("dns", 1, DONE)).await.is(201);
+        for path in [
+            path.clone(),
+            format!("{path}/statuses"),
+            format!("{path}/statuses/history"),
+            "/clusters".to_owned(),
+            "/resources".to_owned(),
+            "/clusters?include=pullSecret".to_owned(),
+            format!("{path}?fields=spec.pullSecret.data"),
+            format!("{path}?fields=spec"),
+        ] {
+            assert_unseen(&path, &rig.get(&path).await.bytes);
+        }
+        let patched = rig.ask(&format!("PATCH {path}"), json!({ "labels": { "a": "b" } })).await;
+        assert_unseen("PATCH", &patched.bytes);
+        assert_eq!(
+            reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
+            data
+        );
+        let deleted = rig.ask(&format!("DELETE {path}"), None).await;
+        assert_unseen("DELETE", &deleted.bytes);
+    }
+    assert!(marks.iter().all(|mark| *mark == marks[0]), "the same document has the same digest: {marks:?}");
+    for _ in 0..12 {
+        let event = stream.next().await.unwrap();
+        assert_unseen("watch", event.to_string().as_bytes());
+    }
+    assert_unseen("the log", logged().as_bytes());
+    assert_unseen("the database", &rig.database.bytes().await);
+    assert_unseen(
+        "metrics",
+        &rig.client.get(format!("http://{}/metrics", rig.metrics)).send().await.unwrap().bytes().await.unwrap(),
+    );
+    let page = rig.client.get(format!("http://{}/", rig.address)).send().await.unwrap();
+    assert_unseen("the page", &page.bytes().await.unwrap());
+    for search in
+        [format!("spec.pullSecret.data like '%{PASSWORD}%'"), format!("spec.pullSecret.data = '{}'", document())]
+    {
+        let answer = rig.list("/clusters", &[("search", &search)]).await;
+        if answer.status == 200 {
+            assert_eq!(answer.body()["total"], 0, "{search}");
+        }
+    }
+}
+
+async fn marks_keep_what_is_stored(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let created = rig.cluster(with_secret(document())).await;
+    let (path, line) = (path_of(&created), format!("PATCH {}", path_of(&created)));
+    let stored =
+        async || reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"].clone();
+    // Read, changed, sent back.
+    let mut spec = created["spec"].clone();
+    assert_eq!(rig.ask(&line, json!({ "spec": spec })).await.is(200).body(), created, "nothing has changed");
+    spec["region"] = json!("us");
+    let patched = rig.ask(&line, json!({ "spec": spec })).await.is(200).body();
+    assert_eq!((&patched["generation"], &patched["spec"]), (&json!(2), &spec));
+    assert_eq!(stored().await, document());
+    // The same secret in clear is no change either.
+    let same = json!({ "region": "us", "pullSecret": { "data": document() } });
+    assert_eq!(rig.ask(&line, json!({ "spec": same })).await.is(200).body()["generation"], 2);
+    // Another one is.
+    let other = json!({ "auths": { "example.com": { "auth": STANDARD.encode("u:p") } } });
+    let patched = rig.ask(&line, json!({ "spec": { "pullSecret": { "data": other } } })).await.is(200).body();
+    assert_eq!(patched["generation"], 3);
+    assert_ne!(patched["spec"]["pullSecret"]["data"]["digest"], created["spec"]["pullSecret"]["data"]["digest"]);
+    assert_eq!(stored().await, other);
+    // Without one it goes, and then there is nothing for a mark to keep.
+    rig.ask(&line, json!({ "spec": { "region": "eu" } })).await.is(200);
+    assert_eq!(stored().await, Value::Null);
+    let mark = created["spec"]["pullSecret"]["data"].clone();
+    for line in [line, "POST /clusters".to_owned()] {
+        let body = with_secret(mark.clone());
+        let body = if line.starts_with("POST") { merged(cluster(&unique("c")), body) } else { body };
+        rig.ask(&line, body).await.problem("400 VAL-000");
+    }
+}
+
+async fn malformed_ones_are_refused_without_a_value(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let created = rig.cluster(json!({})).await;
+    for data in [
+        json!(format!("{{\"auths\": {{\"quay.io\": {{\"auth\": \"{PASSWORD}\"}}}}}}")),
+        json!(format!("{{\"auths\": {{\"quay.io\": \"{PASSWORD}\"}}}}")),
+        json!(format!("{{\"auths\": {{}}, {PASSWORD}")),
+        json!(STANDARD.encode(format!("{{{PASSWORD}"))),
+        json!(PASSWORD),
+        json!([PASSWORD]),
+        json!({ "auths": PASSWORD }),
+        json!({ "auths": { "quay.io": { "auth": 5 } } }),
+        json!({ PASSWORD: {} }),
+        json!(5),
+        json!(true),
+        json!(""),
+    ] {
+        let post = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(data.clone()))).await;
+        let patch = rig.ask(&format!("PATCH {}", path_of(&created)), with_secret(data.clone())).await;
+        for answer in [post, patch] {
+            let problem = answer.problem("400 VAL-000");
+            assert_eq!(problem["errors"][0]["field"], "spec.pullSecret.data", "{problem}");
+            assert_unseen("the problem", &answer.bytes);
+        }
+    }
+    let placed = json!(format!("{{\n  \"auths\": {{\n    \"quay.io\": {PASSWORD}\n  }}\n}}"));
+    let answer = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(placed))).await;
+    assert!(answer.text().contains("line 3"), "{answer}");
+    assert_unseen("the problem", &answer.bytes);
+    assert_unseen("the log", logged().as_bytes());
+}
+
+async fn only_a_reader_reads_it(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let path = path_of(&rig.cluster(with_secret(document())).await);
+    // Loopback alone is no identity.
+    for authorization in ["", "Bearer x", "Bearer reader-toke", "Bearer reader-tokenx", "Bearer ", "reader-token"] {
+        let answer = reading(&rig, &path, authorization).await;
+        answer.problem("403 AUZ-001");
+    }
+    let answer = reading(&rig, &path, "Bearer reader-token").await.is(200);
+    assert_eq!(answer.body()["spec"]["pullSecret"]["data"], document());
+    assert!(answer.header("cache-control").contains("no-store"), "{:?}", answer.headers);
+    // It must be asked for.
+    let plain = rig.send(&format!("GET {path}"), &[("authorization", "Bearer reader-token")], "").await;
+    assert_unseen("a plain GET", &plain.bytes);
+    for bad in ["pullsecret", "x", "pullSecret,x", "*"] {
+        rig.list(&path, &[("include", bad)]).await.is(400).at("include", "enum");
+    }
+    let without = path_of(&rig.cluster(json!({})).await);
+    reading(&rig, &without, "Bearer reader-token").await.is(200);
+}
+
+async fn readers_by_identity(kind: Kind) {
+    let (folder, issuer) = (tempfile::tempdir().unwrap(), Issuer::start("k").await);
+    let yaml = settings(folder.path(), "  readers: ['adapter@example.com']\n") + &authenticated(&[issuer.settings("")]);
+    let rig = Rig::start(kind, &yaml).await;
+    let (reader, other) = (issuer.bearer(json!({ "email": "adapter@example.com" })), issuer.bearer(json!({})));
+    let body = merged(cluster("one"), with_secret(document())).to_string();
+    let created = rig.send("POST /clusters", &[("authorization", &other)], body).await.is(201).body();
+    let path = path_of(&created);
+    reading(&rig, &path, &other).await.problem("403 AUZ-001");
+    reading(&rig, &path, "").await.is(401);
+    assert_eq!(reading(&rig, &path, &reader).await.is(200).body()["spec"]["pullSecret"]["data"], document());
+    assert_eq!(
+        reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
+        document()
+    );
+}
+
+async fn a_reference_is_shown_as_it_is(kind: Kind) {
+    let rig = Rig::start(kind, "").await;
+    let secret = json!({ "secretRef": { "namespace": "n", "name": "s", "key": ".dockerconfigjson" } });
+    let created = rig.cluster(json!({ "spec": { "pullSecret": secret } })).await;
+    assert_eq!(created["spec"]["pullSecret"], secret);
+}
+
+async fn needs_a_key(kind: Kind) {
+    let rig = Rig::start(kind, "").await;
+    let answer = rig.ask("POST /clusters", merged(cluster("one"), with_secret(document()))).await;
+    if kind == Kind::Sqlite {
+        // The embedded database has one of its own, which nobody else may read.
+        answer.is(201);
+    } else {
+        answer.problem("400 VAL-000");
+        assert!(answer.text().contains("pull_secret.keys"), "{answer}");
+    }
+}

@@ -1,0 +1,289 @@
+//! Servers to ask: one that tests share, and ones of their own; each on SQLite and on PostgreSQL.
+
+pub(crate) mod answer;
+pub(crate) mod database;
+pub(crate) mod log;
+pub(crate) mod raw;
+pub(crate) mod stream;
+pub(crate) mod tokens;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
+
+use hyperfleet_api::server::{Build, Server, StartError};
+use hyperfleet_api::settings::Settings;
+use reqwest::Method;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use answer::Answer;
+pub(crate) use database::{Database, Kind};
+
+/// Where the contract's paths begin.
+pub(crate) const BASE: &str = "/api/hyperfleet/v1";
+
+/// All servers, and the tests that ask them, run here: a server outlives the test that started it.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    log::capture();
+    tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
+});
+
+/// Tests that run at the same time share a server; the last of them ends it.
+static SHARED: Mutex<BTreeMap<Kind, Weak<Rig>>> = Mutex::new(BTreeMap::new());
+
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// A running server and its client.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) address: SocketAddr,
+    pub(crate) health: SocketAddr,
+    pub(crate) metrics: SocketAddr,
+    pub(crate) client: reqwest::Client,
+    pub(crate) database: Arc<Database>,
+    /// Holds the server's configuration.
+    _folder: tempfile::TempDir,
+    stop: CancellationToken,
+    running: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Runs each of the module's test functions once per database: `shared` ones against one server with default settings,
+/// `own` ones with the kind of database, to start servers with settings of their own.
+macro_rules! rules {
+    (shared: $($shared:ident)*; own: $($own:ident)*;) => {
+        mod sqlite {
+            $(#[test] fn $shared() { crate::rig::shared(crate::rig::Kind::Sqlite, |rig| crate::rig::block_on(super::$shared(rig))); })*
+            $(#[test] fn $own() { crate::rig::own(crate::rig::Kind::Sqlite, |kind| crate::rig::block_on(super::$own(kind))); })*
+        }
+        mod postgresql {
+            $(#[test] fn $shared() { crate::rig::shared(crate::rig::Kind::Postgresql, |rig| crate::rig::block_on(super::$shared(rig))); })*
+            $(#[test] fn $own() { crate::rig::own(crate::rig::Kind::Postgresql, |kind| crate::rig::block_on(super::$own(kind))); })*
+        }
+    };
+}
+
+pub(crate) fn block_on<F: Future>(work: F) -> F::Output {
+    RUNTIME.block_on(work)
+}
+
+/// Runs a test against the server that tests share.
+pub(crate) fn shared(kind: Kind, test: impl FnOnce(&Rig)) {
+    if !kind.is_there() {
+        return;
+    }
+    let rig = {
+        let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        shared.get(&kind).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let rig = Arc::new(block_on(Rig::start(kind, "")));
+            shared.insert(kind, Arc::downgrade(&rig));
+            rig
+        })
+    };
+    test(&rig);
+}
+
+/// Runs a test that starts its own servers.
+pub(crate) fn own(kind: Kind, test: impl FnOnce(Kind)) {
+    if kind.is_there() {
+        test(kind);
+    }
+}
+
+/// A name that no other test uses.
+pub(crate) fn unique(stem: &str) -> String {
+    format!("{stem}-{}", COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A file of a test, by its content.
+pub(crate) fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    daemon::file::replace(&path, content.as_ref()).unwrap();
+    path
+}
+
+/// Why a server with these settings does not start.
+pub(crate) async fn refusal(kind: Kind, yaml: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::make(kind).await;
+    match prepare(&database, folder.path(), yaml).await {
+        Ok(_) => panic!("it starts with these settings:\n{yaml}"),
+        Err(faults) => faults.join("\n"),
+    }
+}
+
+async fn running(server: Server, stop: CancellationToken) {
+    server.run(stop).await.unwrap();
+}
+
+async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Server, Vec<String>> {
+    let config = file(folder, "config.yaml", yaml);
+    let mut environment: BTreeMap<&str, &str> =
+        BTreeMap::from([("HYPERFLEET_CONFIG", config.to_str().unwrap()), ("HYPERFLEET_SERVER_PORT", "0")]);
+    environment.insert("HYPERFLEET_HEALTH_PORT", "0");
+    environment.insert("HYPERFLEET_METRICS_PORT", "0");
+    let (variable, value) = database.setting();
+    environment.insert(variable, &value);
+    let settings = Settings::load(BTreeMap::new(), &environment)?;
+    let build = Build { version: "1.2.3-test", time: "2026-01-31T12:00:00Z" };
+    Server::prepare(settings, &environment, build).await.map_err(|error| match error {
+        StartError::Settings(faults) => faults,
+        other => vec![other.to_string()],
+    })
+}
+
+// === impl Rig ===
+
+impl Rig {
+    /// A server on an empty database, with these settings.
+    pub(crate) async fn start(kind: Kind, yaml: &str) -> Self {
+        Self::start_on(Arc::new(Database::make(kind).await), yaml).await
+    }
+
+    /// A server on that database.
+    pub(crate) async fn start_on(database: Arc<Database>, yaml: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = prepare(&database, folder.path(), yaml).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+        let stop = CancellationToken::new();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
+        let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
+        let rig = Self { address, health, metrics, client, database, _folder: folder, stop, running };
+        rig.await_ready().await;
+        rig
+    }
+
+    /// Waits until the server says that it is ready; there is nothing else to wait for.
+    async fn await_ready(&self) {
+        loop {
+            let answer = self.client.get(format!("http://{}/readyz", self.health)).send().await;
+            if answer.is_ok_and(|answer| answer.status() == 200) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Tells the server to stop, and does not wait for it.
+    pub(crate) fn begin_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the server has stopped.
+    pub(crate) async fn stopped(&self) {
+        self.stop.cancel();
+        let running = self.running.lock().unwrap().take();
+        if let Some(running) = running {
+            running.await.unwrap();
+        }
+    }
+
+    /// The URL of a path: below the contract's base, unless it says so itself.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let base = if path.starts_with("/api") { "" } else { BASE };
+        format!("http://{}{base}{path}", self.address)
+    }
+
+    /// `GET` of a path.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.ask(&format!("GET {path}"), None::<Value>).await
+    }
+
+    /// A list with these parameters.
+    pub(crate) async fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Answer {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(parameters);
+        self.get(&format!("{path}?{}", query.finish())).await
+    }
+
+    /// A request such as `PATCH /clusters/x`, perhaps with a body.
+    pub(crate) async fn ask(&self, line: &str, body: impl Into<Option<Value>>) -> Answer {
+        let body = body.into().map(|body| body.to_string()).unwrap_or_default();
+        self.send(line, &[], body).await
+    }
+
+    /// A request with headers and a body that need not be JSON.
+    pub(crate) async fn send(&self, line: &str, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Answer {
+        let (method, path) = line.split_once(' ').unwrap();
+        let mut request = self.client.request(Method::from_bytes(method.as_bytes()).unwrap(), self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if !matches!(method, "GET" | "HEAD") {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        Answer::of(line, request.send().await.unwrap()).await
+    }
+
+    /// Creates a resource, which must succeed.
+    pub(crate) async fn create(&self, path: &str, body: Value) -> Value {
+        self.ask(&format!("POST {path}"), body).await.is(201).body()
+    }
+
+    /// Creates a cluster of its own name, with those members beside the usual ones.
+    pub(crate) async fn cluster(&self, more: Value) -> Value {
+        self.create("/clusters", merged(cluster(&unique("c")), more)).await
+    }
+
+    /// Reports about a resource by PUT.
+    pub(crate) async fn report(&self, path: &str, report: Value) -> Answer {
+        self.ask(&format!("PUT {path}/statuses"), report).await
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        // The database goes once nobody uses it. Where this is already inside of the runtime it cannot wait.
+        if let Some(running) = running {
+            database::finish(async move { drop(running.await) });
+        }
+    }
+}
+
+/// A cluster's body.
+pub(crate) fn cluster(name: &str) -> Value {
+    serde_json::json!({ "kind": "Cluster", "name": name, "spec": { "region": "europe-west3" } })
+}
+
+/// An object with the members of both; the second one's win.
+pub(crate) fn merged(mut object: Value, more: Value) -> Value {
+    if let Value::Object(more) = more {
+        object.as_object_mut().unwrap().extend(more);
+    }
+    object
+}
+
+/// A resource's path in the API, below the base.
+pub(crate) fn path_of(resource: &Value) -> String {
+    resource["href"].as_str().unwrap().strip_prefix(BASE).unwrap().to_owned()
+}
+
+/// Now, moved by seconds, as RFC 3339 has it.
+pub(crate) fn time(seconds: i64) -> String {
+    (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+/// A report whose conditions are `Available=True`, … as text.
+pub(crate) fn report(adapter: &str, generation: i64, conditions: &str) -> Value {
+    let conditions = conditions.split_whitespace().map(|condition| {
+        let (kind, status) = condition.split_once('=').unwrap();
+        serde_json::json!({ "type": kind, "status": status })
+    });
+    serde_json::json!({
+        "adapter": adapter,
+        "observed_generation": generation,
+        "observed_time": time(0),
+        "conditions": conditions.collect::<Vec<_>>(),
+    })
+}
+
+/// What an adapter that is done says.
+pub(crate) const DONE: &str = "Available=True Applied=True Health=True";
+/// What an adapter that has cleaned up says.
+pub(crate) const FINALIZED: &str = "Available=False Applied=False Health=True Finalized=True";

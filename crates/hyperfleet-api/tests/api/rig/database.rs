@@ -1,0 +1,123 @@
+//! Databases of tests: a file in a folder of its own, or a database of its own on a real PostgreSQL.
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// Which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgresql,
+}
+
+/// An empty database, gone when it is dropped.
+#[derive(Debug)]
+pub(crate) enum Database {
+    Sqlite(tempfile::TempDir),
+    Postgresql { server: String, name: String },
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// Whether there is such a database; says so if not, and fails where there must be one.
+    pub(crate) fn is_there(self) -> bool {
+        if self == Self::Sqlite || postgresql().is_some() {
+            return true;
+        }
+        assert!(variable("CI").as_deref() != Some("true"), "REAL_POSTGRESQL_URL is not set");
+        eprintln!("skipped: no PostgreSQL; get one by: eval \"$(hack/real-parts/postgresql.sh up)\"");
+        false
+    }
+}
+
+fn postgresql() -> Option<String> {
+    variable("REAL_POSTGRESQL_URL")
+}
+
+#[expect(clippy::disallowed_methods, reason = "where the real PostgreSQL is, only the environment says")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+// === impl Database ===
+
+impl Database {
+    pub(crate) async fn make(kind: Kind) -> Self {
+        match kind {
+            Kind::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
+            Kind::Postgresql => {
+                let (server, name) = (postgresql().unwrap(), format!("rules_{}", uuid::Uuid::now_v7().simple()));
+                let mut connection = PgConnection::connect(&server).await.unwrap();
+                sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+                Self::Postgresql { server, name }
+            }
+        }
+    }
+
+    /// The variable that leads a server here, and its value.
+    pub(crate) fn setting(&self) -> (&'static str, String) {
+        match self {
+            Self::Sqlite(_) => ("HYPERFLEET_DATABASE_PATH", self.file().unwrap().to_str().unwrap().to_owned()),
+            Self::Postgresql { server, name } => {
+                let (server, _) = server.rsplit_once('/').unwrap();
+                ("DATABASE_URL", format!("{server}/{name}"))
+            }
+        }
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Sqlite(folder) => Some(folder.path().join("hyperfleet.db")),
+            Self::Postgresql { .. } => None,
+        }
+    }
+
+    /// Everything that rests here, as bytes: the files, or a dump of each table as text.
+    pub(crate) async fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Sqlite(folder) => {
+                let files = std::fs::read_dir(folder.path()).unwrap();
+                files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
+            }
+            Self::Postgresql { .. } => {
+                let mut connection = PgConnection::connect(&self.setting().1).await.unwrap();
+                let tables = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'";
+                let tables: Vec<(String,)> = sqlx::query_as(tables).fetch_all(&mut connection).await.unwrap();
+                assert!(!tables.is_empty());
+                let mut bytes = Vec::new();
+                for (table,) in tables {
+                    let rows = AssertSqlSafe(format!("SELECT t::text FROM {table} t"));
+                    let rows: Vec<(String,)> = sqlx::query_as(rows).fetch_all(&mut connection).await.unwrap();
+                    bytes.extend(rows.into_iter().flat_map(|(row,)| row.into_bytes()));
+                }
+                bytes
+            }
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let Self::Postgresql { server, name } = self else { return };
+        let (server, name) = (server.clone(), name.clone());
+        finish(async move {
+            let Ok(mut connection) = PgConnection::connect(&server).await else { return };
+            let drop = AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+            let _best_effort = sqlx::raw_sql(drop).execute(&mut connection).await;
+        });
+    }
+}
+
+/// Does what a `drop` has to wait for, on a thread of its own: the one that drops may belong to a runtime.
+pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
+    let thread = std::thread::spawn(move || super::block_on(work));
+    if tokio::runtime::Handle::try_current().is_ok() {
+        // The threads of the runtime must go on, as the work needs them.
+        let _panicked = tokio::task::block_in_place(|| thread.join());
+    } else {
+        let _panicked = thread.join();
+    }
+}

@@ -1,0 +1,34 @@
+//! What all servers of this process log, kept to be searched.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+
+use daemon::log::{Format, Settings};
+use tracing::level_filters::LevelFilter;
+
+static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Kept;
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps everything from now on, down to the finest level.
+pub(super) fn capture() {
+    let crates = &["hyperfleet_api", "daemon"];
+    let settings = Settings { format: Format::Json, level: LevelFilter::TRACE, crates };
+    tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Kept)).unwrap();
+}
+
+/// Everything that was logged so far.
+pub(crate) fn logged() -> String {
+    String::from_utf8(LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()).unwrap()
+}

@@ -1,0 +1,78 @@
+//! A change stream as a reader sees it: events, one after the other.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use reqwest::Response;
+use serde_json::Value;
+
+use super::Rig;
+
+/// So long an event may take; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An open stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    response: Response,
+    rest: Vec<u8>,
+    events: VecDeque<Value>,
+    /// The version of the last event.
+    pub(crate) version: String,
+}
+
+impl Stream {
+    /// Opens a stream at a path such as `/clusters`, with further parameters.
+    pub(crate) async fn open(rig: &Rig, path: &str, parameters: &[(&str, &str)]) -> Self {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("watch", "true").extend_pairs(parameters);
+        let response = rig.client.get(rig.url(&format!("{path}?{}", query.finish()))).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        assert!(kind.contains("json"), "{kind}");
+        Self { response, rest: Vec::new(), events: VecDeque::new(), version: String::new() }
+    }
+
+    /// The next event; `None` when the server has ended the stream.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        while self.events.is_empty() {
+            let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("no event");
+            self.rest.extend_from_slice(&chunk.ok()??);
+            while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                self.events.push_back(serde_json::from_slice(&line).unwrap());
+            }
+        }
+        let event = self.events.pop_front()?;
+        self.version = event["resource_version"].as_str().unwrap().to_owned();
+        Some(event)
+    }
+
+    /// The next event, in short: `ADDED name@generation`; bookmarks are skipped.
+    pub(crate) async fn told(&mut self) -> String {
+        loop {
+            let event = self.next().await.expect("the stream has ended");
+            if event["type"] != "BOOKMARK" {
+                return short(&event);
+            }
+        }
+    }
+
+    /// Everything up to the next bookmark.
+    pub(crate) async fn until_bookmark(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            let event = self.next().await.expect("the stream has ended");
+            if event["type"] == "BOOKMARK" {
+                return told;
+            }
+            told.push(short(&event));
+        }
+    }
+}
+
+/// `MODIFIED name@generation`.
+pub(crate) fn short(event: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {}@{}", text(&event["type"]), text(&event["object"]["name"]), event["object"]["generation"])
+}

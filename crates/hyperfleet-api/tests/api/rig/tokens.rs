@@ -1,0 +1,127 @@
+//! Issuers of tokens: an RSA key, tokens signed with it, and a server for its public half.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::encoding::AsDer as _;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::KeyPair as _;
+use axum::Router;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde_json::{Value, json};
+
+/// A signing key with its id.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pair: KeyPair,
+}
+
+/// An issuer that serves its keys over HTTP on loopback.
+#[derive(Debug)]
+pub(crate) struct Issuer {
+    pub(crate) url: String,
+    pub(crate) key: Key,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    set: Mutex<Value>,
+    down: AtomicBool,
+    fetched: AtomicUsize,
+}
+
+impl Key {
+    pub(crate) fn make(id: &str) -> Self {
+        Self { id: id.to_owned(), pair: KeyPair::generate(KeySize::Rsa2048).unwrap() }
+    }
+
+    /// The public half, as a JSON Web Key.
+    pub(crate) fn jwk(&self) -> Value {
+        let public = self.pair.public_key();
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let modulus = public.modulus().big_endian_without_leading_zero().to_vec();
+        let exponent = public.exponent().big_endian_without_leading_zero().to_vec();
+        json!({
+            "kty": "RSA", "use": "sig", "alg": "RS256", "kid": self.id, "n": encode(&modulus), "e": encode(&exponent),
+        })
+    }
+
+    /// The public half as bytes, for those who would take it for a shared secret.
+    pub(crate) fn public_der(&self) -> Vec<u8> {
+        let der: aws_lc_rs::encoding::PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
+        der.as_ref().to_vec()
+    }
+
+    /// A token with these claims.
+    pub(crate) fn sign(&self, claims: &Value) -> String {
+        let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = self.pair.as_der().unwrap();
+        // PKCS #8 puts 26 bytes before the key itself, which is what is wanted here.
+        let key = EncodingKey::from_rsa_der(&der.as_ref()[26..]);
+        let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::RS256) };
+        jsonwebtoken::encode(&header, claims, &key).unwrap()
+    }
+}
+
+impl Issuer {
+    /// An issuer with a key of that id.
+    pub(crate) async fn start(id: &str) -> Self {
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        let keys = move || {
+            let state = Arc::clone(&shared);
+            async move {
+                state.fetched.fetch_add(1, Ordering::SeqCst);
+                let set = state.set.lock().unwrap().to_string();
+                let status = if state.down.load(Ordering::SeqCst) { 500 } else { 200 };
+                (http::StatusCode::from_u16(status).unwrap(), set)
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().route("/keys", axum::routing::get(keys));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let issuer = Self { url, key: Key::make(id), state };
+        issuer.publish(&[&issuer.key]);
+        issuer
+    }
+
+    /// Serves these keys from now on.
+    pub(crate) fn publish(&self, keys: &[&Key]) {
+        let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
+        *self.state.set.lock().unwrap() = json!({ "keys": keys });
+    }
+
+    pub(crate) fn set_down(&self, down: bool) {
+        self.state.down.store(down, Ordering::SeqCst);
+    }
+
+    /// How often its keys were fetched.
+    pub(crate) fn fetched(&self) -> usize {
+        self.state.fetched.load(Ordering::SeqCst)
+    }
+
+    /// Claims that are good for an hour, with others beside or instead.
+    pub(crate) fn claims(&self, more: Value) -> Value {
+        let now = jiff::Timestamp::now().as_second();
+        super::merged(json!({ "iss": self.url, "exp": now + 3600, "email": "jane@example.com" }), more)
+    }
+
+    /// A header's value with a token of such claims.
+    pub(crate) fn bearer(&self, more: Value) -> String {
+        format!("Bearer {}", self.key.sign(&self.claims(more)))
+    }
+
+    /// Its row of `server.jwt.configs`, with further members.
+    pub(crate) fn settings(&self, more: &str) -> String {
+        format!("  - {{ issuer_url: \"{url}\", jwk_cert_url: \"{url}/keys\"{more} }}\n", url = self.url)
+    }
+}
+
+/// Settings with authentication by these issuers.
+pub(crate) fn authenticated(issuers: &[String]) -> String {
+    format!("server:\n  jwt:\n    enabled: true\n    configs:\n{}", issuers.concat().replace("  - ", "    - "))
+}

@@ -1,0 +1,129 @@
+//! What the document shows is what the server takes, and what it answers is what the document says.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::contract::Contract;
+use crate::rig::Rig;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_example_is_accepted_and_answered_as_documented() {
+    let rig = Rig::start().await;
+    rig.create(1).await;
+    let contract = Contract(rig.document().await);
+    let mut sent = 0;
+    for (path, method, operation) in contract.operations() {
+        let examples = &operation["requestBody"]["content"]["application/json"]["examples"];
+        for (name, example) in examples.as_object().into_iter().flatten() {
+            let id = operation["operationId"].as_str().unwrap();
+            let path = address(path);
+            let force = path.ends_with("/force-delete");
+            // Whoever has no adapters is gone as soon as its deletion is asked for.
+            let (path, expected) = if force { doomed(&rig, &path).await } else { (path, expected(id, method)) };
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let answer = rig.ask(method, &path, Some(&example["value"])).await;
+            assert!(expected.contains(&answer.status), "{id}, {name}: {} {}", answer.status, answer.text());
+            contract.hold(operation, &answer);
+            if id.starts_with("create") && answer.status == 201 {
+                remove(&rig, answer.json()["href"].as_str().unwrap()).await;
+            }
+            sent += 1;
+        }
+    }
+    assert!(sent > 60, "{sent}");
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_read_is_answered_as_documented() {
+    let rig = Rig::start().await;
+    rig.create(1).await;
+    let contract = Contract(rig.document().await);
+    let report = &contract.0["paths"]["/api/hyperfleet/v1/clusters/{cluster_id}/statuses"]["put"]["requestBody"];
+    let report = &report["content"]["application/json"]["examples"]["today"]["value"];
+    let reported = rig.ask(Method::PUT, "/api/hyperfleet/v1/clusters/cluster-1/statuses", Some(report)).await;
+    assert_eq!(reported.status, 201);
+    for (path, method, operation) in contract.operations() {
+        if method == "get" {
+            let answer = rig.ask(Method::GET, &address(path), None).await;
+            assert_eq!(answer.status, 200, "{path}");
+            contract.hold(operation, &answer);
+            let not_there = address(path).replace("-1", "-9");
+            contract.hold(operation, &rig.ask(Method::GET, &not_there, None).await);
+        }
+    }
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_member_can_be_asked_for_and_every_column_ordered_by() {
+    let rig = Rig::start().await;
+    rig.create(1).await;
+    let document = rig.document().await;
+    let members = document["components"]["schemas"]["NodePool"]["properties"].as_object().unwrap().keys();
+    let pattern = &document["components"]["parameters"]["Fields"]["schema"]["items"]["pattern"];
+    let documented = json!({ "type": "string", "pattern": pattern });
+    for member in members {
+        jsonschema::validate(&documented, &json!(member)).unwrap();
+        let answer = rig.ask(Method::GET, &format!("/api/hyperfleet/v1/nodepools?fields={member}"), None).await;
+        assert_eq!(answer.status, 200, "{member}: {}", answer.text());
+    }
+    let order = document["components"]["parameters"]["Order"]["description"].as_str().unwrap();
+    let columns = order.rsplit_once("One of: ").unwrap().1.trim_end_matches('.').split(", ");
+    for column in columns {
+        let answer = rig.ask(Method::GET, &format!("/api/hyperfleet/v1/nodepools?order={column}%20desc"), None).await;
+        assert_eq!(answer.status, 200, "{column}: {}", answer.text());
+    }
+    let searches = document["components"]["parameters"]["Search"]["examples"].as_object().unwrap();
+    for search in searches.values() {
+        let query: String = form_urlencoded::Serializer::new(String::new())
+            .append_pair("search", search["value"].as_str().unwrap())
+            .finish();
+        let answer = rig.ask(Method::GET, &format!("/api/hyperfleet/v1/clusters?{query}"), None).await;
+        assert_eq!(answer.status, 200, "{search}: {}", answer.text());
+    }
+    rig.end().await;
+}
+
+/// The path with the ids of what is there.
+fn address(path: &str) -> String {
+    let segments = path.split('/').map(|segment| match segment.strip_prefix('{') {
+        Some("resource_id}") => "cluster-1".to_owned(),
+        Some(parameter) => format!("{}-1", parameter.trim_end_matches("_id}")),
+        None => segment.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn expected(id: &str, method: &str) -> &'static [u16] {
+    match (id, method) {
+        // They belong to a parent, which that path does not name.
+        ("createNodePool" | "createVersion", _) => &[422],
+        _ if id.starts_with("create") => &[201],
+        (_, "put") => &[201],
+        (_, "patch") => &[200],
+        // A first report or a further one; or one about a generation that is over.
+        _ => &[200, 201, 204],
+    }
+}
+
+/// A path of a forced deletion with the id of a resource whose deletion was asked for, and what is answered.
+async fn doomed(rig: &Rig, path: &str) -> (String, &'static [u16]) {
+    let item = path.strip_suffix("/force-delete").unwrap();
+    let (collection, last) = item.rsplit_once('/').unwrap();
+    let kind = last.trim_end_matches("-1");
+    let (kind, created_at) = crate::rig::KINDS.iter().find(|(name, _)| name.to_lowercase() == kind).unwrap();
+    let id = format!("{}-doomed", kind.to_lowercase());
+    let body: Value = json!({ "id": id, "kind": kind, "name": "doomed", "spec": {} });
+    assert_eq!(rig.ask(Method::POST, created_at, Some(&body)).await.status, 201);
+    assert_eq!(rig.ask(Method::DELETE, &format!("{collection}/{id}"), None).await.status, 202);
+    let has_adapters = ["Cluster", "NodePool"].contains(kind);
+    (format!("{collection}/{id}/force-delete"), if has_adapters { &[204] } else { &[404] })
+}
+
+/// Makes room for the same example at another path.
+async fn remove(rig: &Rig, href: &str) {
+    assert_eq!(rig.ask(Method::DELETE, href, None).await.status, 202);
+    let force = rig.ask(Method::POST, &format!("{href}/force-delete"), Some(&json!({ "reason": "a test" }))).await;
+    assert!([204, 404].contains(&force.status), "{}", force.text());
+}

@@ -1,0 +1,68 @@
+//! The document is the committed one, and has every path and every method that is served.
+
+use std::collections::BTreeSet;
+
+use http::{Method, header};
+
+use crate::contract::{Contract, METHODS};
+use crate::rig::Rig;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_served_is_what_is_committed() {
+    let rig = Rig::start().await;
+    let committed = include_str!("../../../../docs/reference/openapi.json");
+    let served = format!("{:#}\n", rig.document().await);
+    assert_eq!(served, committed, "run: cargo xtask gen");
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_is_there() {
+    let rig = Rig::start().await;
+    let document = rig.document().await;
+    let documented: BTreeSet<String> =
+        document["paths"].as_object().unwrap().keys().map(|path| anonymous(path)).collect();
+    let mut expected = BTreeSet::from([
+        "/api/hyperfleet".to_owned(),
+        "/api/hyperfleet/v1/openapi".to_owned(),
+        "/api/hyperfleet/v1/openapi.html".to_owned(),
+    ]);
+    for collection in [
+        "clusters",
+        "nodepools",
+        "clusters/{}/nodepools",
+        "channels",
+        "versions",
+        "channels/{}/versions",
+        "wifconfigs",
+        "resources",
+    ] {
+        for rest in ["", "/{}", "/{}/force-delete", "/{}/statuses", "/{}/statuses/history"] {
+            expected.insert(format!("/api/hyperfleet/v1/{collection}{rest}"));
+        }
+    }
+    assert_eq!(documented, expected);
+    rig.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_answers_exactly_the_documented_methods() {
+    let rig = Rig::start().await;
+    let contract = Contract(rig.document().await);
+    for (path, item) in contract.0["paths"].as_object().unwrap() {
+        let answer = rig.ask(Method::OPTIONS, &anonymous(path).replace("{}", "x"), None).await;
+        assert_eq!(answer.status, 405, "{path}");
+        let allowed = answer.headers[header::ALLOW].to_str().unwrap().to_lowercase();
+        let mut allowed: BTreeSet<&str> = allowed.split(", ").collect();
+        assert_eq!(allowed.remove("head"), allowed.contains("get"), "{path}");
+        let documented = METHODS.iter().copied().filter(|method| item.get(method).is_some()).collect();
+        assert_eq!(allowed, documented, "{path}");
+    }
+    rig.end().await;
+}
+
+/// A path whose parameters have no names.
+fn anonymous(path: &str) -> String {
+    let segments = path.split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
+    segments.collect::<Vec<_>>().join("/")
+}

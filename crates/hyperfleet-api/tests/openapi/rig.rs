@@ -1,0 +1,123 @@
+//! A server of its own for a test, on SQLite, and one resource of each kind on it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use http::Method;
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_api::store::StoreError;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Where resources are created, by kind.
+pub(crate) const KINDS: &[(&str, &str)] = &[
+    ("Cluster", "/api/hyperfleet/v1/clusters"),
+    ("NodePool", "/api/hyperfleet/v1/clusters/cluster-1/nodepools"),
+    ("Channel", "/api/hyperfleet/v1/channels"),
+    ("Version", "/api/hyperfleet/v1/channels/channel-1/versions"),
+    ("WifConfig", "/api/hyperfleet/v1/wifconfigs"),
+];
+
+/// A running server.
+pub(crate) struct Rig {
+    client: reqwest::Client,
+    url: String,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), StoreError>>,
+    _folder: TempDir,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Rig {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("hyperfleet.db");
+        let server = prepare(&database).await;
+        let url = format!("http://{}", server.address());
+        let ready = format!("http://{}/readyz", server.health_address());
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server.run(stop.clone()));
+        let client = reqwest::Client::new();
+        while !client.get(&ready).send().await.is_ok_and(|answer| answer.status().is_success()) {
+            tokio::task::yield_now().await;
+        }
+        Self { client, url, stop, serving, _folder: folder }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let mut request = self.client.request(method, self.url(path));
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Answer { status, headers, body: response.bytes().await.unwrap().to_vec() }
+    }
+
+    /// The document that is served.
+    pub(crate) async fn document(&self) -> Value {
+        self.ask(Method::GET, "/api/hyperfleet/v1/openapi", None).await.json()
+    }
+
+    /// Creates `cluster-1` and so on, up to that number of each kind.
+    pub(crate) async fn create(&self, count: usize) {
+        for number in 1..=count {
+            for (kind, path) in KINDS {
+                let id = format!("{}-{number}", kind.to_lowercase());
+                let body = json!({ "id": id, "kind": kind, "name": id, "spec": { "count": number } });
+                let answer = self.ask(Method::POST, path, Some(&body)).await;
+                assert_eq!(answer.status, 201, "{}", answer.text());
+            }
+        }
+    }
+
+    /// A line of a stream, and then the next, as they come.
+    pub(crate) async fn lines(&self, path: &str) -> reqwest::Response {
+        self.client.get(self.url(path)).send().await.unwrap()
+    }
+
+    pub(crate) async fn end(self) {
+        // The server waits for its clients.
+        drop(self.client);
+        self.stop.cancel();
+        self.serving.await.unwrap().unwrap();
+    }
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+async fn prepare(database: &Path) -> Server {
+    let environment: BTreeMap<&str, &str> = [
+        ("HYPERFLEET_SERVER_HOST", "127.0.0.1"),
+        ("HYPERFLEET_SERVER_PORT", "0"),
+        ("HYPERFLEET_HEALTH_PORT", "0"),
+        ("HYPERFLEET_METRICS_PORT", "0"),
+        ("HYPERFLEET_DATABASE_PATH", database.to_str().unwrap()),
+    ]
+    .into();
+    let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
+    let build = Build { version: hyperfleet_api::openapi::VERSION, time: "unknown" };
+    Server::prepare(settings, &environment, build).await.unwrap()
+}

@@ -1,0 +1,182 @@
+//! A fleet in a database of its own, and the pages about it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyperfleet_api::decide::body;
+use hyperfleet_api::decide::change::Occasion;
+use hyperfleet_api::decide::report;
+use hyperfleet_api::entity::Registry;
+use hyperfleet_api::page::{self, Asked};
+use hyperfleet_api::resource::Resource;
+use hyperfleet_api::sealed::Keyring;
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::service::{Address, Caller, Service};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_api::spec_schema::SpecSchemas;
+use hyperfleet_api::store::{PoolSettings, Source, Store, schema};
+use jiff::{Timestamp, ToSpan as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::document::Node;
+
+/// A fleet. Its clock stands unless a test moves it.
+pub(crate) struct Fleet {
+    pub(crate) service: Service,
+    pub(crate) now: Timestamp,
+    folder: TempDir,
+}
+
+/// The API over HTTP on the same database, until it is dropped.
+pub(crate) struct Served {
+    pub(crate) base: String,
+    stop: CancellationToken,
+}
+
+impl Fleet {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = PoolSettings {
+            max_connections: 4,
+            acquire_timeout: Duration::from_secs(30),
+            max_lifetime: Duration::from_mins(5),
+            idle_timeout: Duration::from_mins(5),
+        };
+        let store = Store::open(&Source::Sqlite { path: folder.path().join("fleet.db") }, pool).unwrap();
+        let now = Timestamp::now();
+        schema::migrate(store.database(), Duration::from_secs(10), now.as_microsecond()).await.unwrap();
+        let keyring = Keyring::new(vec![("key-1".to_owned(), vec![7; 32].into())], None);
+        Self {
+            service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),
+            now,
+            folder,
+        }
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        self.service.registry()
+    }
+
+    fn occasion(&self, seconds_ago: i64) -> Occasion {
+        let caller = Caller { identity: "ana@example.com".to_owned(), ..Caller::default() };
+        Occasion::now(&caller, self.now - seconds_ago.seconds())
+    }
+
+    /// Makes a resource of that kind, some seconds ago.
+    pub(crate) async fn make(&self, kind: &str, owner: Option<&str>, body: Value, seconds_ago: i64) -> Resource {
+        let mut body = body;
+        body["kind"] = json!(kind);
+        let creation = body::creation(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
+        let descriptor = self.registry().kind(kind).unwrap();
+        self.service.create(descriptor, owner, creation, &self.occasion(seconds_ago)).await.unwrap()
+    }
+
+    pub(crate) async fn cluster(&self, name: &str, seconds_ago: i64) -> String {
+        let body = json!({ "name": name, "labels": { "region": "eu" }, "spec": { "platform": { "type": "gcp" } } });
+        self.make("Cluster", None, body, seconds_ago).await.id
+    }
+
+    /// Reports, as an adapter.
+    pub(crate) async fn tell(&self, id: &str, body: Value, seconds_ago: i64) {
+        let report = report::parse(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
+        self.service.report(&address(id), report, &self.occasion(seconds_ago)).await.unwrap();
+    }
+
+    /// Changes the labels: a new generation.
+    pub(crate) async fn relabel(&self, id: &str, seconds_ago: i64) {
+        let patch = body::patch(body::object(br#"{"labels":{"region":"us"}}"#).unwrap()).unwrap();
+        self.service.patch(&address(id), patch, None, &self.occasion(seconds_ago)).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, id: &str, seconds_ago: i64) {
+        self.service.delete(&address(id), &self.occasion(seconds_ago)).await.unwrap();
+    }
+
+    /// A cluster with which all is well.
+    pub(crate) async fn well(&self, name: &str, seconds_ago: i64) -> String {
+        let id = self.cluster(name, seconds_ago).await;
+        for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
+            self.tell(&id, available(adapter, 1, "True", "AllIsWell", "as it should be"), seconds_ago - 20).await;
+        }
+        id
+    }
+
+    /// A cluster that waits for its DNS.
+    pub(crate) async fn ill(&self, name: &str, seconds_ago: i64) -> String {
+        let id = self.cluster(name, seconds_ago).await;
+        self.tell(&id, available("validation", 1, "True", "Valid", "the wish is valid"), seconds_ago - 10).await;
+        let message = "the zone eu.example.com does not exist: create it or correct spec.dns.zone";
+        self.tell(&id, available("dns", 1, "False", "ZoneNotFound", message), seconds_ago - 20).await;
+        self.relabel(&id, seconds_ago - 40).await;
+        self.tell(&id, available("dns", 2, "False", "ZoneNotFound", message), seconds_ago - 60).await;
+        id
+    }
+
+    /// A cluster that is going away.
+    pub(crate) async fn leaving(&self, name: &str, seconds_ago: i64) -> String {
+        let id = self.well(name, seconds_ago).await;
+        self.delete(&id, seconds_ago - 60).await;
+        id
+    }
+
+    /// The overview as text.
+    pub(crate) async fn overview_text(&self, asked: &Asked<'_>) -> String {
+        page::overview(&self.service, asked, self.now).await.unwrap()
+    }
+
+    /// The overview, taken apart.
+    pub(crate) async fn overview(&self, asked: &Asked<'_>) -> Node {
+        Node::parse(&self.overview_text(asked).await)
+    }
+
+    /// A cluster's page, taken apart.
+    pub(crate) async fn page(&self, id: &str) -> Node {
+        Node::parse(&page::resource(&self.service, &address(id), self.now).await.unwrap())
+    }
+
+    /// Serves it.
+    pub(crate) async fn serve(&self) -> Served {
+        let path = self.folder.path().join("fleet.db");
+        let environment = BTreeMap::from([
+            ("HYPERFLEET_SERVER_PORT", "0"),
+            ("HYPERFLEET_HEALTH_PORT", "0"),
+            ("HYPERFLEET_METRICS_PORT", "0"),
+            ("HYPERFLEET_DATABASE_PATH", path.to_str().unwrap()),
+        ]);
+        let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
+        let build = Build { version: "0.0.0-test", time: "1970-01-01T00:00:00Z" };
+        let server = Server::prepare(settings, &environment, build).await.unwrap();
+        let base = format!("http://{}", server.address());
+        let stop = CancellationToken::new();
+        tokio::spawn(server.run(stop.clone()));
+        Served { base, stop }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// The address of a resource of any kind.
+pub(crate) fn address(id: &str) -> Address<'_> {
+    Address { descriptor: None, owner_id: None, id }
+}
+
+/// An adapter's report.
+pub(crate) fn available(adapter: &str, generation: i64, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "adapter": adapter,
+        "observed_generation": generation,
+        "conditions": [
+            { "type": "Available", "status": status, "reason": reason, "message": message },
+            { "type": "Applied", "status": "True", "reason": "JobApplied", "message": "the Job is there" },
+            { "type": "Health", "status": "True", "reason": "Healthy", "message": "the adapter is well" },
+        ],
+        "data": { "job": format!("{adapter}-1"), "attempts": 1 },
+        "metadata": { "job_name": format!("{adapter}-1"), "attempt": 1 },
+    })
+}

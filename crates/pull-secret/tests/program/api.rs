@@ -1,0 +1,135 @@
+//! The HyperFleet API as its users start it.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+const PASSWORD: &str = "Zq7wordThatMustNotShow";
+
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    command.arg("api").args(arguments).env_clear().current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// A server in that folder, and the address that it says it listens at.
+async fn server(folder: &Path) -> (Child, String) {
+    let mut command = program(folder, &["--server-port=0", "--health-port=0", "--metrics-port=0"]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
+    let address = line.strip_prefix("HyperFleet API on http://").unwrap().split(',').next().unwrap();
+    (child, address.to_owned())
+}
+
+async fn stop(mut child: Child) -> Option<i32> {
+    kill_process(Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap(), Signal::TERM).unwrap();
+    child.wait().await.unwrap().code()
+}
+
+fn told(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[tokio::test]
+async fn the_lines_of_the_readme_do_what_they_say() {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("### The HyperFleet API\n").nth(1).unwrap().split("\n\nOpen ").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (child, address) = server(folder.path()).await;
+    // The first line starts the server, the second names the usual address.
+    let lines = section.trim_start().lines().skip(2).map(str::trim).collect::<Vec<_>>().join("\n");
+    let script =
+        format!("set -e; api=http://{address}/api/hyperfleet/v1\n{}", lines.replace("curl ", "curl -sS --fail "));
+    let output = Command::new("bash").args(["-c", &script]).env("no_proxy", "*").output().await.unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&answers).into_iter().map(Result::unwrap).collect();
+    assert_eq!(answers.len(), 5);
+    let status = &answers[4]["status"];
+    assert_eq!(status["adapters"]["validation"]["available"], "True");
+    let reconciled = &status["conditions"][0];
+    assert_eq!(reconciled["reason"], "ReconciledMissingAdapters");
+    assert!(reconciled["message"].as_str().unwrap().ends_with("Currently reporting: [validation]"));
+    assert_eq!(stop(child).await, Some(0));
+}
+
+#[tokio::test]
+async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
+    assert_eq!((fresh.status.code(), &fresh.stdout[..]), (Some(1), &b"0001-resources\n"[..]), "{}", told(&fresh));
+    let (child, address) = server(folder.path()).await;
+    let create = format!(
+        "curl -sS --fail http://{address}/api/hyperfleet/v1/channels -d '{{\"kind\": \"Channel\", \"id\": \"stable\", \"name\": \"stable\", \"spec\": {{}}}}'"
+    );
+    assert!(Command::new("bash").args(["-c", &create]).output().await.unwrap().status.success());
+    assert_eq!(stop(child).await, Some(0));
+    let current = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
+    assert_eq!((current.status.code(), &current.stdout[..]), (Some(0), &b""[..]), "{}", told(&current));
+    let (_child, address) = server(folder.path()).await;
+    let read = format!("curl -sS --fail http://{address}/api/hyperfleet/v1/channels/stable");
+    assert!(Command::new("bash").args(["-c", &read]).output().await.unwrap().status.success());
+}
+
+#[tokio::test]
+async fn a_wrong_configuration_ends_at_once_and_names_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(folder.path(), &["--server-host=0.0.0.0", "--health-port=many"]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(told(&output), "error: invalid configuration\n  --health-port: must be a whole number\n");
+    let output = program(folder.path(), &["--server-host=0.0.0.0"]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("server.host: without authentication only loopback is served"), "{}", told(&output));
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hyperfleet.db");
+    let content = vec![b'x'; 10_000];
+    daemon::file::replace(&path, &content).unwrap();
+    let arguments = ["--server-port=0", "--health-port=0", "--metrics-port=0"];
+    let output = program(folder.path(), &arguments).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("the database cannot be used"), "{}", told(&output));
+    assert_eq!(std::fs::read(&path).unwrap(), content);
+}
+
+/// The likeliest mistake: a credential where something else belongs.
+#[tokio::test]
+async fn a_credential_in_the_wrong_place_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = format!(r#"{{"auths":{{"quay.io":{{"auth":"{PASSWORD}"}}}}}}"#);
+    let url = format!("mysql://user:{PASSWORD}@host/name");
+    let variables = [
+        "DATABASE_URL",
+        "HYPERFLEET_CONFIG",
+        "HYPERFLEET_DATABASE_PASSWORD_FILE",
+        "HYPERFLEET_DATABASE_SSL_MODE",
+        "HYPERFLEET_DATABASE_DIALECT",
+        "HYPERFLEET_LOGGING_LEVEL",
+        "HYPERFLEET_LOGGING_FORMAT",
+        "HYPERFLEET_SERVER_HOST",
+        "HYPERFLEET_SERVER_PORT",
+        "HYPERFLEET_SERVER_TIMEOUTS_READ",
+        "HYPERFLEET_SERVER_OPENAPI_SCHEMA_PATH",
+        "HYPERFLEET_PULL_SECRET_READER_TOKEN_FILE",
+    ];
+    for variable in variables {
+        for value in [document.as_str(), url.as_str(), PASSWORD] {
+            let mut command = program(folder.path(), &["migrate", "--check"]);
+            command.env("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "100ms").env(variable, value);
+            let output = command.output().await.unwrap();
+            assert!(!told(&output).contains(&PASSWORD[4..]), "{variable}: {}", told(&output));
+            let mut command = program(folder.path(), &["openapi"]);
+            let output = command.env(variable, value).output().await.unwrap();
+            assert!(!told(&output).contains(&PASSWORD[4..]), "{variable}: {}", told(&output));
+        }
+    }
+}
