@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use hyperfleet_client::{Page, Resource};
 use sentinel::decide::{Facts, Policy, State};
-use sentinel::fleet::{Due, Fleet};
+use sentinel::fleet::{Due, Fleet, Source};
 use sentinel::message_data::Template;
 use sentinel::moment::Moment;
 use sentinel::reason::Reason;
@@ -68,7 +68,7 @@ fn sweep() {
             let page: Page<Resource> = serde_json::from_str(page).unwrap();
             parsing += cpu() - begin;
             for resource in &page.items {
-                fleet.observe(&resource.id, lens.see(resource), Moment(START));
+                fleet.observe(&resource.id, lens.see(resource), Source::Page, Moment(START));
             }
         }
         fleet.end_round(true);
@@ -304,7 +304,7 @@ impl Day {
         let reconciled = Some(one.state.available == ALL);
         let facts = Facts { state: one.state, reconciled, changed: Some(Moment(one.changed)) };
         let content = Content { kind: "Cluster".into(), data: data.into() };
-        self.fleet.observe(&id, Sighting { facts, content }, Moment(self.now));
+        self.fleet.observe(&id, Sighting { facts, content }, Source::Stream, Moment(self.now));
     }
 
     fn list(&mut self) {

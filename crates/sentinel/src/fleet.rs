@@ -32,6 +32,17 @@ pub struct Fleet {
     in_flight: usize,
     /// Counts the times that the whole fleet was read.
     round: u32,
+    /// What has gone since the round began: a page may still show it.
+    gone: BTreeSet<Arc<str>>,
+}
+
+/// By which way a resource was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// By the change stream, which tells things in the order in which they happen.
+    Stream,
+    /// From a page of a list, which may be older than what the stream has told meanwhile.
+    Page,
 }
 
 /// What is known of one resource.
@@ -80,37 +91,49 @@ impl Fleet {
     /// Knows nothing yet.
     pub fn new(policy: Policy) -> Self {
         let (known, urgent, turns) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { policy, known, urgent, turns, in_flight: 0, round: 1 }
+        Self { policy, known, urgent, turns, in_flight: 0, round: 1, gone: BTreeSet::new() }
     }
 
-    /// Takes note of a resource as it was read. What is older than what is known already changes nothing.
-    pub fn observe(&mut self, id: &str, sighting: Sighting, now: Moment) -> Decision {
+    /// Takes note of a resource as it was read. `None` if it is older than what is known already, and changes nothing.
+    pub fn observe(&mut self, id: &str, sighting: Sighting, source: Source, now: Moment) -> Option<Decision> {
         let Sighting { facts, content } = sighting;
+        if source == Source::Stream {
+            self.gone.remove(id);
+        } else if self.gone.contains(id) {
+            return None;
+        }
         let round = self.round;
-        let Some((key, known)) = self.known.get_key_value(id).map(|(key, _)| Arc::clone(key)).and_then(|key| {
-            let known = self.known.get_mut(&key)?;
-            Some((key, known))
-        }) else {
-            return self.discover(id, facts, content, now);
+        let Some(key) = self.known.get_key_value(id).map(|(key, _)| Arc::clone(key)) else {
+            let (key, number) = (Arc::<str>::from(id), spread::number(id));
+            let known = Known { number, facts, content, told: None, place: Place::Nowhere, round, refusals: 0 };
+            self.known.insert(Arc::clone(&key), known);
+            return Some(self.place(&key, now));
         };
-        known.round = round;
-        if facts.changed >= known.facts.changed {
+        if let Some(known) = self.known.get_mut(&key) {
+            known.round = round;
+            // By the stream's order, not by the times: the clocks of two API servers may differ.
+            let is_old = facts.changed < known.facts.changed && facts.state.generation <= known.facts.state.generation;
+            if source == Source::Page && is_old {
+                return None;
+            }
             known.facts = facts;
             known.content = content;
         }
-        self.place(&key, now)
+        Some(self.place(&key, now))
     }
 
     /// Forgets a resource that is gone.
     pub fn gone(&mut self, id: &str) {
         if let Some((key, known)) = self.known.remove_entry(id) {
             self.leave(&key, known.place);
+            self.gone.insert(key);
         }
     }
 
     /// The whole fleet is about to be read.
     pub fn begin_round(&mut self) {
         self.round = self.round.wrapping_add(1);
+        self.gone.clear();
     }
 
     /// The whole fleet was read. What was not seen is gone; unless it `may_have_slipped`, then it is gone if it was not
@@ -202,18 +225,6 @@ impl Fleet {
         Some((decision, known.facts, known.told))
     }
 
-    fn discover(&mut self, id: &str, facts: Facts, content: Content, now: Moment) -> Decision {
-        let (key, number) = (Arc::<str>::from(id), spread::number(id));
-        let decision = decide(&facts, None, number, &self.policy, now);
-        // Who is done with it must have been told.
-        let told = (decision.reason == Reason::UpToDate).then(|| Told::by_predecessor(facts.state, now));
-        let (place, round) = (Place::Nowhere, self.round);
-        let known = Known { number, facts, content, told, place, round, refusals: 0 };
-        self.known.insert(Arc::clone(&key), known);
-        self.place(&key, now);
-        decision
-    }
-
     /// Decides anew, and puts a resource where it belongs.
     fn place(&mut self, key: &Arc<str>, now: Moment) -> Decision {
         let quiet = |reason| Decision { reason, next: None };
@@ -222,6 +233,10 @@ impl Fleet {
             return quiet(Reason::AwaitingConfirmation);
         }
         let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
+        if decision.reason == Reason::UpToDate && known.told.is_none() {
+            // Who is done with it must have been told.
+            known.told = Some(Told::by_predecessor(known.facts.state, now));
+        }
         if known.refusals > 0
             && decision.publishes()
             && let Place::Turn(next) = known.place

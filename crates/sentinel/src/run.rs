@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::decide::Decision;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Source};
 use crate::metrics::Metrics;
 use crate::moment::Moment;
 use crate::publisher::Publisher;
@@ -131,9 +131,10 @@ impl<'a, P: Publisher> Lead<'a, P> {
 
     /// When to look up next, if nothing happens.
     fn wake(&self) -> Instant {
-        let next = self.fleet.next_turn().map_or(BREATH, |turn| turn.since(now()).min(BREATH));
-        let begin = Instant::now() + next;
-        self.flights.free_at().map_or(begin, |free| free.max(begin))
+        let breath = Instant::now() + BREATH;
+        let Some(turn) = self.fleet.next_turn() else { return breath };
+        // While nothing more may be sent, a landing wakes us.
+        self.flights.room_at().map_or(breath, |room| room.max(Instant::now() + turn.since(now())).min(breath))
     }
 
     fn publish_what_is_due(&mut self) {
@@ -189,7 +190,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
     fn hear(&mut self, event: WatchEvent) {
         match (event.kind, event.object) {
             (WatchKind::Added | WatchKind::Modified, Some(resource)) => {
-                if let Some(decision) = self.observe(&resource) {
+                if let Some(decision) = self.observe(&resource, Source::Stream) {
                     self.tell(&resource, decision);
                 }
             }
@@ -215,13 +216,13 @@ impl<'a, P: Publisher> Lead<'a, P> {
     }
 
     /// Takes note of a resource, if it is ours.
-    fn observe(&mut self, resource: &Resource) -> Option<Decision> {
+    fn observe(&mut self, resource: &Resource, source: Source) -> Option<Decision> {
         if !self.plan.shard.has(&resource.id) {
             self.metrics.skipped(Reason::OtherShard);
             return None;
         }
         let sighting = self.lens.see(resource);
-        let decision = self.fleet.observe(&resource.id, sighting, now());
+        let decision = self.fleet.observe(&resource.id, sighting, source, now())?;
         if !decision.publishes() {
             self.metrics.skipped(decision.reason);
         }
@@ -262,7 +263,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
             }
             Part::Page(resources) if self.is_sweeping => {
                 for resource in &resources {
-                    self.observe(resource);
+                    self.observe(resource, Source::Page);
                 }
             }
             Part::End(took) if self.is_sweeping => {

@@ -22,17 +22,13 @@ impl Breaker {
         Self { limit, refusals: 0, closed_until: None }
     }
 
-    /// Whether another event may be sent beside so many; after a refusal one alone tries it.
-    pub(crate) fn allows(&self, in_flight: usize, now: Instant) -> bool {
+    /// When another event may be sent beside so many; `None`: not before one of them is done. After a refusal one alone
+    /// tries it.
+    pub(crate) fn room_at(&self, in_flight: usize, now: Instant) -> Option<Instant> {
         match self.closed_until {
-            None => in_flight < self.limit,
-            Some(until) => in_flight == 0 && now >= until,
+            None => (in_flight < self.limit).then_some(now),
+            Some(until) => (in_flight == 0).then_some(until),
         }
-    }
-
-    /// When one alone may try it.
-    pub(crate) fn free_at(&self) -> Option<Instant> {
-        self.closed_until
     }
 
     pub(crate) fn accepted(&mut self) {
@@ -53,16 +49,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_alone_tries_it_after_a_refusal() {
         let (mut breaker, start) = (Breaker::new(2), Instant::now());
-        assert!(breaker.allows(1, start) && !breaker.allows(2, start));
+        assert_eq!(breaker.room_at(1, start), Some(start));
+        assert_eq!(breaker.room_at(2, start), None);
         breaker.refused(start);
-        assert!(!breaker.allows(0, start));
-        let later = start + FIRST;
-        assert!(breaker.allows(0, later) && !breaker.allows(1, later));
+        assert_eq!(breaker.room_at(0, start), Some(start + FIRST));
+        assert_eq!(breaker.room_at(1, start + FIRST), None);
         for _ in 0..40 {
             breaker.refused(start);
         }
-        assert!(breaker.allows(0, start + LONGEST));
+        assert_eq!(breaker.room_at(0, start), Some(start + LONGEST));
         breaker.accepted();
-        assert!(breaker.allows(1, start));
+        assert_eq!(breaker.room_at(1, start), Some(start));
     }
 }

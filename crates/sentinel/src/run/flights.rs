@@ -30,11 +30,12 @@ impl<P: Publisher> Flights<P> {
     }
 
     pub(crate) fn have_room(&self) -> bool {
-        self.breaker.allows(self.tasks.len(), Instant::now())
+        self.room_at().is_some_and(|at| at <= Instant::now())
     }
 
-    pub(crate) fn free_at(&self) -> Option<Instant> {
-        self.breaker.free_at()
+    /// When there is room, if nothing lands; `None`: not before something does.
+    pub(crate) fn room_at(&self) -> Option<Instant> {
+        self.breaker.room_at(self.tasks.len(), Instant::now())
     }
 
     pub(crate) fn begin(&mut self, due: Due, event: Event) {
