@@ -1,5 +1,8 @@
 //! What is away comes back, and nothing is lost meanwhile.
 
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
 use sentinel::leader::Election;
 use serde_json::json;
 
@@ -78,5 +81,40 @@ async fn events_wait_for_the_first_who_listens() {
     sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("subscribed"))).await;
     let mut events = crate::rig::listen(&broker, "late").await;
     assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    sentinel.stop().await;
+}
+
+/// HyperFleet's own server, in this respect: it refuses the parameter `watch`. Where it listens.
+async fn without_stream(api: &str) -> String {
+    let api = api.to_owned();
+    let answer = move |request: Request| {
+        let uri = request.uri().to_string();
+        let url = format!("http://{api}{uri}");
+        async move {
+            if uri.contains("watch=true") {
+                return (StatusCode::BAD_REQUEST, String::new());
+            }
+            (StatusCode::OK, reqwest::get(url).await.unwrap().text().await.unwrap())
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("localhost:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async { axum::serve(listener, Router::new().fallback(answer)).await.unwrap() });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_without_a_change_stream_is_polled() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let address = without_stream(&api.address).await;
+    let settings = format!("{QUIET}, poll_interval: 1s");
+    let sentinel = sentinel_at(&address, &settings, to, Election::Alone).await.complete().await;
+    api.create("cls-1").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    api.patch("cls-1", json!({"a": 1})).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    let metrics = sentinel.metrics().await;
+    assert!(metrics.lines().any(|line| line.contains("change_stream{") && line.ends_with(" 0")), "{metrics}");
     sentinel.stop().await;
 }
