@@ -17,8 +17,8 @@ use crate::spread;
 
 /// After a refusal a resource waits so long, then twice as long, and so on.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// But no longer.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// But no longer: how fast a broker that is away is tried is not decided here.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// All resources that are known.
 #[derive(Debug)]

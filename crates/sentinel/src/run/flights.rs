@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use message_broker::{BrokerError, Event};
+use message_broker::{BrokerError, Event, Fault};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -53,7 +53,9 @@ impl<P: Publisher> Flights<P> {
         let landing = self.tasks.join_next().await?.ok()?;
         match &landing.result {
             Ok(()) => self.breaker.accepted(),
-            Err(_refused) => self.breaker.refused(Instant::now()),
+            // One event that no broker would take says nothing about the others.
+            Err(error) if error.fault == Fault::Misfit => {}
+            Err(_) => self.breaker.refused(Instant::now()),
         }
         Some(landing)
     }
