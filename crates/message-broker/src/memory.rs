@@ -158,8 +158,7 @@ impl Source for Consumer {
         let item = self.memory.0.queues.take(&self.subscription).await;
         let (message, attempt) = (Message::clone(&item.message), item.attempt);
         // From here on, dropping it puts it back.
-        let handle =
-            Handle { memory: self.memory.clone(), subscription: self.subscription.clone(), item: Some(item) };
+        let handle = Handle { memory: self.memory.clone(), subscription: self.subscription.clone(), item: Some(item) };
         if let Some(item) = &handle.item {
             self.memory.count(item).await;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use google_cloud_pubsub::model::Message as Wire;
 use google_cloud_pubsub::subscriber::MessageStream;
 use google_cloud_pubsub::subscriber::handler::Handler;
@@ -143,11 +144,11 @@ impl Source for Consumer {
     async fn stop(&mut self) {
         self.shelf.closed.cancel();
         if let Some(stream) = &mut self.stream {
-            // Hands back what has come; what is out can still be settled.
+            // What has come and was not received: the client would keep it until its lease ends.
+            while let Some(Some(Ok(_handed_back))) = stream.next().now_or_never() {}
+            // What is out can still be settled.
             let ending = stream.shutdown_token();
-            let ending = tokio::spawn(async move { ending.shutdown().await });
-            while let Some(Ok(_handed_back)) = stream.next().await {}
-            drop(ending);
+            tokio::spawn(async move { ending.shutdown().await });
         }
     }
 
@@ -190,9 +191,7 @@ impl Handle {
     async fn ack(self) -> Result<(), BrokerError> {
         match self.handler {
             Handler::ExactlyOnce(handler) => {
-                let lost = |error| {
-                    BrokerError::new(Action::Settle, &self.subscription, Fault::Lost).with_detail(error)
-                };
+                let lost = |error| BrokerError::new(Action::Settle, &self.subscription, Fault::Lost).with_detail(error);
                 handler.confirmed_ack().await.map_err(lost)
             }
             handler => {

@@ -116,6 +116,7 @@ pub(super) fn classify(action: Action, resource: &str, error: &Error) -> BrokerE
     };
     // A connection that is refused for the identity is refused by the server's own words.
     let words = error.to_string();
-    let fault = if action == Action::Connect && fault == Fault::PermissionDenied { Fault::Unauthenticated } else { fault };
+    let fault =
+        if action == Action::Connect && fault == Fault::PermissionDenied { Fault::Unauthenticated } else { fault };
     BrokerError::new(action, resource, fault).with_detail(words)
 }
