@@ -252,13 +252,12 @@ impl Handle {
     async fn put_off(&self, delay: Duration) -> Result<(), BrokerError> {
         let wait = topology::wait(delay);
         let mut waits = self.shared.waits.lock().await;
-        let queue = match waits.get(&wait) {
-            Some(queue) => queue.clone(),
-            None => {
-                let declared = topology::declare_wait(&self.shared.confirming, &self.shared.queue, wait).await?;
-                waits.insert(wait, declared.clone());
-                declared
-            }
+        let queue = if let Some(queue) = waits.get(&wait) {
+            queue.clone()
+        } else {
+            let declared = topology::declare_wait(&self.shared.confirming, &self.shared.queue, wait).await?;
+            waits.insert(wait, declared.clone());
+            declared
         };
         drop(waits);
         self.publish(("", &queue), &self.counted(self.attempt + 1)).await
