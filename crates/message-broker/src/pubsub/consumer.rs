@@ -28,7 +28,7 @@ const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest:
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
 
 /// How soon Pub/Sub gives a message to another consumer when this one has died.
-const LEASE_EXTENSION: Duration = Duration::from_mins(1);
+const LEASE_EXTENSION: Duration = Duration::from_secs(20);
 
 pub(super) struct Consumer {
     pubsub: PubSub,
@@ -146,9 +146,10 @@ impl Source for Consumer {
         if let Some(stream) = &mut self.stream {
             // What has come and was not received: the client would keep it until its lease ends.
             while let Some(Some(Ok(_handed_back))) = stream.next().now_or_never() {}
-            // What is out can still be settled.
+            // What is out can still be settled. The stream must end now, or what was handed back would come to it again.
             let ending = stream.shutdown_token();
             tokio::spawn(async move { ending.shutdown().await });
+            while let Some(Ok(_handed_back)) = stream.next().await {}
         }
     }
 

@@ -12,3 +12,4 @@ mod journal;
 mod outages;
 mod provision;
 mod rig;
+mod wire;

@@ -47,3 +47,13 @@ async fn an_exchange_of_another_type_is_told() {
     assert_eq!(error.fault, Fault::Misfit);
     assert!(error.to_string().contains("the same exchange type"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_is_told_and_not_shown() {
+    let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
+    let url = variable("REAL_RABBITMQ_URL").unwrap().replace("guest:guest@", "guest:pa55word@");
+    let broker = Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings::new(url.into())).unwrap());
+    let error = subscribe(&broker, &subject.subscription("a"), eager(1)).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Unauthenticated, "{error}");
+    assert!(!format!("{error} {broker:?}").contains("pa55word"));
+}
