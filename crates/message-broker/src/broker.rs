@@ -119,7 +119,7 @@ impl Broker {
     /// Whether it works, as of now. Takes no longer than a few seconds.
     pub async fn health(&self) -> Health {
         match self {
-            Self::Memory(memory) => memory.health(),
+            Self::Memory(memory) => std::future::ready(memory.health()).await,
             #[cfg(feature = "pubsub")]
             Self::PubSub(pubsub) => pubsub.health().await,
             #[cfg(feature = "rabbitmq")]

@@ -28,6 +28,15 @@ pub struct Deliveries {
     pump: JoinHandle<()>,
 }
 
+/// Carries from the broker to the consumer, and ends when all that is out is settled.
+struct Pump {
+    permits: Arc<Semaphore>,
+    sender: mpsc::Sender<(Received, OwnedSemaphorePermit)>,
+    stop: CancellationToken,
+    keepers: TaskTracker,
+    watch: Watch,
+}
+
 /// Deliveries that were not settled in time. They are delivered again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} deliveries were not settled in time; they are delivered again")]
@@ -59,7 +68,8 @@ impl Deliveries {
         let (sender, received) = mpsc::channel(1);
         let (stop, keepers) = (stop.child_token(), TaskTracker::new());
         let permits = Arc::new(Semaphore::new(consume.concurrency().into()));
-        let pump = tokio::spawn(pump(source, permits, sender, stop.clone(), keepers.clone(), watch));
+        let pump = Pump { permits, sender, stop: stop.clone(), keepers: keepers.clone(), watch };
+        let pump = tokio::spawn(pump.run(source));
         Self { received, consume, resource: subscription.to_string(), keepers, stop, pump }
     }
 
@@ -106,33 +116,31 @@ impl Drop for Deliveries {
     }
 }
 
-async fn pump(
-    mut source: impl Source,
-    permits: Arc<Semaphore>,
-    sender: mpsc::Sender<(Received, OwnedSemaphorePermit)>,
-    stop: CancellationToken,
-    keepers: TaskTracker,
-    watch: Watch,
-) {
-    loop {
-        let next = async {
-            // Nothing is taken from the broker that nobody may work on yet.
-            let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
-            Some((source.receive().await, permit))
-        };
-        let next = tokio::select! {
-            biased;
-            () = stop.cancelled() => None,
-            next = next => next,
-        };
-        let Some(next) = next else { break };
-        if sender.send(next).await.is_err() {
-            break;
+// === impl Pump ===
+
+impl Pump {
+    async fn run(self, mut source: impl Source) {
+        let Self { permits, sender, stop, keepers, watch } = self;
+        loop {
+            let next = async {
+                // Nothing is taken from the broker that nobody may work on yet.
+                let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
+                Some((source.receive().await, permit))
+            };
+            let next = tokio::select! {
+                biased;
+                () = stop.cancelled() => None,
+                next = next => next,
+            };
+            let Some(next) = next else { break };
+            if sender.send(next).await.is_err() {
+                break;
+            }
         }
+        drop(sender);
+        source.stop().await;
+        keepers.wait().await;
+        source.close().await;
+        drop(watch);
     }
-    drop(sender);
-    source.stop().await;
-    keepers.wait().await;
-    source.close().await;
-    drop(watch);
 }

@@ -219,3 +219,45 @@ impl Handle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use daemon::retry::Budget;
+    use jiff::Timestamp;
+    use serde_json::Value;
+    use tokio::time::advance;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::{Broker, Subscription};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_extended_does_not_end() {
+        let broker = Broker::Memory(Memory::new());
+        let subscription = Subscription::new("topic", "subscription").unwrap();
+        let consume = Consume { lease: Duration::from_secs(10), ..Consume::default() };
+        let stop = CancellationToken::new();
+        let mut deliveries = broker.subscribe(&subscription, consume, &stop).await.unwrap();
+        let budget = Budget::new(Duration::from_secs(1), stop);
+        let event = Event::new("source", "type", Timestamp::UNIX_EPOCH, Value::Null);
+        broker.publish(&subscription.topic, &event, &budget).await.unwrap();
+
+        let delivery = deliveries.next().await.unwrap();
+        for _ in 0..10 {
+            advance(Duration::from_secs(6)).await;
+            delivery.extend().await.unwrap();
+        }
+        delivery.ack().await.unwrap();
+
+        broker
+            .publish(&subscription.topic, &event, &Budget::new(Duration::from_secs(1), CancellationToken::new()))
+            .await
+            .unwrap();
+        let late = deliveries.next().await.unwrap();
+        // The clock goes on when nothing else does: to the lease's end, and to the next delivery.
+        let again = deliveries.next().await.unwrap();
+        assert_eq!(late.ack().await.unwrap_err().fault, Fault::Lost);
+        assert_eq!(again.attempt(), 2);
+    }
+}

@@ -128,11 +128,9 @@ mod tests {
 
     #[test]
     fn an_error_is_one_line_that_names_action_object_and_cause() {
-        let error = BrokerError::new(Action::Publish, "clusters", Fault::Unavailable).with_detail("connection\n refused");
-        assert_eq!(
-            error.to_string(),
-            "cannot publish to clusters: the broker is unavailable (connection refused)"
-        );
+        let error =
+            BrokerError::new(Action::Publish, "clusters", Fault::Unavailable).with_detail("connection\n refused");
+        assert_eq!(error.to_string(), "cannot publish to clusters: the broker is unavailable (connection refused)");
         assert!(error.is_transient());
     }
 }

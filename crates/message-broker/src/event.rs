@@ -1,4 +1,4 @@
-//! What travels: a CloudEvent 1.0, and the forms it is written in and read from.
+//! What travels: a `CloudEvent` 1.0, and the forms it is written in and read from.
 
 mod read;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::Message;
 use crate::names::JSON;
 
-/// A CloudEvent.
+/// An event, as CloudEvents 1.0 has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Tells it from every other event of its source. A repeated publication has the id of the first.

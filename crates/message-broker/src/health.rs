@@ -72,6 +72,7 @@ impl Drop for Watch {
 
 // === impl Teller ===
 
+#[cfg_attr(not(any(feature = "pubsub", feature = "rabbitmq")), expect(dead_code, reason = "memory never fails"))]
 impl Teller {
     pub(crate) fn tell(&self, state: Result<(), BrokerError>) {
         let mut entries = self.register.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,6 +2,9 @@
 
 #[cfg(feature = "memory-journal")]
 mod journal;
+#[cfg(not(feature = "memory-journal"))]
+#[path = "memory/no_journal.rs"]
+mod journal;
 mod queues;
 
 use std::collections::BTreeMap;
@@ -12,7 +15,6 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "memory-journal")]
 use self::journal::Journal;
 use self::queues::{Item, Queues};
 use crate::deliveries::{Deliveries, Source};
@@ -33,7 +35,6 @@ struct Inner {
     queues: Queues,
     /// Held while something is written; what is told to wait is written in the same order.
     writing: Mutex<()>,
-    #[cfg(feature = "memory-journal")]
     journal: Option<Journal>,
     register: Register,
 }
@@ -81,7 +82,6 @@ impl Memory {
         if copies.is_empty() {
             return Err(BrokerError::new(Action::Publish, topic, Fault::Unrouted));
         }
-        #[cfg(feature = "memory-journal")]
         if let Some(journal) = &self.0.journal {
             journal.add(&copies).await?;
         }
@@ -118,7 +118,6 @@ impl Memory {
 
     async fn make(&self, subscription: &Subscription) -> Result<(), BrokerError> {
         let _turn = self.0.writing.lock().await;
-        #[cfg(feature = "memory-journal")]
         if let Some(journal) = &self.0.journal {
             journal.subscribe(subscription).await?;
         }
@@ -127,27 +126,21 @@ impl Memory {
     }
 
     async fn forget(&self, item: &Item) -> Result<(), BrokerError> {
-        #[cfg(feature = "memory-journal")]
         if let Some(journal) = &self.0.journal {
             let _turn = self.0.writing.lock().await;
             journal.remove(item).await?;
         }
-        #[cfg(not(feature = "memory-journal"))]
-        let _there_is_no_journal = item;
         Ok(())
     }
 
     /// Notes that an item was delivered once more, so that it is counted across restarts too.
     async fn count(&self, item: &Item) {
-        #[cfg(feature = "memory-journal")]
         if let Some(journal) = &self.0.journal {
             let _turn = self.0.writing.lock().await;
             if let Err(error) = journal.count(item).await {
                 tracing::warn!(%error, "a delivery could not be counted");
             }
         }
-        #[cfg(not(feature = "memory-journal"))]
-        let _there_is_no_journal = item;
     }
 }
 
@@ -158,8 +151,7 @@ impl Source for Consumer {
         let item = self.memory.0.queues.take(&self.subscription).await;
         let (message, attempt) = (Message::clone(&item.message), item.attempt);
         // From here on, dropping it puts it back.
-        let handle =
-            Handle { memory: self.memory.clone(), subscription: self.subscription.clone(), item: Some(item) };
+        let handle = Handle { memory: self.memory.clone(), subscription: self.subscription.clone(), item: Some(item) };
         if let Some(item) = &handle.item {
             self.memory.count(item).await;
         }

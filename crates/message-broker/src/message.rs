@@ -18,9 +18,8 @@ impl Message {
     /// An attribute, whatever the case of its name.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let exact = self.attributes.get(name);
-        let found = exact.or_else(|| {
-            self.attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-        });
+        let found = exact
+            .or_else(|| self.attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value));
         found.map(String::as_str)
     }
 

@@ -237,7 +237,8 @@ impl fmt::Debug for PubSub {
 impl Clients {
     async fn connect(settings: &Settings) -> Result<Self, BrokerError> {
         let (address, patience) = (settings.endpoint.address(), settings.attempt_timeout);
-        let failed = |words: &str| BrokerError::new(Action::Connect, "Pub/Sub", Fault::Unauthenticated).with_detail(words);
+        let failed =
+            |words: &str| BrokerError::new(Action::Connect, "Pub/Sub", Fault::Unauthenticated).with_detail(words);
         let credentials = settings.endpoint.credentials();
         // The library's texts quote the file.
         let credentials = credentials.map_err(|_quotes| failed("the credentials cannot be used"))?;

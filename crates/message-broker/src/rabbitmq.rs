@@ -19,8 +19,8 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::consumer::Handle;
 use self::consumer::Consumer;
+pub(crate) use self::consumer::Handle;
 use self::publisher::Publisher;
 use crate::deliveries::Deliveries;
 use crate::error::{Action, BrokerError, Fault};

@@ -124,9 +124,9 @@ fn payload(bytes: Vec<u8>, json: bool) -> Result<Data, Malformed> {
         return Ok(Data::Bytes(bytes));
     }
     let parsed = serde_json::from_slice(&bytes);
-    parsed.map(Data::Json).map_err(|error| {
-        Malformed(format!("the data is no JSON: line {}, column {}", error.line(), error.column()))
-    })
+    parsed
+        .map(Data::Json)
+        .map_err(|error| Malformed(format!("the data is no JSON: line {}, column {}", error.line(), error.column())))
 }
 
 fn check_edition(edition: Option<&str>) -> Result<(), Malformed> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use google_cloud_pubsub::model::Message as Wire;
 use google_cloud_pubsub::subscriber::MessageStream;
 use google_cloud_pubsub::subscriber::handler::Handler;
@@ -27,7 +28,7 @@ const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest:
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
 
 /// How soon Pub/Sub gives a message to another consumer when this one has died.
-const LEASE_EXTENSION: Duration = Duration::from_mins(1);
+const LEASE_EXTENSION: Duration = Duration::from_secs(20);
 
 pub(super) struct Consumer {
     pubsub: PubSub,
@@ -143,11 +144,12 @@ impl Source for Consumer {
     async fn stop(&mut self) {
         self.shelf.closed.cancel();
         if let Some(stream) = &mut self.stream {
-            // Hands back what has come; what is out can still be settled.
+            // What has come and was not received: the client would keep it until its lease ends.
+            while let Some(Some(Ok(_handed_back))) = stream.next().now_or_never() {}
+            // What is out can still be settled. The stream must end now, or what was handed back would come to it again.
             let ending = stream.shutdown_token();
-            let ending = tokio::spawn(async move { ending.shutdown().await });
+            tokio::spawn(async move { ending.shutdown().await });
             while let Some(Ok(_handed_back)) = stream.next().await {}
-            drop(ending);
         }
     }
 
@@ -190,9 +192,7 @@ impl Handle {
     async fn ack(self) -> Result<(), BrokerError> {
         match self.handler {
             Handler::ExactlyOnce(handler) => {
-                let lost = |error| {
-                    BrokerError::new(Action::Settle, &self.subscription, Fault::Lost).with_detail(error)
-                };
+                let lost = |error| BrokerError::new(Action::Settle, &self.subscription, Fault::Lost).with_detail(error);
                 handler.confirmed_ack().await.map_err(lost)
             }
             handler => {

@@ -96,9 +96,8 @@ impl PubSub {
             }
             Err(error) if error.fault == Fault::NotFound => {
                 let grave = self.dead_letters(subscription);
-                let dead = attempts.map(|attempts| {
-                    format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", grave.topic)
-                });
+                let dead = attempts
+                    .map(|attempts| format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", grave.topic));
                 return Err(error.with_detail(format!(
                     "create it, or allow creation: gcloud pubsub subscriptions create {} --topic={} \
                      --ack-deadline={ACK_DEADLINE_SECONDS} --expiration-period=never --min-retry-delay=10s{}",

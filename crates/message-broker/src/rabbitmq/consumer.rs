@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::{BoxStream, SelectAll, once, select_all};
 use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, SelectAll, once, select_all};
 use lapin::message::Delivery;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, ConfirmSelectOptions,
@@ -87,9 +87,8 @@ impl Consumer {
         // All of it takes several round trips.
         let patience = self.settings.attempt_timeout * 2;
         let begun = timeout(patience, Session::begin(&self.settings, &self.subscription, self.consume)).await;
-        let begun = begun.unwrap_or_else(|_| {
-            Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut))
-        });
+        let begun =
+            begun.unwrap_or_else(|_| Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut)));
         match begun {
             Ok(session) => {
                 (self.session, self.failures) = (Some(session), 0);
@@ -197,7 +196,8 @@ impl Session {
     async fn stop(&mut self) {
         let hand_back = async {
             for tag in &self.tags {
-                let _it_ends_anyway = self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
+                let _it_ends_anyway =
+                    self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
             }
             // What had come before the broker knew.
             while let Some(next) = self.consumers.next().await {
@@ -252,13 +252,12 @@ impl Handle {
     async fn put_off(&self, delay: Duration) -> Result<(), BrokerError> {
         let wait = topology::wait(delay);
         let mut waits = self.shared.waits.lock().await;
-        let queue = match waits.get(&wait) {
-            Some(queue) => queue.clone(),
-            None => {
-                let declared = topology::declare_wait(&self.shared.confirming, &self.shared.queue, wait).await?;
-                waits.insert(wait, declared.clone());
-                declared
-            }
+        let queue = if let Some(queue) = waits.get(&wait) {
+            queue.clone()
+        } else {
+            let declared = topology::declare_wait(&self.shared.confirming, &self.shared.queue, wait).await?;
+            waits.insert(wait, declared.clone());
+            declared
         };
         drop(waits);
         self.publish(("", &queue), &self.counted(self.attempt + 1)).await

@@ -116,6 +116,40 @@ pub(super) fn classify(action: Action, resource: &str, error: &Error) -> BrokerE
     };
     // A connection that is refused for the identity is refused by the server's own words.
     let words = error.to_string();
-    let fault = if action == Action::Connect && fault == Fault::PermissionDenied { Fault::Unauthenticated } else { fault };
+    let fault =
+        if action == Action::Connect && fault == Fault::PermissionDenied { Fault::Unauthenticated } else { fault };
     BrokerError::new(action, resource, fault).with_detail(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use lapin::types::FieldArray;
+
+    use super::*;
+    use crate::names::STRUCTURED;
+
+    /// HyperFleet's Go services read no other headers.
+    #[test]
+    fn headers_are_strings_and_the_content_type_is_none_of_them() {
+        let attributes = [(CONTENT_TYPE, STRUCTURED), (WATERMILL_UUID, "7"), ("traceparent", "00-1-2-01")];
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let sent = Message { body: b"{}".to_vec(), attributes };
+        let written = properties(&sent);
+        let headers = written.headers().as_ref().unwrap().inner();
+        assert!(headers.values().all(|value| matches!(value, AMQPValue::LongString(_))), "{headers:?}");
+        assert_eq!(headers.keys().map(ShortString::as_str).collect::<Vec<_>>(), [WATERMILL_UUID, "traceparent"]);
+        assert_eq!(written.content_type().as_ref().unwrap().as_str(), STRUCTURED);
+        assert_eq!(message(b"{}".to_vec(), &written), sent);
+    }
+
+    /// They are the broker's notes about a wait, and grow with each.
+    #[test]
+    fn what_rabbitmq_has_added_goes_no_further() {
+        let mut headers = FieldTable::default();
+        headers.insert("x-death".into(), AMQPValue::FieldArray(FieldArray::default()));
+        headers.insert("x-first-death-queue".into(), AMQPValue::LongString("q".into()));
+        headers.insert("number".into(), AMQPValue::LongInt(7));
+        let read = message(Vec::new(), &BasicProperties::default().with_headers(headers));
+        assert_eq!(read, Message::default());
+    }
 }

@@ -35,18 +35,22 @@ pub(crate) async fn consumers_of_one_subscription_share_its_events(subject: &Sub
     let mut first = subscribe(&broker, &subscription, eager(1)).await.unwrap();
     let mut second = subscribe(&subject.broker(), &subscription, eager(1)).await.unwrap();
     publish_many(&broker, &subscription.topic, 0..20).await;
-    // Each has one out, and they are not the same.
-    let (one, other) = (next(&mut first).await, next(&mut second).await);
-    assert_ne!(id(&one), id(&other));
-    let mut seen = BTreeSet::from([id(&one), id(&other)]);
-    one.ack().await.unwrap();
-    other.ack().await.unwrap();
+    let mut seen = BTreeSet::new();
+    // The emulator hands all that is there to one stream, however little that has asked for.
+    if subject.part != Part::PubSub {
+        // Each has one out, and they are not the same.
+        let (one, other) = (next(&mut first).await, next(&mut second).await);
+        assert_ne!(id(&one), id(&other));
+        seen.extend([id(&one), id(&other)]);
+        one.ack().await.unwrap();
+        other.ack().await.unwrap();
+    }
     while seen.len() < 20 {
         let delivery = tokio::select! {
             delivery = next(&mut first) => delivery,
             delivery = next(&mut second) => delivery,
         };
-        seen.insert(id(&delivery));
+        assert!(seen.insert(id(&delivery)), "delivered to both");
         delivery.ack().await.unwrap();
     }
 }

@@ -36,21 +36,28 @@ pub(crate) enum Part {
 pub(crate) struct Subject {
     pub(crate) part: Part,
     memory: Option<Memory>,
-    _journal: Option<TempDir>,
-    _shared: Option<RwLockReadGuard<'static, ()>>,
-    _alone: Option<RwLockWriteGuard<'static, ()>>,
+    held: Held,
     unique: String,
+}
+
+/// What a case must hold as long as it runs.
+#[expect(dead_code, reason = "held, not read")]
+enum Held {
+    Nothing,
+    Folder(TempDir),
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
 }
 
 impl Subject {
     /// A broker, shared with other cases; `None` after having said why there is none.
     pub(crate) async fn new(part: Part) -> Option<Self> {
         let mut subject = Self::found(part).await?;
-        subject._shared = match part {
-            Part::RabbitMq => Some(RABBITMQ.read().await),
-            Part::PubSub => Some(PUBSUB.read().await),
-            Part::Memory | Part::Journal => None,
-        };
+        match part {
+            Part::RabbitMq => subject.held = Held::Shared(RABBITMQ.read().await),
+            Part::PubSub => subject.held = Held::Shared(PUBSUB.read().await),
+            Part::Memory | Part::Journal => {}
+        }
         Some(subject)
     }
 
@@ -66,22 +73,20 @@ impl Subject {
             absent(&format!("{script} is not set, so that the broker cannot be taken away"));
             return None;
         }
-        subject._alone = match part {
-            Part::RabbitMq => Some(RABBITMQ.write().await),
-            _ => Some(PUBSUB.write().await),
-        };
+        let lock = if part == Part::RabbitMq { &RABBITMQ } else { &PUBSUB };
+        subject.held = Held::Alone(lock.write().await);
         Some(subject)
     }
 
     async fn found(part: Part) -> Option<Self> {
         let unique = Uuid::now_v7().simple().to_string();
-        let mut subject = Self { part, memory: None, _journal: None, _shared: None, _alone: None, unique };
+        let mut subject = Self { part, memory: None, held: Held::Nothing, unique };
         match part {
             Part::Memory => subject.memory = Some(Memory::new()),
             Part::Journal => {
                 let folder = tempfile::tempdir().unwrap();
                 subject.memory = Some(Memory::open(&folder.path().join("events.db")).await.unwrap());
-                subject._journal = Some(folder);
+                subject.held = Held::Folder(folder);
             }
             Part::RabbitMq => {
                 if variable("REAL_RABBITMQ_URL").is_none() {
