@@ -41,6 +41,11 @@ pub fn resource(resource: &Resource) -> Map<String, Value> {
     object
 }
 
+/// A resource as the text of its JSON.
+pub fn text(resource: &Resource) -> String {
+    Value::Object(self::resource(resource)).to_string()
+}
+
 /// The resource that looks like this; without what is not shown of its reports.
 pub fn parse(object: &Value) -> Option<Resource> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);

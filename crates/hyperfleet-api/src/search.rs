@@ -45,6 +45,11 @@ impl Search {
         parser::parse(text).map(Self)
     }
 
+    /// Whether every resource is wanted.
+    pub fn is_blank(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Whether this resource is wanted.
     pub fn matches(&self, resource: &Resource) -> bool {
         self.0.as_ref().is_none_or(|expression| expression.matches(resource))

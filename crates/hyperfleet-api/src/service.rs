@@ -21,9 +21,8 @@ use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Change, ChangeKind, Lock, Store, StoreError, Stored, Write};
+use crate::store::{Change, ChangeKind, Lock, Object, Store, StoreError, Stored, Write};
 
-pub use read::{Listing, Reading};
 pub use report::Reported;
 
 /// How often a transaction that met another one is begun again.
@@ -169,7 +168,7 @@ fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
         resource_kind: resource.kind.clone(),
         resource_id: resource.id.clone(),
         time,
-        object: render::resource(resource).into(),
+        object: render::text(resource),
     }
 }
 
@@ -215,6 +214,11 @@ impl Address<'_> {
     fn fits(&self, resource: &Resource) -> bool {
         self.descriptor.is_none_or(|descriptor| descriptor.kind == resource.kind)
             && self.owner_id.is_none_or(|id| resource.owner.as_ref().is_some_and(|owner| owner.id == id))
+    }
+
+    fn fits_object(&self, object: &Object) -> bool {
+        self.descriptor.is_none_or(|descriptor| descriptor.kind == object.kind)
+            && self.owner_id.is_none_or(|id| object.owner_id.as_deref() == Some(id))
     }
 
     fn not_found(&self) -> Problem {

@@ -8,7 +8,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::entity::Registry;
 use crate::http::auth::Tenancy;

@@ -9,18 +9,18 @@ mod pending;
 mod rows;
 pub mod schema;
 pub mod sql;
+mod transition;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::Value as Json;
 use tokio::sync::watch;
 
-use crate::resource::{Resource, Status};
+use crate::resource::Resource;
 use crate::search::{Order, Search};
 use database::{Database, Transaction};
 use sql::{Parameters, Value};
@@ -30,6 +30,7 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
+pub use transition::Transition;
 pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The resources and what is kept beside them. Clones share their connections.
@@ -59,6 +60,17 @@ pub struct Query {
     pub limit: i64,
 }
 
+/// A resource as readers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its kind.
+    pub kind: String,
+    /// The id of its owner, if it has one.
+    pub owner_id: Option<String>,
+    /// The text of its JSON.
+    pub text: String,
+}
+
 /// A page of a list, and how many there are on all pages; both of one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
@@ -79,8 +91,8 @@ pub struct Change {
     pub resource_id: String,
     /// When.
     pub time: Timestamp,
-    /// The resource after it, as readers see it; before it where it was removed.
-    pub object: Json,
+    /// The resource after it, as readers see it; before it where it was removed. The text of its JSON.
+    pub object: String,
 }
 
 /// What has happened to a resource.
@@ -92,28 +104,6 @@ pub enum ChangeKind {
     Modified,
     /// It was removed for good.
     Deleted,
-}
-
-/// A condition that has another status than before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Transition {
-    /// Whose condition it is; [`Transition::OWN`] where the API concluded it.
-    pub adapter: String,
-    /// The condition's type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The status before; absent at the first report.
-    pub from: Option<Status>,
-    /// The status since then.
-    pub to: Status,
-    /// The reason given for the new status.
-    pub reason: Option<String>,
-    /// The message that came with it.
-    pub message: Option<String>,
-    /// The generation that it speaks of.
-    pub observed_generation: i64,
-    /// When, in the time of whoever observed it.
-    pub time: Timestamp,
 }
 
 // === impl Store ===
@@ -149,22 +139,58 @@ impl Store {
         self.database.fetch(sql, parameters).await?.first().map(rows::read).transpose()
     }
 
+    /// The resource with that id as readers see it, and what its address must fit.
+    pub async fn object(&self, id: &str) -> Result<Option<Object>, StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT r.kind, r.owner_id, r.object FROM resources r WHERE r.id = {}",
+            parameters.add(Value::Text(id.to_owned()))
+        );
+        let rows = self.database.fetch(sql, parameters).await?;
+        let read = |row: &database::Row| {
+            Ok(Object { kind: row.text(0)?, owner_id: row.optional_text(1)?, text: row.text(2)? })
+        };
+        rows.first().map(read).transpose()
+    }
+
     /// A page of the resources that the query describes.
     pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
         let mut snapshot = self.database.snapshot().await?;
-        let page = list(&mut snapshot, query).await?;
+        let columns = rows::columns(snapshot.dialect());
+        let (rows, total) = list(&mut snapshot, query, columns).await?;
         snapshot.commit().await?;
-        Ok(page)
+        let items = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
+        Ok(Page { items, total })
     }
 
-    /// The next `limit` resources after an id, in the order of ids, that the query describes; and the version of the
-    /// change stream that they are as of.
-    pub async fn scan(&self, query: &Query, after: &str, limit: i64) -> Result<(Vec<Resource>, i64), StoreError> {
+    /// The same as readers see them: the texts of their JSON.
+    pub async fn list_objects(&self, query: &Query) -> Result<Page<String>, StoreError> {
+        let mut snapshot = self.database.snapshot().await?;
+        if query.search.is_blank() {
+            let (rows, total) = list(&mut snapshot, query, "r.object").await?;
+            snapshot.commit().await?;
+            return Ok(Page { items: rows.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?, total });
+        }
+        // What a search has found must be sorted: ids are lighter than resources.
+        let (rows, total) = list(&mut snapshot, query, "r.id").await?;
+        let ids = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+        let mut objects = objects(&mut snapshot, &ids).await?;
+        snapshot.commit().await?;
+        Ok(Page { items: ids.iter().filter_map(|id| objects.remove(id)).collect(), total })
+    }
+
+    /// The next `limit` resources after an id, in the order of ids, that the query describes, each with its id and as
+    /// readers see it; and the version of the change stream that they are as of.
+    pub async fn scan(
+        &self,
+        query: &Query,
+        after: &str,
+        limit: i64,
+    ) -> Result<(Vec<(String, String)>, i64), StoreError> {
         let mut snapshot = self.database.snapshot().await?;
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT {} FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
-            rows::columns(snapshot.dialect()),
+            "SELECT r.id, r.object FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
             query.condition(snapshot.dialect(), &mut parameters),
             parameters.add(Value::Text(after.to_owned())),
             parameters.add(Value::Number(limit)),
@@ -172,8 +198,8 @@ impl Store {
         let rows = snapshot.fetch(sql, parameters).await?;
         let version = feed::newest(&mut snapshot).await?;
         snapshot.commit().await?;
-        let resources = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
-        Ok((resources, version))
+        let objects = rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect::<Result<_, StoreError>>()?;
+        Ok((objects, version))
     }
 
     /// A page of a resource's transitions, newest first.
@@ -218,7 +244,12 @@ impl Store {
     }
 }
 
-async fn list(snapshot: &mut Transaction, query: &Query) -> Result<Page<Resource>, StoreError> {
+/// These columns of a page's rows, and how many rows there are on all pages.
+async fn list(
+    snapshot: &mut Transaction,
+    query: &Query,
+    columns: &str,
+) -> Result<(Vec<database::Row>, i64), StoreError> {
     let dialect = snapshot.dialect();
     let mut parameters = Parameters::default();
     let condition = query.condition(dialect, &mut parameters);
@@ -226,15 +257,24 @@ async fn list(snapshot: &mut Transaction, query: &Query) -> Result<Page<Resource
     let mut parameters = Parameters::default();
     let condition = query.condition(dialect, &mut parameters);
     let sql = format!(
-        "SELECT {} FROM resources r WHERE {condition} ORDER BY {} LIMIT {} OFFSET {}",
-        rows::columns(dialect),
+        "SELECT {columns} FROM resources r WHERE {condition} ORDER BY {} LIMIT {} OFFSET {}",
         query.order.sql(),
         parameters.add(Value::Number(query.limit)),
         parameters.add(Value::Number(query.offset)),
     );
+    Ok((snapshot.fetch(sql, parameters).await?, total))
+}
+
+/// The resources with these ids as readers see them, by id.
+async fn objects(snapshot: &mut Transaction, ids: &[String]) -> Result<BTreeMap<String, String>, StoreError> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut parameters = Parameters::default();
+    let placeholders: Vec<_> = ids.iter().map(|id| parameters.add(Value::Text(id.clone()))).collect();
+    let sql = format!("SELECT r.id, r.object FROM resources r WHERE r.id IN ({})", placeholders.join(", "));
     let rows = snapshot.fetch(sql, parameters).await?;
-    let items = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
-    Ok(Page { items, total })
+    rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
 }
 
 async fn count(snapshot: &mut Transaction, sql: String, parameters: Parameters) -> Result<i64, StoreError> {
@@ -277,44 +317,6 @@ impl Query {
     }
 }
 
-// === impl Transition ===
-
-impl Transition {
-    /// Whose the API's own conclusions are.
-    pub const OWN: &str = "hyperfleet-api";
-
-    fn values(&self, id: &str, number: i64) -> Vec<Value> {
-        vec![
-            Value::Text(id.to_owned()),
-            Value::Number(number),
-            Value::Text(self.adapter.clone()),
-            Value::Text(self.kind.clone()),
-            rows::text(self.from.map(|status| status.as_str().to_owned())),
-            Value::Text(self.to.as_str().to_owned()),
-            rows::text(self.reason.clone()),
-            rows::text(self.message.clone()),
-            Value::Number(self.observed_generation),
-            Value::Number(self.time.as_microsecond()),
-        ]
-    }
-
-    fn read(row: &database::Row) -> Result<Self, StoreError> {
-        let status = |text: String| {
-            Status::parse(&text).ok_or(StoreError::Damaged { place: "transitions.from_status or to_status" })
-        };
-        Ok(Self {
-            adapter: row.text(0)?,
-            kind: row.text(1)?,
-            from: row.optional_text(2)?.map(status).transpose()?,
-            to: status(row.text(3)?)?,
-            reason: row.optional_text(4)?,
-            message: row.optional_text(5)?,
-            observed_generation: row.number(6)?,
-            time: rows::time(row.number(7)?)?,
-        })
-    }
-}
-
 // === impl Change ===
 
 impl Change {
@@ -325,7 +327,7 @@ impl Change {
             Value::Text(self.resource_id),
             Value::Text(self.kind.as_str().to_owned()),
             Value::Number(self.time.as_microsecond()),
-            Value::Text(self.object.to_string()),
+            Value::Text(self.object),
         ]
     }
 }

@@ -18,6 +18,11 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     }
 }
 
+/// JSON that is text already.
+pub(super) fn json_text(status: StatusCode, text: String) -> Response {
+    with_type(status, "application/json", text.into())
+}
+
 /// No content.
 pub(super) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
@@ -36,6 +41,13 @@ pub(super) fn with_type(status: StatusCode, content_type: &'static str, body: Bo
 /// A list's envelope.
 pub(super) fn page(page: i64, total: i64, items: &[Value]) -> Response {
     json(StatusCode::OK, &json!({ "page": page, "size": items.len(), "total": total, "items": items }))
+}
+
+/// A list's envelope around items that are JSON text already.
+pub(super) fn page_of_texts(page: i64, total: i64, items: &[String]) -> Response {
+    let size = items.len();
+    let items = items.join(",");
+    json_text(StatusCode::OK, format!("{{\"page\":{page},\"size\":{size},\"total\":{total},\"items\":[{items}]}}"))
 }
 
 /// A method that the path does not answer; in plain text, as the contract has it.

@@ -6,9 +6,10 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
+use bytes::BytesMut;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
@@ -145,13 +146,32 @@ async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
     answered.unwrap_or_else(|_elapsed| Err(Problem::new(Code::Timeout, "it took too long: try again").into()))
 }
 
+/// The bytes of a body; none if there are more than `limit`. What is too much is read for a while and thrown away: a
+/// client that is cut off in the middle of its sentence does not hear the answer.
+async fn take(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    const PATIENCE: usize = 16;
+    let mut taken = BytesMut::new();
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        size += data.len();
+        if size <= limit {
+            taken.extend_from_slice(&data);
+        } else if size > limit.saturating_mul(PATIENCE) {
+            break;
+        } else {
+            taken.clear();
+        }
+    }
+    Ok((size <= limit).then(|| taken.freeze()))
+}
+
 /// A request's body, within bounds of size and time.
 async fn read(api: &Api, body: Body) -> Result<Bytes, Failure> {
     let limits = &api.parts.limits;
-    let whole = Limited::new(body, limits.body).collect();
-    match tokio::time::timeout(limits.read, whole).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+    match tokio::time::timeout(limits.read, take(body, limits.body)).await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => {
             Err(Problem::new(Code::TooLarge, format!("the request body is larger than {} bytes", limits.body)).into())
         }
         Ok(Err(_broken)) => Err(Problem::malformed("the request body broke off").into()),

@@ -17,8 +17,9 @@ use crate::page;
 use crate::problem::{FieldError, Problem};
 use crate::render;
 use crate::resource::Resource;
-use crate::service::{Address, Caller, Failure, Reading, Reported};
-use crate::store::Query;
+use crate::search::Fields;
+use crate::service::{Address, Caller, Failure, Reported};
+use crate::store::{Query, StoreError};
 
 /// A request that may be answered: its route is known, its caller allowed, its body read.
 pub(super) struct Asked<'a> {
@@ -75,14 +76,24 @@ async fn patch(
 
 async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Failure> {
     let fields = parameters.fields()?;
-    let reading = Reading { with_pull_secret: parameters.with_pull_secret()? };
-    let object = api.service().read(address, reading, caller).await?;
-    let object = fields.iter().fold(object, |object, fields| fields.apply(object));
-    let mut response = answer::json(StatusCode::OK, &object);
-    if reading.with_pull_secret {
+    let with_pull_secret = parameters.with_pull_secret()?;
+    let object = if with_pull_secret {
+        api.service().read_with_pull_secret(address, caller).await?
+    } else {
+        api.service().read(address).await?
+    };
+    let mut response = answer::json_text(StatusCode::OK, project(object, fields.as_ref())?);
+    if with_pull_secret {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     Ok(response)
+}
+
+/// The fields of a resource that were asked for.
+fn project(object: String, fields: Option<&Fields>) -> Result<String, Failure> {
+    let Some(fields) = fields else { return Ok(object) };
+    let parsed = serde_json::from_str(&object).map_err(|_damaged| StoreError::Damaged { place: "resources.object" })?;
+    Ok(Value::Object(fields.apply(parsed)).to_string())
 }
 
 async fn force_delete(api: &Api, address: &Address<'_>, body: &[u8], occasion: &Occasion) -> Result<Response, Failure> {
@@ -168,11 +179,9 @@ async fn list(
         limit: paging.size,
     };
     let listing = api.service().list(&query).await?;
-    let items = listing.items.into_iter().map(|object| match &fields {
-        Some(fields) => Value::Object(fields.apply(object)),
-        None => Value::Object(object),
-    });
-    Ok(answer::page(paging.page, listing.total, &items.collect::<Vec<_>>()))
+    let items = listing.items.into_iter().map(|object| project(object, fields.as_ref()));
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(answer::page_of_texts(paging.page, listing.total, &items))
 }
 
 async fn report(
@@ -195,7 +204,7 @@ async fn report(
 }
 
 fn item(status: StatusCode, resource: &Resource) -> Response {
-    answer::json(status, &render::resource(resource))
+    answer::json_text(status, render::text(resource))
 }
 
 fn service(api: &Api) -> Response {

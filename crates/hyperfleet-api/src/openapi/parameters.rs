@@ -13,6 +13,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "id",
     "kind",
     "name",
+    "href",
     "generation",
     "created_time",
     "created_by",
@@ -21,6 +22,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "deleted_time",
     "deleted_by",
     "owner_id",
+    "owner_href",
     "owner_kind",
 ];
 
@@ -160,7 +162,7 @@ fn alternatives(names: &[&str]) -> String {
 fn fields() -> String {
     let whole = alternatives(WHOLE);
     let keys = r"(labels|tenancy|references)(\.[^,]*[^, ])?";
-    let documents = r"(spec|status\.conditions|owner_references\.(id|kind|href))(\.[^.,]*[^., ])*";
+    let documents = r"(spec|status\.(adapters|conditions)|owner_references\.(id|kind|href))(\.[^.,]*[^., ])*";
     let name = format!(r" *({whole}|status|owner_references|{keys}|{documents})? *");
     format!("^{name}(,{name})*$")
 }

@@ -1,7 +1,5 @@
 //! Reading resources, with what only some may read.
 
-use serde_json::{Map, Value};
-
 use super::{Address, Caller, Failure, Service};
 use crate::problem::{Code, Problem};
 use crate::render;
@@ -9,51 +7,42 @@ use crate::resource::Resource;
 use crate::sealed;
 use crate::store::{Page, Query, Stored, Transition};
 
-/// How a resource is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// With its pull secret, in clear.
-    pub with_pull_secret: bool,
-}
-
-/// A page of resources as readers see them.
-pub type Listing = Page<Map<String, Value>>;
-
 impl Service {
     /// The resource under that address.
     pub async fn get(&self, address: &Address<'_>) -> Result<Resource, Failure> {
         Ok(self.find(address).await?.resource)
     }
 
-    /// The resource under that address as that caller may read it.
-    pub async fn read(
-        &self,
-        address: &Address<'_>,
-        reading: Reading,
-        caller: &Caller,
-    ) -> Result<Map<String, Value>, Failure> {
-        if reading.with_pull_secret && !caller.reads_pull_secrets {
+    /// The resource under that address as readers see it: the text of its JSON.
+    pub async fn read(&self, address: &Address<'_>) -> Result<String, Failure> {
+        let found = self.store().object(address.id).await?.filter(|object| address.fits_object(object));
+        let served = found.filter(|object| self.registry().kind(&object.kind).is_some());
+        served.map(|object| object.text).ok_or_else(|| Failure::Refused(address.not_found()))
+    }
+
+    /// The same with its pull secret in clear, for those who may read it.
+    pub async fn read_with_pull_secret(&self, address: &Address<'_>, caller: &Caller) -> Result<String, Failure> {
+        if !caller.reads_pull_secrets {
             let detail = "reading a pull secret needs an identity that is configured in pull_secret.readers";
             return Err(Problem::new(Code::PermissionDenied, detail).into());
         }
         let Stored { mut resource, sealed } = self.find(address).await?;
-        if let (true, Some(sealed)) = (reading.with_pull_secret, sealed) {
+        if let Some(sealed) = sealed {
             let closed = |why: String| Problem::new(Code::Internal, format!("the pull secret cannot be opened: {why}"));
             let keyring = self.parts.keyring.as_ref();
             let opened = keyring.ok_or_else(|| closed("no key is configured (pull_secret.keys)".to_owned()))?;
             let opened = opened.open(&resource.id, &sealed).map_err(|unopened| closed(unopened.to_string()))?;
             sealed::put(&mut resource.spec, opened);
         }
-        Ok(render::resource(&resource))
+        Ok(render::text(&resource))
     }
 
-    /// A page of resources.
-    pub async fn list(&self, query: &Query) -> Result<Listing, Failure> {
+    /// A page of resources as readers see them.
+    pub async fn list(&self, query: &Query) -> Result<Page<String>, Failure> {
         if let Some(owner) = &query.owner_id {
             self.check_owner(query, owner).await?;
         }
-        let Page { items, total } = self.store().list(query).await?;
-        Ok(Page { items: items.iter().map(render::resource).collect(), total })
+        Ok(self.store().list_objects(query).await?)
     }
 
     /// A page of a resource's transitions, newest first.

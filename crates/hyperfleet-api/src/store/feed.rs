@@ -70,7 +70,7 @@ impl Store {
                 resource_kind: row.text(2)?,
                 resource_id: row.text(3)?,
                 time: rows::time(row.number(4)?)?,
-                object: rows::json(&row.text(5)?, "changes.object")?,
+                object: row.text(5)?,
             };
             feed.changes.push((row.number(0)?, change));
         }

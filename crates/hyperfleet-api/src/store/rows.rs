@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::database::Row;
 use super::error::StoreError;
 use super::sql::{Dialect, Parameters, Value};
+use crate::render;
 use crate::resource::{Resource, State, Target};
 
 /// A resource as it is stored: with its sealed pull secret, which no reader is shown.
@@ -85,6 +86,7 @@ pub(super) fn assignments(
         ("deleted_by", text(resource.deleted_by.clone())),
         ("spec", Value::Text(spec)),
         ("state", Value::Text(document)),
+        ("object", Value::Text(render::text(resource))),
         ("sealed", text(stored.sealed.clone())),
     ];
     let placed = values.into_iter().map(|(column, value)| {

@@ -23,6 +23,7 @@ fn document() -> Value {
     json!({ "auths": { "quay.io": { "auth": auth, "email": "someone@example.com" } } })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is used")]
 fn with_secret(data: Value) -> Value {
     json!({ "spec": { "region": "eu", "pullSecret": { "data": data } } })
 }

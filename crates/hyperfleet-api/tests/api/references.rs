@@ -23,6 +23,7 @@ async fn key(rig: &Rig) -> Value {
     rig.create("/keys", json!({ "kind": "Key", "name": unique("key"), "spec": {} })).await
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is used")]
 fn door(references: Value) -> Value {
     json!({ "kind": "Door", "name": unique("door"), "spec": {}, "references": references })
 }

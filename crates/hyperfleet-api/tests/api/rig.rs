@@ -117,7 +117,7 @@ pub(crate) async fn refusal(kind: Kind, yaml: &str) -> String {
 }
 
 async fn running(server: Server, stop: CancellationToken) {
-    server.run(stop).await.unwrap();
+    Box::pin(server.run(stop)).await.unwrap();
 }
 
 async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Server, Vec<String>> {
@@ -132,7 +132,7 @@ async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Serve
     let build = Build { version: "1.2.3-test", time: "2026-01-31T12:00:00Z" };
     Server::prepare(settings, &environment, build).await.map_err(|error| match error {
         StartError::Settings(faults) => faults,
-        other => vec![other.to_string()],
+        other @ StartError::Listen { .. } => vec![other.to_string()],
     })
 }
 

@@ -14,7 +14,7 @@ use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store, schema};
+use hyperfleet_api::store::{PoolSettings, Source, Store};
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -46,7 +46,7 @@ impl Fleet {
         };
         let store = Store::open(&Source::Sqlite { path: folder.path().join("fleet.db") }, pool).unwrap();
         let now = Timestamp::now();
-        schema::migrate(store.database(), Duration::from_secs(10), now.as_microsecond()).await.unwrap();
+        store.migrate(Duration::from_secs(10), now).await.unwrap();
         let keyring = Keyring::new(vec![("key-1".to_owned(), vec![7; 32].into())], None);
         Self {
             service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),

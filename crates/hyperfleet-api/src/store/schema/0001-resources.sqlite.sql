@@ -1,4 +1,5 @@
--- Resources and what is searched, listed or streamed beside them.
+-- Resources and what is searched, listed or streamed beside them. `object` is the resource as readers see it, rendered
+-- when it is written: reading is to hand texts on.
 CREATE TABLE resources (
   id           TEXT PRIMARY KEY,
   kind         TEXT NOT NULL,
@@ -17,6 +18,7 @@ CREATE TABLE resources (
   deleted_by   TEXT,
   spec         TEXT NOT NULL,
   state        TEXT NOT NULL,
+  object       TEXT NOT NULL,
   sealed       TEXT
 ) STRICT;
 

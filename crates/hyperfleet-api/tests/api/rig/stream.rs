@@ -44,7 +44,7 @@ impl Stream {
             }
         }
         let event = self.events.pop_front()?;
-        self.version = event["resource_version"].as_str().unwrap().to_owned();
+        event["resource_version"].as_str().unwrap().clone_into(&mut self.version);
         Some(event)
     }
 

@@ -1,0 +1,137 @@
+//! Networks and databases that go away under load, and come back.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::network::{Network, Weather};
+use crate::rig::{Answer, Place, Rig, cluster, start, until};
+
+/// A server whose database is behind a network that can fail.
+async fn behind_network() -> Option<(Place, Network, Rig)> {
+    let place = Place::postgres().await?;
+    let Place::Postgres { url, .. } = &place else { return None };
+    let (rest, name) = url.rsplit_once('/').unwrap();
+    let (user, target) = rest.rsplit_once('@').unwrap();
+    let network = Network::before(target.to_owned()).await;
+    let mut variables = place.variables();
+    variables.insert("DATABASE_URL", format!("{user}@{}/{name}", network.address));
+    variables.insert("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "1s".to_owned());
+    variables.insert("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS", "4".to_owned());
+    variables.insert("HYPERFLEET_SERVER_TIMEOUTS_WRITE", "2s".to_owned());
+    variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "2s".to_owned());
+    variables.insert("HYPERFLEET_HEALTH_DB_PING_TIMEOUT", "500ms".to_owned());
+    let rig = start(&variables).await;
+    Some((place, network, rig))
+}
+
+/// A driver's words have no place in an answer.
+pub(crate) fn assert_is_polite(answer: &Answer) {
+    assert!([503, 504].contains(&answer.status), "{answer:?}");
+    let code = answer.body["code"].as_str().unwrap();
+    assert!(["HYPERFLEET-SVC-001", "HYPERFLEET-SVC-002"].contains(&code), "{answer:?}");
+    let text = answer.body.to_string().to_lowercase();
+    for word in ["sqlx", "connection refused", "os error", "postgres", "pool timed out", "broken pipe", "57p01"] {
+        assert!(!text.contains(word), "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_network_is_unavailable_and_heals() {
+    let Some((place, network, rig)) = behind_network().await else { return };
+    let before = rig.client.post("/clusters", &cluster("before")).await;
+    assert_eq!(before.status, 201);
+    for _ in 0..3 {
+        network.set(Weather::Cut);
+        let began = Instant::now();
+        let asked = (0..20).map(|_| rig.client.get("/clusters"));
+        for answer in futures_util::future::join_all(asked).await {
+            assert_is_polite(&answer);
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "answered in bounded time");
+        assert_is_polite(&rig.client.post("/clusters", &cluster("meanwhile")).await);
+        until("unreadiness", async || rig.readiness().await == 503).await;
+        network.set(Weather::Fine);
+        until("recovery", async || rig.client.get("/clusters").await.status == 200).await;
+        rig.ready().await;
+        assert_eq!(rig.client.list("/clusters").await.len(), 1);
+    }
+    rig.end().await;
+    place.end().await;
+}
+
+/// Nothing tells that a connection is dead when a firewall forgets it; the server must find out itself, or all of its
+/// connections are lost one by one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_swallows_everything_is_survived() {
+    let Some((place, network, rig)) = behind_network().await else { return };
+    let stop = CancellationToken::new();
+    let mut busy = JoinSet::new();
+    // All connections are in the middle of something when it happens.
+    for number in 0..16 {
+        let (client, stop) = (rig.client.clone(), stop.clone());
+        busy.spawn(async move {
+            for turn in 0.. {
+                let answer = client.post("/clusters", &cluster(&format!("busy-{number}-{turn}"))).await;
+                if answer.status != 201 {
+                    assert_is_polite(&answer);
+                    if stop.is_cancelled() {
+                        break;
+                    }
+                }
+            }
+        });
+    }
+    until("load", async || rig.client.get("/clusters").await.body["total"].as_i64() > Some(50)).await;
+    network.set(Weather::Swallowing);
+    stop.cancel();
+    while let Some(done) = busy.join_next().await {
+        done.unwrap();
+    }
+    until("unreadiness", async || rig.readiness().await == 503).await;
+    network.set(Weather::Fine);
+    let recovered = until("recovery after a partition", async || rig.client.get("/clusters").await.status == 200);
+    recovered.await;
+    rig.ready().await;
+    rig.end().await;
+    place.end().await;
+}
+
+/// Whoever stops a server during an outage does not wait for the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_ends_in_time_while_the_network_swallows_everything() {
+    let Some((place, network, rig)) = behind_network().await else { return };
+    network.set(Weather::Swallowing);
+    let asked = (0..8).map(|_| rig.client.get("/clusters"));
+    for answer in futures_util::future::join_all(asked).await {
+        assert_is_polite(&answer);
+    }
+    rig.stop.cancel();
+    // The drain time-out is 2 s.
+    timeout(Duration::from_secs(30), rig.running).await.expect("the server must end").unwrap().unwrap();
+    place.end().await;
+}
+
+/// Streams end or go on; they do not pretend.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_in_an_outage_and_is_resumed_without_loss() {
+    let Some((place, network, rig)) = behind_network().await else { return };
+    assert_eq!(rig.client.post("/clusters", &cluster("one")).await.status, 201);
+    let mut watch = rig.client.watch("/clusters?watch=true").await;
+    assert_eq!(watch.next().await.unwrap()["type"], "ADDED");
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    network.set(Weather::Cut);
+    assert_eq!(watch.next().await, None, "the stream ends");
+    network.set(Weather::Fine);
+    until("recovery", async || rig.client.post("/clusters", &cluster("two")).await.status == 201).await;
+    let version = bookmark["resource_version"].as_str().unwrap();
+    let mut watch = rig.client.watch(&format!("/clusters?watch=true&resource_version={version}")).await;
+    let event = watch.next().await.unwrap();
+    assert_eq!((&event["type"], &event["object"]["name"]), (&"ADDED".into(), &"two".into()));
+    drop(watch);
+    rig.end().await;
+    place.end().await;
+}

@@ -1,0 +1,240 @@
+//! Whether the databases find what they are asked for by an index: of the very statements that a server has sent.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, SqliteConnection};
+
+use crate::process::{Process, TELL_STATEMENTS};
+use crate::rig::{Place, report, variable};
+
+/// So many clusters, and as many node pools, changes and transitions.
+const MANY: u32 = 20_000;
+
+/// What is asked, and whether what is found may be sorted: the few matches of a search may, a whole kind may not.
+const ASKED: [(&str, bool); 10] = [
+    ("/clusters?size=100", false),
+    ("/clusters?size=100&order=name", false),
+    ("/clusters?size=20&order=updated_time%20desc", false),
+    ("/clusters/c-7/nodepools", false),
+    ("/clusters?search=labels.shard%3D%2717%27", true),
+    ("/clusters?search=status.conditions.Reconciled%3D%27True%27", true),
+    ("/clusters?search=name%3D%27c-77%27", true),
+    ("/clusters?ref_type=wif_config&ref_target_id=wif", true),
+    ("/clusters/c-0/statuses/history", false),
+    // Only PostgreSQL has an index over paths of the spec.
+    ("/clusters?search=spec.platform.region%3D%27r-17%27", true),
+];
+
+/// Multiplies what is there: `c-0` with its node pool and everything beside it.
+fn filling(series: &str) -> Vec<String> {
+    let own = "created_by, updated_time, updated_by";
+    let spec = "'{\"platform\":{\"region\":\"r-' || (i % 500) || '\"}}'";
+    vec![
+        format!(
+            "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, {own}, spec, state, object) {series} \
+             SELECT 'c-' || i, kind, 'c-' || i, href, tenancy, 1, created_time + i, {own}, SPEC, state, object \
+             FROM s, resources WHERE id = 'c-0'"
+        )
+        .replace("SPEC", spec),
+        format!(
+            "INSERT INTO resources (id, kind, name, href, owner_id, owner_kind, owner_href, tenancy, generation, \
+             created_time, {own}, spec, state, object) {series} SELECT 'n-' || i, kind, 'n-' || i, href, \
+             'c-' || (i / 10), owner_kind, owner_href, tenancy, 1, created_time + i, {own}, spec, state, object \
+             FROM s, resources WHERE id = 'n-0'"
+        ),
+        format!("INSERT INTO resource_labels {series} SELECT 'c-' || i, 'shard', '' || (i % 200) FROM s"),
+        format!(
+            "INSERT INTO resource_conditions {series} SELECT 'c-' || i, 'Reconciled', \
+             CASE i % 200 WHEN 0 THEN 'True' ELSE 'False' END, 1, 1, 1 FROM s"
+        ),
+        format!(
+            "INSERT INTO resource_references {series} SELECT 'c-' || i, 'wif_config', \
+             CASE i % 200 WHEN 0 THEN 'wif' ELSE 'wif-' || (i % 200) END FROM s"
+        ),
+        format!(
+            "INSERT INTO transitions (resource_id, number, adapter, type, to_status, observed_generation, time) {series} \
+             SELECT 'c-' || (i % 400), 1000 + i, 'dns', 'Available', 'True', 1, i FROM s"
+        ),
+        format!(
+            "INSERT INTO changes (version, kind, resource_id, type, time, object) {series} \
+             SELECT v.version + i, 'Cluster', 'c-' || i, 'DELETED', i + 4000000000000000, '{{}}' \
+             FROM s, change_counter v"
+        ),
+        format!("UPDATE change_counter SET version = version + {}", MANY - 1),
+    ]
+}
+
+async fn fill(place: &Place, client: &crate::rig::Client) {
+    let wif = |name: String| json!({ "kind": "WifConfig", "id": name, "name": name, "spec": {} });
+    assert_eq!(client.post("/wifconfigs", &wif("wif".to_owned())).await.status, 201);
+    for number in 1..200 {
+        assert_eq!(client.post("/wifconfigs", &wif(format!("wif-{number}"))).await.status, 201);
+    }
+    let body = json!({ "kind": "Cluster", "id": "c-0", "name": "c-0", "spec": {} });
+    assert_eq!(client.post("/clusters", &body).await.status, 201);
+    assert_eq!(client.put("/clusters/c-0/statuses", &report("dns", 1, "True")).await.status, 201);
+    let body = json!({ "kind": "NodePool", "id": "n-0", "name": "n-0", "spec": {} });
+    assert_eq!(client.post("/clusters/c-0/nodepools", &body).await.status, 201);
+    match place {
+        Place::Sqlite(_) => {
+            let series =
+                format!("WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {MANY} - 1)");
+            let mut connection = sqlite(place).await;
+            for sql in filling(&series) {
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+            }
+        }
+        Place::Postgres { url, .. } => {
+            let series = format!("WITH s AS (SELECT generate_series(1, {MANY} - 1) AS i)");
+            let mut connection = PgConnection::connect(url).await.unwrap();
+            for sql in filling(&series) {
+                let sql = sql.replace("\"}}',", "\"}}')::jsonb,").replace("'{\"platform\"", "('{\"platform\"");
+                sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+            }
+            sqlx::raw_sql("ANALYZE").execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
+async fn sqlite(place: &Place) -> SqliteConnection {
+    let Place::Sqlite(folder) = place else { panic!("a file") };
+    SqliteConnection::connect(&format!("sqlite://{}/api.db", folder.path().display())).await.unwrap()
+}
+
+/// Whether a statement reads a page of something.
+fn is_page(sql: &str) -> bool {
+    sql.contains("ORDER BY")
+        && ["FROM resources r", "FROM transitions", "FROM changes"].iter().any(|it| sql.contains(it))
+}
+
+/// Asks for everything of [`ASKED`] and follows the stream from the middle; gives what was sent for each.
+async fn ask(process: &Process, mut sent: impl AsyncFnMut() -> Vec<String>) -> BTreeMap<&'static str, Vec<String>> {
+    let mut all = BTreeMap::new();
+    for (path, _) in ASKED {
+        // PostgreSQL may begin to plan without looking at the values after the fifth time.
+        for _ in 0..7 {
+            assert_eq!(process.client.get(path).await.status, 200, "{path}");
+        }
+        all.insert(path, sent().await);
+    }
+    let mut watch = process.client.watch("/clusters?watch=true&resource_version=10000").await;
+    assert_eq!(watch.next().await.unwrap()["type"], "DELETED");
+    all.insert("changes since", sent().await);
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_finds_pages_by_index() {
+    let place = Place::sqlite();
+    let mut variables = place.variables();
+    variables.insert(TELL_STATEMENTS, "1".to_owned());
+    let process = Process::start(&variables).await;
+    process.ready().await;
+    fill(&place, &process.client).await;
+    process.written.lock().unwrap().clear();
+    let asked = ask(&process, async || {
+        // Statements are told when they are done, from another thread; the answer may be faster.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let lines = std::mem::take(&mut *process.written.lock().unwrap());
+        lines.iter().filter_map(|line| statement(line)).filter(|sql| is_page(sql)).collect()
+    })
+    .await;
+    let mut connection = sqlite(&place).await;
+    let mut faults = Vec::new();
+    for analyzed in [false, true] {
+        if analyzed {
+            sqlx::raw_sql("ANALYZE").execute(&mut connection).await.unwrap();
+        }
+        for (path, statements) in &asked {
+            assert!(!statements.is_empty(), "{path}: no statement was seen");
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statements[0]));
+            let rows = sqlx::raw_sql(explain).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+            let may_sort = ASKED.iter().any(|(asked, may_sort)| asked == path && *may_sort);
+            let sorts = plan.iter().any(|line| line.contains("TEMP B-TREE"));
+            let scans = plan.iter().any(|line| line.starts_with("SCAN"));
+            let walks = path.contains("search=spec.");
+            if (scans && !walks) || (sorts && !may_sort) {
+                faults.push(format!("{path} (analyzed: {analyzed}): {plan:#?}\n{}", statements[0]));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The statement of a line of the log.
+fn statement(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    Some(line["db.statement"].as_str()?.trim().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgresql_finds_pages_by_index() {
+    let Some(place) = Place::postgres().await else { return };
+    let Some(run) = variable("REAL_POSTGRESQL_RUN") else {
+        eprintln!("skipped: REAL_POSTGRESQL_RUN is not set, so this PostgreSQL's log cannot be read");
+        return;
+    };
+    let log = format!("{run}/postgres.log");
+    let Place::Postgres { url, .. } = &place else { return };
+    let name = url.rsplit_once('/').unwrap().1;
+    let process = Process::start(&place.variables()).await;
+    process.ready().await;
+    fill(&place, &process.client).await;
+    drop(process);
+    // It writes the plan of each statement of this database to its log.
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    for setting in ["session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0"] {
+        let load = if setting.starts_with("auto") { "LOAD 'auto_explain'; " } else { "" };
+        let sql = format!("{load}ALTER DATABASE {name} SET {setting}");
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    }
+    let mut variables = place.variables();
+    variables.insert("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS", "3".to_owned());
+    let process = Process::start(&variables).await;
+    process.ready().await;
+    let mut read = std::fs::read_to_string(&log).unwrap().len();
+    // A plan is in the log before its statement is answered.
+    let asked = ask(&process, async || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let told = plans(&text[read..]);
+        read = text.len();
+        told
+    })
+    .await;
+    let mut faults = Vec::new();
+    for (path, plans) in &asked {
+        let may_sort = ASKED.iter().any(|(asked, may_sort)| asked == path && *may_sort);
+        assert!(!plans.is_empty(), "{path}: no plan was seen");
+        for plan in plans {
+            if plan.contains("Seq Scan") || (plan.contains("Sort Key") && !may_sort) {
+                faults.push(format!("{path}: {plan}"));
+                break;
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    drop(process);
+    place.end().await;
+}
+
+/// The plans of pages in a log.
+fn plans(log: &str) -> Vec<String> {
+    let mut plans: Vec<String> = Vec::new();
+    let mut inside = false;
+    for line in log.lines() {
+        if let Some(line) = line.strip_prefix('\t').filter(|_| inside) {
+            let plan = plans.last_mut().unwrap();
+            plan.push('\n');
+            plan.push_str(line);
+        } else {
+            inside = line.contains("plan:");
+            if inside {
+                plans.push(String::new());
+            }
+        }
+    }
+    plans.retain(|plan| is_page(plan));
+    plans
+}

@@ -1,0 +1,297 @@
+//! A running server, a database to run it on, and a client that asks it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::Method;
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_api::store::StoreError;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const BASE: &str = "/api/hyperfleet/v1";
+
+/// Longer than anything that is waited for takes; only a failing test meets it.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A database that nobody else uses.
+pub(crate) enum Place {
+    Sqlite(TempDir),
+    Postgres { admin: String, url: String },
+}
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().unwrap())
+    }
+
+    /// `None` where there is no PostgreSQL to test with, which is said.
+    pub(crate) async fn postgres() -> Option<Self> {
+        Some(Self::postgres_at(&real_postgresql()?).await)
+    }
+
+    /// A new database on the server at that URL.
+    pub(crate) async fn postgres_at(admin: &str) -> Self {
+        let name = format!("faults_{}", uuid::Uuid::now_v7().simple());
+        let mut connection = PgConnection::connect(admin).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        let url = format!("{}/{name}", admin.rsplit_once('/').unwrap().0);
+        Self::Postgres { admin: admin.to_owned(), url }
+    }
+
+    /// Every database that there is to test on.
+    pub(crate) async fn all() -> Vec<Self> {
+        [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()
+    }
+
+    pub(crate) fn variables(&self) -> BTreeMap<&'static str, String> {
+        match self {
+            Self::Sqlite(folder) => variables(&format!("{}/api.db", folder.path().display()), None),
+            Self::Postgres { url, .. } => variables("unused.db", Some(url)),
+        }
+    }
+
+    pub(crate) async fn start(&self) -> Rig {
+        start(&self.variables()).await
+    }
+
+    /// Removes a database that is on a server. A test that fails leaves its own behind, to be looked at.
+    pub(crate) async fn end(self) {
+        if let Self::Postgres { admin, url } = self {
+            let name = url.rsplit_once('/').unwrap().1;
+            let mut connection = PgConnection::connect(&admin).await.unwrap();
+            let drop = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
+            sqlx::raw_sql(drop).execute(&mut connection).await.unwrap();
+        }
+    }
+}
+
+/// The variables of a server on that database.
+pub(crate) fn variables(path: &str, url: Option<&str>) -> BTreeMap<&'static str, String> {
+    let mut variables = BTreeMap::from([
+        ("HYPERFLEET_DATABASE_PATH", path.to_owned()),
+        ("HYPERFLEET_SERVER_HOST", "127.0.0.1".to_owned()),
+        ("HYPERFLEET_HEALTH_HOST", "127.0.0.1".to_owned()),
+        ("HYPERFLEET_METRICS_HOST", "127.0.0.1".to_owned()),
+        ("HYPERFLEET_SERVER_PORT", "0".to_owned()),
+        ("HYPERFLEET_HEALTH_PORT", "0".to_owned()),
+        ("HYPERFLEET_METRICS_PORT", "0".to_owned()),
+    ]);
+    variables.extend(url.map(|url| ("DATABASE_URL", url.to_owned())));
+    variables
+}
+
+/// The PostgreSQL to test with. Without one it is said, and in CI refused.
+pub(crate) fn real_postgresql() -> Option<String> {
+    let url = variable("REAL_POSTGRESQL_URL");
+    if url.is_none() {
+        let missing = "REAL_POSTGRESQL_URL is not set: no PostgreSQL; `make real-parts` starts one";
+        assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
+        eprintln!("skipped: {missing}");
+    }
+    url
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is there to test with is told by the environment")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A server in this process.
+pub(crate) struct Rig {
+    pub(crate) client: Client,
+    pub(crate) health: String,
+    pub(crate) stop: CancellationToken,
+    pub(crate) running: JoinHandle<Result<(), StoreError>>,
+}
+
+pub(crate) async fn start(variables: &BTreeMap<&'static str, String>) -> Rig {
+    let rig = start_at_once(variables).await;
+    rig.ready().await;
+    rig
+}
+
+/// The same without waiting until it is ready.
+pub(crate) async fn start_at_once(variables: &BTreeMap<&'static str, String>) -> Rig {
+    let environment: BTreeMap<&str, &str> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
+    let server = Server::prepare(settings, &environment, Build { version: "0", time: "" }).await.unwrap();
+    let client = Client::new(&format!("http://{}", server.address()));
+    let health = format!("http://{}", server.health_address());
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(server.run(stop.clone()));
+    Rig { client, health, stop, running }
+}
+
+impl Rig {
+    pub(crate) async fn readiness(&self) -> u16 {
+        readiness(&self.client, &self.health).await
+    }
+
+    pub(crate) async fn ready(&self) {
+        until("readiness", async || self.readiness().await == 200).await;
+    }
+
+    /// Waits for it to give up; meanwhile it lets nobody have anything.
+    pub(crate) async fn refuses(self) -> StoreError {
+        let client = self.client;
+        let ask = async {
+            for method in [Method::GET, Method::POST].into_iter().cycle() {
+                if let Some(answer) = client.try_call(method, "/clusters", Some(&cluster("never")), None).await {
+                    assert_eq!(answer.status, 503, "{answer:?}");
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            ended = tokio::time::timeout(PATIENCE, self.running) => ended.expect("it must give up").unwrap().unwrap_err(),
+            () = ask => unreachable!("it asks for ever"),
+        }
+    }
+
+    /// Stops it, which it must survive.
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        tokio::time::timeout(PATIENCE, self.running).await.expect("the server must end").unwrap().unwrap();
+    }
+}
+
+pub(crate) async fn readiness(client: &Client, health: &str) -> u16 {
+    client.http.get(format!("{health}/readyz")).send().await.map_or(0, |response| response.status().as_u16())
+}
+
+/// Waits for a state that nothing tells of.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "waited in vain for {what}");
+}
+
+/// Someone who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) http: reqwest::Client,
+    pub(crate) base: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Client {
+    pub(crate) fn new(base: &str) -> Self {
+        Self { http: reqwest::Client::new(), base: base.to_owned() }
+    }
+
+    /// `None` where there was no answer at all.
+    pub(crate) async fn try_call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        if_match: Option<i64>,
+    ) -> Option<Answer> {
+        let mut request = self.http.request(method, format!("{}{BASE}{path}", self.base));
+        if let Some(body) = body {
+            request = request.body(body.to_string());
+        }
+        if let Some(generation) = if_match {
+            request = request.header("if-match", format!("\"{generation}\""));
+        }
+        let response = request.send().await.ok()?;
+        let status = response.status().as_u16();
+        let text = response.text().await.ok()?;
+        Some(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+    }
+
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        self.try_call(method, path, body, None).await.expect("an answer")
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::PUT, path, Some(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::PATCH, path, Some(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    /// Every item of a list, over all its pages.
+    pub(crate) async fn list(&self, path: &str) -> Vec<Value> {
+        let mut items = Vec::new();
+        for page in 1.. {
+            let join = if path.contains('?') { '&' } else { '?' };
+            let answer = self.get(&format!("{path}{join}size=100&page={page}&order=id")).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let more = answer.body["items"].as_array().unwrap();
+            items.extend(more.iter().cloned());
+            if more.len() < 100 {
+                assert_eq!(answer.body["total"], items.len(), "{path}");
+                break;
+            }
+        }
+        items
+    }
+
+    /// Follows the change stream; lines as they come.
+    pub(crate) async fn watch(&self, path: &str) -> Watch {
+        let response = self.http.get(format!("{}{BASE}{path}", self.base)).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Watch { response, rest: Vec::new() }
+    }
+}
+
+/// A change stream under way.
+pub(crate) struct Watch {
+    response: reqwest::Response,
+    rest: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            match tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("a stream that says something") {
+                Ok(Some(chunk)) => self.rest.extend_from_slice(&chunk),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+pub(crate) fn cluster(name: &str) -> Value {
+    json!({ "kind": "Cluster", "name": name, "spec": { "n": 0 } })
+}
+
+/// A report that says the same about everything.
+pub(crate) fn report(adapter: &str, generation: i64, status: &str) -> Value {
+    let conditions =
+        ["Available", "Applied", "Health", "Finalized"].map(|kind| json!({"type": kind, "status": status}));
+    json!({ "adapter": adapter, "observed_generation": generation, "conditions": conditions })
+}
