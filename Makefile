@@ -42,6 +42,7 @@ bench: ## Measure against baselines in the same run
 	cargo bench --locked --package pull-secret --bench job
 	cargo bench --locked --package hyperfleet-api --bench load
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
+	cargo bench --locked --package sentinel --bench simulation
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \

@@ -26,6 +26,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("exit-codes.md", exit_codes()),
         ("names.md", names_page()),
         ("openapi.json", openapi()),
+        ("sentinel-settings.md", sentinel_settings()),
     ] {
         let path = folder.join(name);
         if fs::read_to_string(&path).is_ok_and(|current| current == page) {
@@ -99,6 +100,39 @@ fn api_settings() -> String {
     page.push_str("\n## Keys of HyperFleet's own server that are refused\n\n| key | instead |\n|---|---|\n");
     for (path, instead) in table.retired {
         let _infallible = writeln!(page, "| `{path}` | {instead} |");
+    }
+    page
+}
+
+fn sentinel_settings() -> String {
+    use sentinel::settings::table::{EVENTS, TABLE, variable};
+    let mut page = format!(
+        "# Settings of the Sentinel\n\n{NOTE}\nFlags come before variables, variables before the file, the file before \
+         defaults. The file is YAML, the keys are its paths, as HyperFleet's Sentinel has them; a key that is not known or has no \
+         effect is refused. `resource_selector`, `message_data` and `publish_when` are in the file only: \
+         [docs/sentinel.md](../sentinel.md#configuration).\n"
+    );
+    let names = [("`pull-secret sentinel`", TABLE), ("`pull-secret events tail`", EVENTS)];
+    for (name, table) in names {
+        let head = "| key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n";
+        let _infallible = write!(page, "\n## {name}\n\n{head}");
+        for row in table.rows {
+            let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
+            let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
+            let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
+            let variable = variable(row.path);
+            let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
+        }
+    }
+    page.push_str("\n## Keys of HyperFleet's own Sentinel that are refused\n\n| key | instead |\n|---|---|\n");
+    for (path, instead) in TABLE.retired {
+        let _infallible = writeln!(page, "| `{path}` | {instead} |");
+    }
+    page.push_str("\n## Reasons\n\nIn logs (`decision_reason`), in metrics (`reason`) and in `--dry-run`.\n\n");
+    page.push_str("| reason | event | meaning |\n|---|---|---|\n");
+    for reason in sentinel::Reason::ALL {
+        let event = if reason.publishes() { "yes" } else { "no" };
+        let _infallible = writeln!(page, "| `{reason}` | {event} | {} |", reason.meaning());
     }
     page
 }

@@ -20,6 +20,11 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),
     ("precondition", &[]),
+    ("message-broker", &["daemon", "fleet-model"]),
+    (
+        "sentinel",
+        &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"],
+    ),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -31,12 +36,16 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "emulators",
             "fleet-model",
             "hyperfleet-api",
+            "hyperfleet-client",
             "kubernetes",
+            "message-broker",
+            "precondition",
             "pull-secret-job",
             "secret-store",
+            "sentinel",
         ],
     ),
-    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job"]),
+    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

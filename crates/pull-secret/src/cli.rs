@@ -1,6 +1,7 @@
 //! The commands and their flags.
 
 mod api;
+mod sentinel;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use fleet_model::job::Reason;
 use pull_secret_job::settings::{SETTINGS, Setting};
 
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
+pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]
@@ -35,6 +37,17 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file; `DATABASE_URL` takes PostgreSQL. The log is
     /// on stdout, one JSON object a line.
     Api(Box<ApiArguments>),
+    /// Watch the fleet and tell adapters, by the broker, which resource needs them now
+    ///
+    /// Flags come before variables, variables before the configuration file. HyperFleet's keys and variables are heard. The
+    /// log is on stdout, one JSON object a line.
+    Sentinel(Box<SentinelArguments>),
+    /// Listen to what the Sentinel tells
+    #[command(arg_required_else_help = true)]
+    Events {
+        #[command(subcommand)]
+        command: EventsCommand,
+    },
     /// Check a pull secret and say what is wrong with it, with places and without values
     Validate(ValidateArguments),
     /// Start a server that stands in for a cloud service; for development and tests

@@ -3,11 +3,14 @@
 pub mod cli;
 
 mod api;
+mod broker;
 mod emulator;
+mod events;
 mod local;
 mod output;
 mod proxy;
 mod run_job;
+mod sentinel;
 mod validate;
 
 use std::process::ExitCode;
@@ -52,6 +55,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Api(arguments) => api::api(*arguments),
+        Command::Sentinel(arguments) => sentinel::sentinel(*arguments),
+        Command::Events { command } => events::events(command),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
         Command::Validate(arguments) => validate::validate(&arguments),
         Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {

@@ -1,0 +1,119 @@
+//! The queues of the broker within the process: who waits for what, and when what is put off is due.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::message::Message;
+use crate::name::{Name, Subscription};
+
+/// A message as one subscription has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    /// Orders the items, and tells them apart.
+    pub(super) number: u64,
+    /// What it says.
+    pub(super) message: Arc<Message>,
+    /// How often it was delivered.
+    pub(super) attempt: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Queues(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    queues: BTreeMap<Subscription, Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    ready: BTreeMap<u64, Item>,
+    put_off: BTreeMap<(Instant, u64), Item>,
+    changed: Arc<Notify>,
+}
+
+// === impl Queues ===
+
+impl Queues {
+    pub(super) fn subscribe(&self, subscription: &Subscription) {
+        self.state().queues.entry(subscription.clone()).or_default();
+    }
+
+    /// An item for each subscription of the topic; they are not in the queues yet.
+    pub(super) fn number(&self, topic: &Name, message: &Message) -> Vec<(Subscription, Item)> {
+        let mut state = self.state();
+        let subscriptions: Vec<Subscription> =
+            state.queues.keys().filter(|subscription| subscription.topic == *topic).cloned().collect();
+        let message = Arc::new(message.clone());
+        let number = |subscription| {
+            state.last += 1;
+            (subscription, Item { number: state.last, message: Arc::clone(&message), attempt: 0 })
+        };
+        subscriptions.into_iter().map(number).collect()
+    }
+
+    /// Puts an item into its queue, to be delivered at once.
+    pub(super) fn add(&self, subscription: &Subscription, item: Item) {
+        let mut state = self.state();
+        state.last = state.last.max(item.number);
+        let queue = state.queues.entry(subscription.clone()).or_default();
+        queue.ready.insert(item.number, item);
+        queue.changed.notify_one();
+    }
+
+    /// Puts an item into its queue, to be delivered later.
+    pub(super) fn add_after(&self, subscription: &Subscription, item: Item, delay: Duration) {
+        let mut state = self.state();
+        let queue = state.queues.entry(subscription.clone()).or_default();
+        queue.put_off.insert((Instant::now() + delay, item.number), item);
+        queue.changed.notify_one();
+    }
+
+    /// Takes the next item out of a queue, as soon as there is one.
+    pub(super) async fn take(&self, subscription: &Subscription) -> Item {
+        loop {
+            let (item, due, changed) = self.look(subscription);
+            if let Some(item) = item {
+                return item;
+            }
+            match due {
+                None => changed.notified().await,
+                Some(due) => {
+                    tokio::select! {
+                        () = changed.notified() => {}
+                        () = sleep_until(due) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is ready, or when something will be, and what tells of a change.
+    fn look(&self, subscription: &Subscription) -> (Option<Item>, Option<Instant>, Arc<Notify>) {
+        let mut state = self.state();
+        let queue = state.queues.entry(subscription.clone()).or_default();
+        let now = Instant::now();
+        while let Some(entry) = queue.put_off.first_entry().filter(|entry| entry.key().0 <= now) {
+            let item = entry.remove();
+            queue.ready.insert(item.number, item);
+        }
+        let item = queue.ready.pop_first().map(|(_, mut item)| {
+            item.attempt += 1;
+            item
+        });
+        // A notice wakes one consumer: whoever takes something passes it on while there is more.
+        if item.is_some() && !(queue.ready.is_empty() && queue.put_off.is_empty()) {
+            queue.changed.notify_one();
+        }
+        (item, queue.put_off.first_key_value().map(|((due, _), _)| *due), Arc::clone(&queue.changed))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

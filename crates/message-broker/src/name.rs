@@ -1,0 +1,107 @@
+//! Names of topics and subscriptions that every broker accepts.
+
+use std::fmt;
+use std::str::FromStr;
+
+#[cfg(feature = "rabbitmq")]
+use crate::names::DEAD_LETTER_SUFFIX;
+
+/// The name of a topic or a subscription.
+///
+/// Google's rules, as they are the strictest: 3 to 255 characters, letters, digits and `-._~+%`, a letter first, and not
+/// `goog`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(String);
+
+/// A text that is no [`Name`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must have 3 to 255 letters, digits or -._~+%, begin with a letter and not with goog")]
+pub struct InvalidName;
+
+/// Who gets a topic's events. Consumers with the same id share them; each id gets all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subscription {
+    /// Of which topic.
+    pub topic: Name,
+    /// Whose.
+    pub id: Name,
+}
+
+// === impl Name ===
+
+impl Name {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// This name with something more at its end, which must leave it a name.
+    pub(crate) fn with(&self, end: &str) -> Self {
+        Self(format!("{}{end}", self.0))
+    }
+
+    /// Another name, which must be one.
+    #[cfg(feature = "rabbitmq")]
+    pub(crate) fn derived(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Whether it is that of a dead-letter topic.
+    #[cfg(feature = "rabbitmq")]
+    pub(crate) fn is_of_dead_letters(&self) -> bool {
+        self.0.ends_with(DEAD_LETTER_SUFFIX)
+    }
+}
+
+impl FromStr for Name {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let fits = (3..=255).contains(&text.len())
+            && text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.chars().all(|char| char.is_ascii_alphanumeric() || "-._~+%".contains(char))
+            && !text.starts_with("goog");
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidName) }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+// === impl Subscription ===
+
+impl Subscription {
+    /// A subscription by the names of its topic and its own.
+    pub fn new(topic: &str, id: &str) -> Result<Self, InvalidName> {
+        Ok(Self { topic: topic.parse()?, id: id.parse()? })
+    }
+}
+
+impl fmt::Display for Subscription {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} of {}", self.id, self.topic)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("hyperfleet-system-clusters", true)]
+    #[case("abc", true)]
+    #[case("ab", false)]
+    #[case("", false)]
+    #[case("1abc", false)]
+    #[case("google", false)]
+    #[case("a b c", false)]
+    #[case("a/b/c", false)]
+    fn names_are_those_that_every_broker_accepts(#[case] name: &str, #[case] accepted: bool) {
+        assert_eq!(name.parse::<Name>().is_ok(), accepted);
+    }
+}

@@ -1,0 +1,159 @@
+//! Making sure that topics and subscriptions are there and fit, or saying what is missing and how to make it.
+
+use std::time::Duration;
+
+use google_cloud_gax::error::rpc::Code;
+use google_cloud_pubsub::Error;
+use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription as Found};
+use google_cloud_wkt::Duration as WireDuration;
+
+use crate::error::{Action, BrokerError, Fault};
+use crate::name::{Name, Subscription};
+use crate::pubsub::{Provision, PubSub, fault, ours};
+use crate::settings::Consume;
+
+/// How soon Pub/Sub gives a message to another consumer when the first has died.
+const ACK_DEADLINE_SECONDS: i32 = 60;
+
+/// Pub/Sub waits no longer between deliveries.
+const LONGEST_BACKOFF: Duration = Duration::from_mins(10);
+
+impl PubSub {
+    /// Creates what is missing, if that is allowed, and checks that everything fits.
+    pub(super) async fn prepare(&self, subscription: &Subscription, consume: Consume) -> Result<(), BrokerError> {
+        let dead = consume.max_attempts.map(|attempts| (self.dead_letters(subscription), attempts));
+        if self.0.settings.provision == Provision::Create {
+            self.create_topic(&subscription.topic).await?;
+            if let Some((grave, _)) = &dead {
+                self.create_topic(&grave.topic).await?;
+                // A topic without a subscription keeps nothing.
+                self.create_subscription(self.wanted(grave, consume, None)).await?;
+            }
+            let dead = dead.as_ref().map(|(grave, attempts)| (&grave.topic, *attempts));
+            self.create_subscription(self.wanted(subscription, consume, dead)).await?;
+        }
+        let mut missing = Vec::new();
+        let wanted = dead.as_ref().map(|(_, attempts)| *attempts);
+        let policy = self.check(subscription, wanted, &mut missing).await?;
+        if let Some(policy) = policy {
+            self.check_grave(&policy, &mut missing).await?;
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(BrokerError::new(Action::Prepare, subscription, Fault::Misfit).with_detail(missing.join("; ")))
+    }
+
+    pub(super) async fn create_topic(&self, topic: &Name) -> Result<(), BrokerError> {
+        let path = self.topic_path(topic.as_str());
+        let created = ours(self.clients().await?.topics.create_topic().set_name(&path)).send().await;
+        made(&path, created.map(drop))
+    }
+
+    async fn create_subscription(&self, wanted: Found) -> Result<(), BrokerError> {
+        let path = wanted.name.clone();
+        let request = self.clients().await?.subscriptions.create_subscription().with_request(wanted);
+        made(&path, ours(request).send().await.map(drop))
+    }
+
+    fn wanted(&self, subscription: &Subscription, consume: Consume, dead: Option<(&Name, u32)>) -> Found {
+        let backoff = |wait: Duration| WireDuration::try_from(wait.min(LONGEST_BACKOFF)).unwrap_or_default();
+        let found = Found::new()
+            .set_name(self.subscription_path(&subscription.id))
+            .set_topic(self.topic_path(subscription.topic.as_str()))
+            .set_ack_deadline_seconds(ACK_DEADLINE_SECONDS)
+            // Without a time, it never expires.
+            .set_expiration_policy(ExpirationPolicy::new())
+            .set_retry_policy(
+                RetryPolicy::new()
+                    .set_minimum_backoff(backoff(consume.backoff.first))
+                    .set_maximum_backoff(backoff(consume.backoff.longest)),
+            );
+        match dead {
+            None => found,
+            Some((topic, attempts)) => found.set_dead_letter_policy(
+                DeadLetterPolicy::new()
+                    .set_dead_letter_topic(self.topic_path(topic.as_str()))
+                    .set_max_delivery_attempts(attempts.cast_signed()),
+            ),
+        }
+    }
+
+    /// Notes what does not fit; returns the dead-letter topic that the subscription has.
+    async fn check(
+        &self,
+        subscription: &Subscription,
+        attempts: Option<u32>,
+        missing: &mut Vec<String>,
+    ) -> Result<Option<String>, BrokerError> {
+        let path = self.subscription_path(&subscription.id);
+        let request = self.clients().await?.subscriptions.get_subscription().set_subscription(&path);
+        let found = match ours(request).send().await.map_err(|error| fault::classify(Action::Prepare, &path, &error)) {
+            Ok(found) => found,
+            Err(error) if error.fault == Fault::PermissionDenied => {
+                tracing::warn!(%subscription, "cannot be checked; grant roles/pubsub.viewer");
+                return Ok(None);
+            }
+            Err(error) if error.fault == Fault::NotFound => {
+                let grave = self.dead_letters(subscription);
+                let dead = attempts
+                    .map(|attempts| format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", grave.topic));
+                return Err(error.with_detail(format!(
+                    "create it, or allow creation: gcloud pubsub subscriptions create {} --topic={} \
+                     --ack-deadline={ACK_DEADLINE_SECONDS} --expiration-period=never --min-retry-delay=10s{}",
+                    subscription.id,
+                    subscription.topic,
+                    dead.unwrap_or_default()
+                )));
+            }
+            Err(error) => return Err(error),
+        };
+        let topic = self.topic_path(subscription.topic.as_str());
+        if found.topic != topic {
+            missing.push(format!("it is a subscription of {}, not of {topic}", found.topic));
+        }
+        if found.push_config.is_some_and(|push| !push.push_endpoint.is_empty()) {
+            missing.push("it pushes; it must be pulled from".to_owned());
+        }
+        match (attempts, found.dead_letter_policy) {
+            (None, _) => Ok(None),
+            (Some(_), Some(policy)) => Ok(Some(policy.dead_letter_topic)),
+            (Some(attempts), None) => {
+                let grave = self.dead_letters(subscription);
+                missing.push(format!(
+                    "it has no dead-letter topic: gcloud pubsub subscriptions update {} --dead-letter-topic={} \
+                     --max-delivery-attempts={attempts}",
+                    subscription.id, grave.topic
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes whether the dead-letter topic, whatever its name, is there and keeps what it gets.
+    async fn check_grave(&self, topic: &str, missing: &mut Vec<String>) -> Result<(), BrokerError> {
+        let request = self.clients().await?.topics.list_topic_subscriptions().set_topic(topic);
+        match ours(request).send().await.map_err(|error| fault::classify(Action::Prepare, topic, &error)) {
+            Ok(found) if found.subscriptions.is_empty() => {
+                missing.push(format!("its dead-letter topic {topic} has no subscription, and so loses what it gets"));
+                Ok(())
+            }
+            Err(error) if error.fault == Fault::NotFound => {
+                missing.push(format!("its dead-letter topic {topic} does not exist"));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(error) if error.fault == Fault::PermissionDenied => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is there already need not be created.
+fn made(path: &str, created: Result<(), Error>) -> Result<(), BrokerError> {
+    match created {
+        Err(error) if error.status().is_some_and(|status| status.code == Code::AlreadyExists) => Ok(()),
+        Err(error) if error.http_status_code() == Some(409) => Ok(()),
+        created => created.map_err(|error| fault::classify(Action::Prepare, path, &error)),
+    }
+}

@@ -1,0 +1,301 @@
+//! Consuming from RabbitMQ: sessions, one after the other for as long as it takes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{BoxStream, SelectAll, once, select_all};
+use lapin::message::Delivery;
+use lapin::options::{
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, ConfirmSelectOptions,
+};
+use lapin::types::{FieldTable, ShortString};
+use lapin::{Channel, Connection};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use crate::deliveries::Source;
+use crate::delivery::{Handle as AnyHandle, Received, Verdict};
+use crate::error::{Action, BrokerError, Fault};
+use crate::health::Teller;
+use crate::message::Message;
+use crate::name::Subscription;
+use crate::names::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
+use crate::rabbitmq::{Settings, link, topology};
+use crate::settings::{Backoff, Consume};
+
+/// The waits between attempts at a session.
+const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(5) };
+
+/// How long a message is kept that could neither be put off nor buried.
+const UNSETTLED: Duration = Duration::from_secs(1);
+
+pub(super) struct Consumer {
+    settings: Settings,
+    subscription: Subscription,
+    consume: Consume,
+    teller: Teller,
+    session: Option<Session>,
+    failures: u32,
+}
+
+struct Session {
+    shared: Arc<Shared>,
+    /// Both consumers' deliveries; `None` where one of them ends.
+    consumers: SelectAll<BoxStream<'static, Option<lapin::Result<Delivery>>>>,
+    tags: Vec<ShortString>,
+}
+
+/// What deliveries need of their session.
+struct Shared {
+    connection: Connection,
+    /// Receives, and acknowledges.
+    channel: Channel,
+    /// Publishes, with confirmation.
+    confirming: Channel,
+    queue: String,
+    subscription: Subscription,
+    attempt_timeout: Duration,
+    waits: Mutex<BTreeMap<Duration, String>>,
+}
+
+/// A delivery's other end. Dropping it leaves the message to the broker, which delivers it again when the session ends.
+pub(crate) struct Handle {
+    shared: Arc<Shared>,
+    delivery: Delivery,
+    message: Message,
+    attempt: u32,
+}
+
+// === impl Consumer ===
+
+impl Consumer {
+    pub(super) fn new(settings: Settings, subscription: Subscription, consume: Consume, teller: Teller) -> Self {
+        Self { settings, subscription, consume, teller, session: None, failures: 0 }
+    }
+
+    /// The first attempt at a session, so that what is wrong for good is told at once.
+    pub(super) async fn try_to_begin(&mut self) -> Result<(), BrokerError> {
+        match self.begin().await {
+            Err(error) if !matches!(error.fault, Fault::Unavailable | Fault::TimedOut) => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), BrokerError> {
+        // All of it takes several round trips.
+        let patience = self.settings.attempt_timeout * 2;
+        let begun = timeout(patience, Session::begin(&self.settings, &self.subscription, self.consume)).await;
+        let begun =
+            begun.unwrap_or_else(|_| Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut)));
+        match begun {
+            Ok(session) => {
+                (self.session, self.failures) = (Some(session), 0);
+                self.teller.tell(Ok(()));
+                Ok(())
+            }
+            Err(error) => {
+                self.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn failed(&mut self, error: &BrokerError) {
+        self.session = None;
+        self.failures = self.failures.saturating_add(1);
+        tracing::warn!(subscription = %self.subscription, %error, "not receiving; trying again");
+        self.teller.tell(Err(error.clone()));
+    }
+}
+
+impl Source for Consumer {
+    async fn receive(&mut self) -> Received {
+        loop {
+            let Some(session) = &mut self.session else {
+                if self.failures > 0 {
+                    sleep(RECONNECT.after(self.failures)).await;
+                }
+                let _told_in_health = self.begin().await;
+                continue;
+            };
+            match session.receive().await {
+                Ok(received) => return received,
+                Err(error) => self.failed(&error),
+            }
+        }
+    }
+
+    async fn stop(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.stop().await;
+        }
+    }
+
+    async fn close(self) {
+        if let Some(session) = self.session {
+            let closed = session.shared.connection.close(200, "".into());
+            let _it_ends_anyway = timeout(self.settings.attempt_timeout, closed).await;
+        }
+    }
+}
+
+// === impl Session ===
+
+impl Session {
+    async fn begin(settings: &Settings, subscription: &Subscription, consume: Consume) -> Result<Self, BrokerError> {
+        let queue = topology::queue(settings, subscription);
+        let failed = |error: lapin::Error| link::classify(Action::Prepare, &queue, &error);
+        let connection = link::connect(settings, subscription.id.as_str()).await?;
+        let confirming = connection.create_channel().await.map_err(failed)?;
+        confirming.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
+        topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
+        let channel = connection.create_channel().await.map_err(failed)?;
+        channel.basic_qos(consume.concurrency(), BasicQosOptions::default()).await.map_err(failed)?;
+        let (mut consumers, mut tags) = (Vec::new(), Vec::new());
+        for queue in [&queue, &topology::again(&queue)] {
+            let options = BasicConsumeOptions::default();
+            let consumer = channel.basic_consume(queue.as_str().into(), "".into(), options, FieldTable::default());
+            let consumer = consumer.await.map_err(failed)?;
+            tags.push(consumer.tag());
+            consumers.push(consumer.map(Some).chain(once(async { None })).boxed());
+        }
+        let shared = Arc::new(Shared {
+            connection,
+            channel,
+            confirming,
+            queue,
+            subscription: subscription.clone(),
+            attempt_timeout: settings.attempt_timeout,
+            waits: Mutex::default(),
+        });
+        Ok(Self { shared, consumers: select_all(consumers), tags })
+    }
+
+    async fn receive(&mut self) -> Result<Received, BrokerError> {
+        let gone = || BrokerError::new(Action::Receive, &self.shared.subscription, Fault::Unavailable);
+        loop {
+            let delivery = match self.consumers.next().await {
+                Some(Some(Ok(delivery))) => delivery,
+                Some(Some(Err(error))) => {
+                    return Err(link::classify(Action::Receive, self.shared.subscription.id.as_str(), &error));
+                }
+                Some(None) | None => return Err(gone().with_detail("the broker has ended the consumer")),
+            };
+            let handle = Handle::new(Arc::clone(&self.shared), delivery);
+            if handle.delivery.redelivered {
+                handle.recount().await?;
+                continue;
+            }
+            let (message, attempt) = (handle.message.clone(), handle.attempt);
+            return Ok(Received { message, attempt, handle: AnyHandle::RabbitMq(Box::new(handle)) });
+        }
+    }
+
+    async fn stop(&mut self) {
+        let hand_back = async {
+            for tag in &self.tags {
+                let _it_ends_anyway =
+                    self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
+            }
+            // What had come before the broker knew.
+            while let Some(next) = self.consumers.next().await {
+                let Some(Ok(delivery)) = next else { continue };
+                let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+                let _redelivered_anyway = delivery.nack(options).await;
+            }
+        };
+        let _given_up = timeout(self.shared.attempt_timeout, hand_back).await;
+    }
+}
+
+// === impl Handle ===
+
+impl Handle {
+    fn new(shared: Arc<Shared>, mut delivery: Delivery) -> Self {
+        let message = link::message(std::mem::take(&mut delivery.data), &delivery.properties);
+        let counted = message.attribute(ATTEMPT).and_then(|attempt| attempt.parse().ok());
+        Self { shared, delivery, message, attempt: counted.unwrap_or(1).max(1) }
+    }
+
+    pub(crate) async fn settle(self, verdict: Verdict) -> Result<(), BrokerError> {
+        let settled = timeout(self.shared.attempt_timeout, async {
+            match verdict {
+                Verdict::Ack => {}
+                Verdict::Retry(delay) => self.put_off(delay).await?,
+                Verdict::Bury(reason) => self.bury(reason).await?,
+            }
+            self.ack().await
+        });
+        let settled = settled.await.unwrap_or_else(|_elapsed| Err(self.error(Fault::TimedOut)));
+        if settled.is_err() && self.delivery.acker.usable() {
+            // The session lives, so that nobody else would hand it back; not at once, as that would be a hot loop.
+            sleep(UNSETTLED).await;
+            let requeue = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+            let _redelivered_anyway = self.delivery.nack(requeue).await;
+        }
+        settled
+    }
+
+    /// A consumer had it and did not answer for it: it has died, or the connection has. The broker does not count that,
+    /// so that a message that kills its consumer would be delivered for ever.
+    async fn recount(self) -> Result<(), BrokerError> {
+        let again = topology::again(&self.shared.queue);
+        let counted = timeout(self.shared.attempt_timeout, async {
+            self.publish(("", &again), &self.counted(self.attempt + 1)).await?;
+            self.ack().await
+        });
+        counted.await.unwrap_or_else(|_elapsed| Err(self.error(Fault::TimedOut)))
+    }
+
+    async fn put_off(&self, delay: Duration) -> Result<(), BrokerError> {
+        let wait = topology::wait(delay);
+        let mut waits = self.shared.waits.lock().await;
+        let queue = if let Some(queue) = waits.get(&wait) {
+            queue.clone()
+        } else {
+            let declared = topology::declare_wait(&self.shared.confirming, &self.shared.queue, wait).await?;
+            waits.insert(wait, declared.clone());
+            declared
+        };
+        drop(waits);
+        self.publish(("", &queue), &self.counted(self.attempt + 1)).await
+    }
+
+    async fn bury(&self, reason: String) -> Result<(), BrokerError> {
+        let mut message = self.counted(self.attempt);
+        message.attributes.insert(DEAD_LETTER_REASON.to_owned(), reason);
+        message.attributes.insert(DEAD_LETTER_SOURCE.to_owned(), self.shared.subscription.id.to_string());
+        let grave = topology::grave(&self.shared.queue);
+        self.publish((&grave, ""), &message).await
+    }
+
+    fn counted(&self, attempt: u32) -> Message {
+        let mut message = self.message.clone();
+        message.attributes.insert(ATTEMPT.to_owned(), attempt.to_string());
+        message
+    }
+
+    async fn publish(&self, route: (&str, &str), message: &Message) -> Result<(), BrokerError> {
+        link::publish(&self.shared.confirming, route, message, (Action::Settle, &self.shared.queue)).await
+    }
+
+    async fn ack(&self) -> Result<(), BrokerError> {
+        match self.delivery.ack(BasicAckOptions::default()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.error(Fault::Lost)),
+            Err(error) => Err(self.error(Fault::Lost).with_detail(error)),
+        }
+    }
+
+    fn error(&self, fault: Fault) -> BrokerError {
+        BrokerError::new(Action::Settle, &self.shared.subscription, fault)
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Handle").field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! What becomes of deliveries that are not acknowledged.
+
+use std::time::Duration;
+
+use message_broker::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
+use message_broker::{Consume, Fault, Message};
+
+use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
+
+pub(crate) async fn what_a_dead_consumer_had_comes_again(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut survivor = subscribe(&broker, &subscription, eager(1)).await.unwrap();
+    // The survivor is busy while the other one gets an event and dies with all its tasks and connections.
+    publish(&broker, &subscription.topic, "busy").await;
+    let busy = next(&mut survivor).await;
+    let doomed = subject.broker();
+    let (taken, has_taken) = tokio::sync::oneshot::channel();
+    let (die, death) = tokio::sync::oneshot::channel::<()>();
+    let named = subscription.clone();
+    let dying = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let delivery = runtime.block_on(async {
+            let mut deliveries = subscribe(&doomed, &named, eager(1)).await.unwrap();
+            let delivery = next(&mut deliveries).await;
+            taken.send(id(&delivery)).unwrap();
+            death.await.unwrap();
+            (deliveries, delivery)
+        });
+        // First the tasks and the connections, so that nobody can hand anything back.
+        runtime.shutdown_background();
+        drop(delivery);
+    });
+    publish(&broker, &subscription.topic, "orphan").await;
+    assert_eq!(within("the other consumer's delivery", has_taken).await.unwrap(), "orphan");
+    die.send(()).unwrap();
+    busy.ack().await.unwrap();
+    let again = next(&mut survivor).await;
+    assert_eq!(id(&again), "orphan");
+    if subject.part != Part::PubSub {
+        // Without a dead-letter topic, Pub/Sub does not count.
+        assert!(again.attempt() > 1);
+    }
+    again.ack().await.unwrap();
+    tokio::task::spawn_blocking(|| dying.join().unwrap()).await.unwrap();
+}
+
+pub(crate) async fn a_dropped_delivery_comes_again(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(1)).await.unwrap();
+    publish(&broker, &subscription.topic, "dropped").await;
+    drop(next(&mut deliveries).await);
+    let again = next(&mut deliveries).await;
+    assert_eq!(id(&again), "dropped");
+    again.ack().await.unwrap();
+}
+
+pub(crate) async fn a_nacked_event_lets_others_pass(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(1)).await.unwrap();
+    publish(&broker, &subscription.topic, "nacked").await;
+    next(&mut deliveries).await.nack_for(Duration::from_secs(8)).await.unwrap();
+    // All of these are delivered while the other waits: it is no hot loop.
+    for passing in ["p1", "p2", "p3"] {
+        publish(&broker, &subscription.topic, passing).await;
+        let delivery = next(&mut deliveries).await;
+        assert_eq!(id(&delivery), passing);
+        delivery.ack().await.unwrap();
+    }
+    let again = next(&mut deliveries).await;
+    assert_eq!(id(&again), "nacked");
+    again.ack().await.unwrap();
+}
+
+pub(crate) async fn an_event_that_fails_too_often_is_a_dead_letter(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(5), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    publish(&broker, &subscription.topic, "hopeless").await;
+    for attempt in 1..=5 {
+        let delivery = next(&mut deliveries).await;
+        assert_eq!(delivery.attempt(), attempt);
+        delivery.nack().await.unwrap();
+    }
+    let grave = broker.dead_letters(&subscription);
+    let mut buried = subscribe(&broker, &grave, eager(1)).await.unwrap();
+    let letter = next(&mut buried).await;
+    assert_eq!(id(&letter), "hopeless");
+    if subject.part != Part::PubSub {
+        assert_eq!(letter.message().attribute(DEAD_LETTER_REASON), Some("delivered 5 times"));
+        assert_eq!(letter.message().attribute(DEAD_LETTER_SOURCE), Some(subscription.id.as_str()));
+    }
+    letter.ack().await.unwrap();
+}
+
+pub(crate) async fn a_poison_message_is_a_dead_letter(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(5), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    let poison = Message { body: b"\xff{{".to_vec(), ..Message::default() };
+    broker.send(&subscription.topic, &poison, &budget(Duration::from_mins(1))).await.unwrap();
+    publish(&broker, &subscription.topic, "healthy").await;
+    let mut healthy = false;
+    let mut rejected = false;
+    while !(healthy && rejected) {
+        let delivery = next(&mut deliveries).await;
+        if delivery.event().is_ok() {
+            healthy = true;
+            delivery.ack().await.unwrap();
+        } else {
+            let why = delivery.event().unwrap_err().to_string();
+            rejected = true;
+            delivery.reject(&why).await.unwrap();
+        }
+    }
+    let mut buried = subscribe(&broker, &broker.dead_letters(&subscription), eager(1)).await.unwrap();
+    let letter = next(&mut buried).await;
+    assert_eq!(letter.message().body, poison.body);
+    assert!(letter.message().attribute(DEAD_LETTER_REASON).unwrap().starts_with("not an event"));
+    letter.ack().await.unwrap();
+}
+
+pub(crate) async fn a_delivery_outstays_its_lease(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let brief = Consume { lease: Duration::from_millis(300), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, brief).await.unwrap();
+    publish(&broker, &subscription.topic, "slow").await;
+    let slow = next(&mut deliveries).await;
+    let again = next(&mut deliveries).await;
+    assert_eq!(id(&again), "slow");
+    assert_eq!(slow.extend().await.unwrap_err().fault, Fault::Lost);
+    assert_eq!(slow.ack().await.unwrap_err().fault, Fault::Lost);
+    // The second one may be late too, on a busy machine.
+    let _comes_again = again.ack().await;
+}

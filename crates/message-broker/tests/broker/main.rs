@@ -1,0 +1,15 @@
+//! Every broker held to the one promise; RabbitMQ and Google's emulator for real, where they are.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what is missing fails the test")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod conformance;
+mod delivering;
+mod draining;
+mod failing;
+mod health;
+mod journal;
+mod outages;
+mod provision;
+mod rig;
+mod wire;

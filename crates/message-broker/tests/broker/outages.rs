@@ -1,0 +1,151 @@
+//! Brokers that are taken away in the middle, and given back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use message_broker::{Broker, Fault};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::rig::{Part, Subject, budget, collect, eager, event, publish, publish_many, subscribe, within};
+
+const MANY: usize = 10_000;
+
+/// Publishes and consumes many; `interrupt` happens when a third has been confirmed.
+async fn many_arrive(subject: &Subject, interrupt: &[&str]) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(100)).await.unwrap();
+    let (confirmed, third) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let publishing = tokio::spawn({
+        let (topic, confirmed, third) = (subscription.topic.clone(), Arc::clone(&confirmed), Arc::clone(&third));
+        let publisher = subject.broker();
+        async move {
+            let mut publishing = JoinSet::new();
+            for lane in 0..50 {
+                let (publisher, topic) = (publisher.clone(), topic.clone());
+                let (confirmed, third) = (Arc::clone(&confirmed), Arc::clone(&third));
+                publishing.spawn(async move {
+                    for id in (lane..MANY).step_by(50) {
+                        publish(&publisher, &topic, &id.to_string()).await;
+                        if confirmed.fetch_add(1, Ordering::Relaxed) == MANY / 3 {
+                            third.notify_one();
+                        }
+                    }
+                });
+            }
+            publishing.join_all().await;
+        }
+    });
+    let collecting = tokio::spawn(async move { collect(&mut deliveries, 0..MANY).await });
+    within("a third", third.notified()).await;
+    for action in interrupt {
+        subject.control(action).await;
+    }
+    publishing.await.unwrap();
+    collecting.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rabbitmq_is_killed_among_ten_thousand_events_and_loses_none() {
+    if let Some(subject) = Subject::alone(Part::RabbitMq).await {
+        many_arrive(&subject, &["crash", "start"]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rabbitmq_is_restarted_among_ten_thousand_events_and_loses_none() {
+    if let Some(subject) = Subject::alone(Part::RabbitMq).await {
+        many_arrive(&subject, &["restart"]).await;
+    }
+}
+
+/// The emulator keeps nothing over a restart, so that it is only kept from answering.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pubsub_falls_silent_among_ten_thousand_events_and_none_is_lost() {
+    if let Some(subject) = Subject::alone(Part::PubSub).await {
+        many_arrive(&subject, &["pause", "resume"]).await;
+    }
+}
+
+/// What is put off when the broker is killed comes too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rabbitmq_is_killed_while_events_wait_and_loses_none() {
+    let Some(subject) = Subject::alone(Part::RabbitMq).await else { return };
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
+    publish_many(&broker, &subscription.topic, 0..200).await;
+    for _ in 0..200 {
+        let delivery = crate::rig::next(&mut deliveries).await;
+        delivery.nack_for(Duration::from_secs(1)).await.unwrap();
+    }
+    subject.control("crash").await;
+    subject.control("start").await;
+    collect(&mut deliveries, 0..200).await;
+}
+
+/// Nobody answers, or nobody is there: a publication ends with the budget and says why, and a later one is made.
+async fn publishing_is_bounded(subject: &Subject, broker: &Broker, (away, back): (&str, &str)) {
+    let subscription = subject.subscription("a");
+    let mut deliveries = subscribe(broker, &subscription, eager(10)).await.unwrap();
+    publish(broker, &subscription.topic, "0").await;
+    subject.control(away).await;
+    let published = broker.publish(&subscription.topic, &event("lost"), &budget(Duration::from_secs(2))).await;
+    let health = broker.health().await;
+    subject.control(back).await;
+    let error = published.unwrap_err();
+    assert!(matches!(error.fault, Fault::Unavailable | Fault::TimedOut), "{error}");
+    assert!(health.publisher.is_err());
+    publish(broker, &subscription.topic, "1").await;
+    collect(&mut deliveries, 0..2).await;
+    within("good health", async {
+        while !broker.health().await.is_good() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishing_to_a_stopped_rabbitmq_is_bounded() {
+    if let Some(subject) = Subject::alone(Part::RabbitMq).await {
+        publishing_is_bounded(&subject, &subject.broker(), ("stop", "start")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishing_to_a_silent_rabbitmq_is_bounded() {
+    if let Some(subject) = Subject::alone(Part::RabbitMq).await {
+        publishing_is_bounded(&subject, &subject.broker(), ("pause", "resume")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishing_to_a_silent_pubsub_is_bounded() {
+    if let Some(subject) = Subject::alone(Part::PubSub).await {
+        publishing_is_bounded(&subject, &subject.broker(), ("pause", "resume")).await;
+    }
+}
+
+/// The emulator forgets everything; topic and subscription are made again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_pubsub_forgets_is_made_again() {
+    let Some(subject) = Subject::alone(Part::PubSub).await else { return };
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
+    publish(&broker, &subscription.topic, "0").await;
+    collect(&mut deliveries, 0..1).await;
+    subject.control("crash").await;
+    subject.control("start").await;
+    // Events from before the subscription is there again go to nobody.
+    let publishing = async {
+        loop {
+            publish(&broker, &subscription.topic, "1").await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = publishing => {}
+        () = collect(&mut deliveries, 1..2) => {}
+    }
+}

@@ -1,0 +1,70 @@
+//! `pull-secret events tail`: listening to what the Sentinel tells.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use daemon::environment::ProcessEnvironment;
+use jiff::Timestamp;
+use message_broker::{Consume, Delivery, Event, Format, Subscription};
+use sentinel::settings::table::EVENTS;
+use sentinel::settings::{self, EventsSettings};
+
+use crate::broker::broker;
+use crate::cli::{EventsCommand, TailArguments};
+use crate::output;
+use crate::sentinel::listed;
+
+/// Does what the arguments say.
+pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
+    let EventsCommand::Tail(arguments) = command;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(tail(arguments))
+}
+
+async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
+    let TailArguments { json, count, flags } = arguments;
+    let settings: EventsSettings = settings::read(&EVENTS, flags.0, &ProcessEnvironment).map_err(listed)?;
+    let names = settings.clients.broker;
+    let topic = names.topic.filter(|topic| !topic.is_empty());
+    let topic = topic.context("clients.broker.topic: is missing; give --broker-topic or HYPERFLEET_BROKER_TOPIC")?;
+    let subscription =
+        Subscription::new(&topic, &names.subscription_id).context("the topic's or subscription's name")?;
+    let broker = broker(settings.broker)?;
+    let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+    let consume = Consume { max_attempts: None, ..Consume::default() };
+    let mut deliveries = broker.subscribe(&subscription, consume, &stop).await?;
+    output::tell(format_args!("listening as {subscription}; Ctrl-C stops it"));
+    let mut left = count.unwrap_or(u64::MAX);
+    while left > 0 {
+        let Some(delivery) = deliveries.next().await else { break };
+        output::print(line(&delivery, json))?;
+        delivery.ack().await?;
+        left -= 1;
+    }
+    // What is not acknowledged comes again, to whoever asks next.
+    let _comes_again = deliveries.drain(Duration::from_secs(3)).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is printed of a delivery.
+fn line(delivery: &Delivery, json: bool) -> String {
+    match delivery.event() {
+        Ok(event) if json => String::from_utf8_lossy(&event.encode(Format::Structured).body).into_owned() + "\n",
+        Ok(event) => readable(event, Timestamp::now()),
+        Err(malformed) => format!("{malformed}\n"),
+    }
+}
+
+fn readable(event: &Event, now: Timestamp) -> String {
+    let time = event.time.unwrap_or(now).strftime("%H:%M:%S%.3f");
+    let subject = event.subject.as_deref().unwrap_or("-");
+    let data = event.json().map(ToString::to_string).unwrap_or_default();
+    let data = plain(&data);
+    format!("{time}  {}  {}  {data}\n", plain(&event.kind), plain(subject))
+}
+
+/// Nothing of an event moves a terminal's cursor.
+fn plain(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}

@@ -1,0 +1,110 @@
+//! `pull-secret sentinel`: the Sentinel as a process.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use daemon::environment::ProcessEnvironment;
+use daemon::log;
+use hyperfleet_client::Client;
+use kubernetes::Cluster;
+use precondition::Outcome;
+use sentinel::leader::Election;
+use sentinel::publisher::ToTopic;
+use sentinel::run::{Explained, dry_run};
+use sentinel::settings::{LeaderElection, Method};
+use sentinel::{Plan, Sentinel, Settings};
+
+use crate::broker::broker;
+use crate::cli::{self, SentinelArguments};
+use crate::output;
+
+/// The crates whose events are logged.
+const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret", "sentinel"];
+
+/// Does what the arguments say.
+pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {
+    let plan = Settings::load(arguments.flags.0, &ProcessEnvironment).and_then(Settings::plan).map_err(listed)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
+    if arguments.dry_run {
+        return runtime.block_on(explain(&plan, arguments.id.as_deref()));
+    }
+    start_log(&plan)?;
+    runtime.block_on(async {
+        let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+        let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
+        let publisher = ToTopic { broker, topic: plan.topic.clone() };
+        let election = election(&plan).await?;
+        let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());
+        let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?;
+        output::tell(format_args!(
+            "Sentinel of {what}, events to {topic}, probes on {}, metrics on {}. Ctrl-C stops it.",
+            sentinel.health_address(),
+            sentinel.metrics_address(),
+        ));
+        Box::pin(sentinel.run(stop)).await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn election(plan: &Plan) -> anyhow::Result<Election> {
+    let LeaderElection { method, name, namespace, identity, database_url } = plan.settings.leader_election.clone();
+    let shard = plan.shard.to_string().replace('/', "-of-");
+    let name = name.unwrap_or_else(|| format!("{}-{}-{shard}", plan.settings.sentinel.name, plan.resource_type));
+    Ok(match method {
+        Method::None => Election::Alone,
+        Method::Lease => {
+            let settings =
+                kubernetes::cluster::Settings { kubeconfig: None, context: None, call_timeout: Duration::from_secs(3) };
+            let cluster = Cluster::connect(&settings).await.context("leader_election.method: lease")?;
+            let holder = identity.unwrap_or_else(|| format!("sentinel-{:016x}", rand::random::<u64>()));
+            Election::by_lease(cluster, namespace.unwrap_or_default(), name, holder)
+        }
+        Method::Postgres => {
+            let url = database_url.context("leader_election.database_url: is missing")?;
+            Election::by_lock(url, &name)
+        }
+    })
+}
+
+async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
+    let client = Client::new(plan.client.clone())?;
+    let mut count = 0_u64;
+    let mut written = Ok(ExitCode::SUCCESS);
+    dry_run(plan, &client, id, |Explained { id, because, conditions, .. }| {
+        count += 1;
+        let mut text = format!("{id}  {because}\n");
+        for (adapter, outcome, why) in conditions {
+            let outcome = match outcome {
+                Outcome::Met => "met",
+                Outcome::NotMet => "not met",
+                Outcome::Unanswerable => "cannot be answered",
+            };
+            text.push_str(&format!("  publish_when.{adapter}: {outcome}\n"));
+            for line in why.lines() {
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+        written = output::print(text);
+        written.is_ok()
+    })
+    .await?;
+    if let (Some(id), 0) = (id, count) {
+        bail!("there is no {id} among the {}", plan.resource_type);
+    }
+    written
+}
+
+/// Everything that is wrong with a configuration.
+pub(crate) fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
+    anyhow::anyhow!("invalid configuration\n  {}", faults.as_ref().join("\n  "))
+}
+
+fn start_log(plan: &Plan) -> anyhow::Result<()> {
+    let settings = &plan.settings.log;
+    let level = log::level(&settings.level).map_err(|error| anyhow::anyhow!("log.level: {error}"))?;
+    let Ok(format) = settings.format.parse() else { bail!("log.format: must be one of json, text") };
+    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+}

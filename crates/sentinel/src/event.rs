@@ -1,0 +1,110 @@
+//! The event that adapters get.
+
+use jiff::Timestamp;
+use message_broker::Event;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::decide::State;
+use crate::fleet::Due;
+use crate::sighting::Lens;
+
+/// Who tells, as HyperFleet has it.
+pub const SOURCE: &str = "hyperfleet-sentinel";
+/// The extension attribute that names the adapters whose `publish_when` is true; there only where there is one.
+pub const ADDRESSEES: &str = "adapters";
+
+/// How events are named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventType {
+    /// `com.redhat.hyperfleet.cluster.reconcile`: HyperFleet's.
+    #[default]
+    Reconcile,
+    /// `cluster.create`, `cluster.update`, `cluster.delete`: the specification's.
+    Specification,
+}
+
+/// The event that is due.
+pub fn event(due: &Due, form: EventType, lens: &Lens, now: Timestamp) -> Event {
+    let mut data: Value = serde_json::from_str(&due.content.data).unwrap_or_else(|_cannot_be| json!({}));
+    lens.template().complete(&mut data, due.reason.as_str());
+    let mut event = Event::new(SOURCE, &form.name(&due.content.kind, &due.state), now, data);
+    event.subject = Some(due.id.to_string());
+    if let Some(addressees) = lens.addressees(due.state.met) {
+        event.extensions.insert(ADDRESSEES.to_owned(), addressees);
+    }
+    event
+}
+
+// === impl EventType ===
+
+impl EventType {
+    /// The type of an event about a resource in that state.
+    pub fn name(self, kind: &str, state: &State) -> String {
+        let kind = kind.to_lowercase();
+        match self {
+            Self::Reconcile => format!("com.redhat.hyperfleet.{kind}.reconcile"),
+            Self::Specification if state.is_deleting => format!("{kind}.delete"),
+            Self::Specification if state.generation <= 1 => format!("{kind}.create"),
+            Self::Specification => format!("{kind}.update"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use message_broker::Format;
+    use precondition::Precondition;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::message_data::Template;
+    use crate::reason::Reason;
+    use crate::sighting::Content;
+
+    fn due(state: State) -> Due {
+        let content = Content { kind: "Cluster".into(), data: r#"{"id":"cls-1","generation":1}"#.into() };
+        Due { id: "cls-1".into(), reason: Reason::New, state, content, changed: None }
+    }
+
+    #[rstest]
+    #[case(EventType::Reconcile, 1, false, "com.redhat.hyperfleet.nodepool.reconcile")]
+    #[case(EventType::Reconcile, 4, true, "com.redhat.hyperfleet.nodepool.reconcile")]
+    #[case(EventType::Specification, 1, false, "nodepool.create")]
+    #[case(EventType::Specification, 2, false, "nodepool.update")]
+    #[case(EventType::Specification, 3, true, "nodepool.delete")]
+    fn types_are_named(
+        #[case] form: EventType,
+        #[case] generation: i64,
+        #[case] is_deleting: bool,
+        #[case] name: &str,
+    ) {
+        assert_eq!(form.name("NodePool", &State { generation, is_deleting, ..State::default() }), name);
+    }
+
+    #[test]
+    fn an_event_is_what_hyperfleets_adapters_read() {
+        let lens = Lens::new(&BTreeMap::new(), Template::default());
+        let now = "2026-02-03T04:05:06Z".parse().unwrap();
+        let mut event = event(&due(State { generation: 1, ..State::default() }), EventType::Reconcile, &lens, now);
+        event.id = "0197".to_owned();
+        let body = String::from_utf8(event.encode(Format::Structured).body).unwrap();
+        assert_eq!(
+            body,
+            r#"{"specversion":"1.0","id":"0197","source":"hyperfleet-sentinel","type":"com.redhat.hyperfleet.cluster.reconcile","subject":"cls-1","datacontenttype":"application/json","time":"2026-02-03T04:05:06Z","data":{"generation":1,"id":"cls-1"}}"#
+        );
+    }
+
+    #[test]
+    fn whose_condition_is_true_is_named() {
+        let rules = [("dns", "true"), ("pullsecret", "true")];
+        let rules = rules.map(|(name, rule)| (name.to_owned(), Precondition::parse(rule).unwrap())).into();
+        let lens = Lens::new(&rules, Template::default());
+        let due = due(State { generation: 1, met: 2, ..State::default() });
+        let event = event(&due, EventType::Reconcile, &lens, Timestamp::UNIX_EPOCH);
+        assert_eq!(event.extensions.get(ADDRESSEES).map(String::as_str), Some("pullsecret"));
+    }
+}

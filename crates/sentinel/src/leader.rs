@@ -1,0 +1,96 @@
+//! Which of several Sentinels leads: one at a time, or for a moment two; events bear being told twice.
+
+mod lease;
+mod postgres;
+
+use std::time::Duration;
+
+use kubernetes::{Cluster, lease::LeaseClaim};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use crate::spread;
+
+pub use lease::ByLease;
+pub use postgres::ByLock;
+
+/// A lease holds so long after its last renewal. A standby takes over within this and one [`CLAIM`].
+const LEASE: Duration = Duration::from_secs(10);
+/// So often a leader renews, and a standby asks.
+const CLAIM: Duration = Duration::from_secs(2);
+/// One question may take so long.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How it is decided who leads.
+#[derive(Debug)]
+pub enum Election {
+    /// There is but one.
+    Alone,
+    /// By a Lease in Kubernetes.
+    Lease(ByLease),
+    /// By an advisory lock in PostgreSQL.
+    Lock(ByLock),
+}
+
+impl Election {
+    /// By a Lease; whoever leads is named by `holder`.
+    pub fn by_lease(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
+        let claim = LeaseClaim { namespace, name, holder, duration: LEASE };
+        Self::Lease(ByLease::new(cluster, claim))
+    }
+
+    /// By a lock of that name in a database.
+    pub fn by_lock(database_url: SecretString, name: &str) -> Self {
+        Self::Lock(ByLock::new(database_url, spread::number(name).cast_signed()))
+    }
+
+    /// Returns when this one leads; `false` if told to stop before.
+    pub async fn won(&mut self, stop: &CancellationToken) -> bool {
+        loop {
+            let claim = async {
+                match self {
+                    Self::Alone => true,
+                    Self::Lease(lease) => lease.claim().await,
+                    Self::Lock(lock) => lock.claim().await,
+                }
+            };
+            match stop.run_until_cancelled(claim).await {
+                None => return false,
+                Some(true) => return true,
+                Some(false) => {}
+            }
+            if stop.run_until_cancelled(tokio::time::sleep(CLAIM)).await.is_none() {
+                return false;
+            }
+        }
+    }
+
+    /// Returns when this one leads no more. Keeps leading while it is polled.
+    pub async fn lost(&mut self) {
+        match self {
+            Self::Alone => std::future::pending().await,
+            Self::Lease(lease) => lease.lost().await,
+            Self::Lock(lock) => lock.lost().await,
+        }
+    }
+
+    /// Lets another lead at once.
+    pub async fn resign(&mut self) {
+        match self {
+            Self::Alone => {}
+            Self::Lease(lease) => lease.release().await,
+            Self::Lock(lock) => lock.release().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standby_takes_over_within_fifteen_seconds() {
+        // The lease ends, a standby asks, and gets an answer.
+        assert!(LEASE + CLAIM + PATIENCE <= Duration::from_secs(15));
+    }
+}

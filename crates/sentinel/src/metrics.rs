@@ -1,0 +1,175 @@
+//! What the Sentinel counts, under HyperFleet's names and some of ours.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::moment::Moment;
+use crate::reason::Reason;
+
+/// The metrics of one Sentinel. Clones count together.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    own: Own,
+    pending: Family<Own, Gauge>,
+    published: Family<WithReason, Counter>,
+    skipped: Family<WithReason, Counter>,
+    sweep: Family<Own, Histogram>,
+    api_errors: Family<WithError, Counter>,
+    broker_errors: Family<WithError, Counter>,
+    last_sweep: Family<Own, Gauge>,
+    lag: Family<Own, Histogram>,
+    known: Family<Own, Gauge>,
+    leading: Family<Own, Gauge>,
+    streaming: Family<Own, Gauge>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Own {
+    component: &'static str,
+    version: &'static str,
+    resource_type: String,
+    resource_selector: String,
+    shard: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WithReason {
+    component: &'static str,
+    version: &'static str,
+    resource_type: String,
+    resource_selector: String,
+    shard: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WithError {
+    component: &'static str,
+    version: &'static str,
+    resource_type: String,
+    resource_selector: String,
+    shard: String,
+    error_type: &'static str,
+}
+
+/// HyperFleet's bounds, in seconds.
+const POLL_BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// From a stream's pace to that of an outage.
+const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Metrics of a Sentinel of that version, registered.
+    pub fn register(registry: &mut Registry, version: &'static str, what: [&str; 3]) -> Self {
+        let [resource_type, selector, shard] = what.map(str::to_owned);
+        let own = Own { component: "sentinel", version, resource_type, resource_selector: selector, shard };
+        let metrics = Self {
+            own,
+            pending: Family::default(),
+            published: Family::default(),
+            skipped: Family::default(),
+            sweep: Family::new_with_constructor(|| Histogram::new(POLL_BOUNDS)),
+            api_errors: Family::default(),
+            broker_errors: Family::default(),
+            last_sweep: Family::default(),
+            lag: Family::new_with_constructor(|| Histogram::new(LAG_BOUNDS)),
+            known: Family::default(),
+            leading: Family::default(),
+            streaming: Family::default(),
+        };
+        let registry = registry.sub_registry_with_prefix("hyperfleet_sentinel");
+        registry.register("pending_resources", "Resources whose news are not told yet", metrics.pending.clone());
+        registry.register(
+            "events_published",
+            "Events that the broker has confirmed, by why",
+            metrics.published.clone(),
+        );
+        let help = "Resources that were read and got no event, by why";
+        registry.register("resources_skipped", help, metrics.skipped.clone());
+        let help = "How long reading all resources took";
+        registry.register_with_unit("poll_duration", help, Unit::Seconds, metrics.sweep.clone());
+        registry.register("api_errors", "Times that the API could not be read, by how", metrics.api_errors.clone());
+        registry.register(
+            "broker_errors",
+            "Events that the broker did not take, by how",
+            metrics.broker_errors.clone(),
+        );
+        let help = "When everything that the API has was last known, in seconds since 1970";
+        registry.register("last_successful_poll_timestamp_seconds", help, metrics.last_sweep.clone());
+        let help = "From a change, by the API's clock, to the broker's confirmation";
+        registry.register_with_unit("publish_lag", help, Unit::Seconds, metrics.lag.clone());
+        registry.register("known_resources", "Resources that are watched over", metrics.known.clone());
+        registry.register("leader", "1 if this one leads", metrics.leading.clone());
+        registry.register("change_stream", "1 if changes come by the change stream", metrics.streaming.clone());
+        metrics.show_fleet(0, 0);
+        metrics.show_leading(false);
+        metrics.show_streaming(false);
+        metrics
+    }
+
+    /// Counts an event that was confirmed.
+    pub fn published(&self, reason: Reason, lag: Option<Duration>) {
+        self.published.get_or_create(&self.with_reason(reason)).inc();
+        if let Some(lag) = lag {
+            self.lag.get_or_create(&self.own).observe(lag.as_secs_f64());
+        }
+    }
+
+    /// Counts a resource that got no event.
+    pub fn skipped(&self, reason: Reason) {
+        self.skipped.get_or_create(&self.with_reason(reason)).inc();
+    }
+
+    /// Counts an event that was not taken.
+    pub fn refused(&self) {
+        self.broker_errors.get_or_create(&self.with_error("publish_error")).inc();
+    }
+
+    /// Counts a failure of the API.
+    pub fn api_failed(&self, is_about_us: bool) {
+        let error_type = if is_about_us { "auth_error" } else { "fetch_error" };
+        self.api_errors.get_or_create(&self.with_error(error_type)).inc();
+    }
+
+    /// Everything was read.
+    pub fn swept(&self, took: Option<Duration>, now: Moment) {
+        if let Some(took) = took {
+            self.sweep.get_or_create(&self.own).observe(took.as_secs_f64());
+        }
+        self.last_sweep.get_or_create(&self.own).set(now.0.div_euclid(1_000));
+    }
+
+    /// Shows how much is known, and how much of it waits.
+    pub fn show_fleet(&self, known: usize, pending: usize) {
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.known.get_or_create(&self.own).set(count(known));
+        self.pending.get_or_create(&self.own).set(count(pending));
+    }
+
+    /// Shows whether this one leads.
+    pub fn show_leading(&self, leads: bool) {
+        self.leading.get_or_create(&self.own).set(leads.into());
+    }
+
+    /// Shows whether changes come by the change stream.
+    pub fn show_streaming(&self, streams: bool) {
+        self.streaming.get_or_create(&self.own).set(streams.into());
+    }
+
+    fn with_reason(&self, reason: Reason) -> WithReason {
+        let Own { component, version, resource_type, resource_selector, shard } = self.own.clone();
+        WithReason { component, version, resource_type, resource_selector, shard, reason: reason.as_str() }
+    }
+
+    fn with_error(&self, error_type: &'static str) -> WithError {
+        let Own { component, version, resource_type, resource_selector, shard } = self.own.clone();
+        WithError { component, version, resource_type, resource_selector, shard, error_type }
+    }
+}

@@ -1,0 +1,32 @@
+//! A point in time in eight bytes: there are several of them for each of a hundred thousand resources.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// Milliseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub i64);
+
+impl Moment {
+    /// The moment of a timestamp.
+    pub fn at(time: Timestamp) -> Self {
+        Self(time.as_millisecond())
+    }
+
+    /// So much later.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self(self.0.saturating_add(millis(wait)))
+    }
+
+    /// How long after `earlier` it is; nothing if it is not.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,97 @@
+//! From a change to its event.
+
+use hyperfleet_client::Status;
+use sentinel::leader::Election;
+use serde_json::json;
+
+use crate::rig::{Api, broker, heard, next, reconcile};
+
+/// Repeats and turns are far away: whatever is heard is news.
+pub(crate) const QUIET: &str = "decision: {gap: 10m, longest_gap: 10m, resync: 1h}";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_change_of_a_cluster_becomes_an_event() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let sentinel = api.sentinel(QUIET, to, Election::Alone).await.complete().await;
+    api.create("cls-1").await;
+    let event = next(&mut events).await;
+    assert_eq!(event.kind, "com.redhat.hyperfleet.cluster.reconcile");
+    assert_eq!((event.source.as_str(), event.subject.as_deref()), ("hyperfleet-sentinel", Some("cls-1")));
+    assert!(event.time.is_some());
+    let href = "/api/hyperfleet/v1/clusters/cls-1";
+    assert_eq!(event.json().unwrap(), &json!({"id": "cls-1", "kind": "Cluster", "href": href, "generation": 1}));
+    api.patch("cls-1", json!({"a": 1})).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    api.report("cls-1", "validation", 2, Status::Unknown).await;
+    api.report("cls-1", "validation", 2, Status::True).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    api.delete("cls-1").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 3)]);
+    let metrics = sentinel.metrics().await;
+    for line in [
+        r#"reason="New"} 1"#,
+        r#"reason="GenerationChanged"} 1"#,
+        r#"reason="DependencyAvailable"} 1"#,
+        r#"reason="DeletionRequested"} 1"#,
+        r#"hyperfleet_sentinel_pending_resources{component="sentinel",version="test",resource_type="clusters",resource_selector="all",shard="1/1"} 0"#,
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    assert!(metrics.contains("hyperfleet_sentinel_publish_lag_seconds_count"), "{metrics}");
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_may_be_named_as_the_specification_does() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    api.create("cls-1").await;
+    let settings = format!("{QUIET}, event_type: specification, message_data: {{clusterId: resource.id, why: reason}}");
+    let sentinel = api.sentinel(&settings, to, Election::Alone).await;
+    let created = next(&mut events).await;
+    assert_eq!(
+        (created.kind.as_str(), created.json()),
+        ("cluster.create", Some(&json!({"clusterId": "cls-1", "why": "New"})))
+    );
+    api.patch("cls-1", json!({"a": 1})).await;
+    assert_eq!(next(&mut events).await.kind, "cluster.update");
+    api.delete("cls-1").await;
+    assert_eq!(next(&mut events).await.kind, "cluster.delete");
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_specifications_rule_holds_an_event_back_until_its_dependencies_are_there() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let rule = ["validation", "dns"].map(|name| format!("status.adapters[{name}].available == \"True\"")).join(" && ");
+    let settings = format!("{QUIET}, publish_when: {{pullsecret: '{rule}'}}");
+    let sentinel = api.sentinel(&settings, to, Election::Alone).await.complete().await;
+    api.create("cls-1").await;
+    api.report("cls-1", "validation", 1, Status::Unknown).await;
+    api.report("cls-1", "validation", 1, Status::True).await;
+    api.create("cls-2").await;
+    // Deletion is told whatever the rule says, or nobody would clean up.
+    api.delete("cls-2").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-2", 2)]);
+    api.report("cls-1", "dns", 1, Status::Unknown).await;
+    api.report("cls-1", "dns", 1, Status::True).await;
+    let event = next(&mut events).await;
+    assert_eq!(event.subject.as_deref(), Some("cls-1"));
+    assert_eq!(event.extensions.get("adapters").map(String::as_str), Some("pullsecret"));
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_reconciled_is_told_again() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    api.create("cls-1").await;
+    let settings = "decision: {gap: 1s, longest_gap: 1s, resync: 1h}";
+    let sentinel = api.sentinel(settings, to, Election::Alone).await;
+    assert_eq!(heard(&mut events, 3).await, [reconcile("cls-1", 1), reconcile("cls-1", 1), reconcile("cls-1", 1)]);
+    let metrics = sentinel.metrics().await;
+    assert!(metrics.contains(r#"reason="NotReconciledGapPassed"}"#), "{metrics}");
+    sentinel.stop().await;
+}

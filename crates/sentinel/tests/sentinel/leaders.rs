@@ -1,0 +1,82 @@
+//! One of several leads, and another takes over.
+
+use std::time::Duration;
+
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use emulators::kubernetes::Kubernetes;
+use kubernetes::Cluster;
+use sentinel::leader::Election;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::changes::QUIET;
+use crate::rig::{Api, broker, heard, reconcile};
+
+/// An API server with Leases, and the kubeconfig for it.
+struct Leases {
+    _emulator: Kubernetes,
+    folder: TempDir,
+}
+
+impl Leases {
+    async fn start() -> Self {
+        let emulator = Kubernetes::start(emulators::kubernetes::Settings::default()).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        daemon::file::replace(&folder.path().join("kubeconfig"), emulator.kubeconfig().as_bytes()).unwrap();
+        Self { _emulator: emulator, folder }
+    }
+
+    async fn election(&self, holder: &str) -> Election {
+        let settings = kubernetes::Settings {
+            kubeconfig: Some(self.folder.path().join("kubeconfig")),
+            context: None,
+            call_timeout: Duration::from_secs(3),
+        };
+        let cluster = Cluster::connect(&settings).await.unwrap();
+        Election::by_lease(cluster, "default".to_owned(), "sentinel".to_owned(), holder.to_owned())
+    }
+}
+
+/// One leads; when it is gone without a word, the other does; when that one says goodbye, a third does.
+async fn is_handed_on(mut elections: impl AsyncFnMut(&str) -> Election) {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let mut first = api.sentinel(QUIET, to.clone(), elections("first").await).await;
+    first.until(|progress| progress.leads && progress.is_complete).await;
+    let mut second = api.sentinel(QUIET, to.clone(), elections("second").await).await;
+    api.create("cls-1").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert!(!second.progress.borrow().leads);
+    // A standby is ready, to take over.
+    assert_eq!(second.probe("/healthz").await.0, 200);
+    first.kill().await;
+    api.patch("cls-1", json!({"a": 1})).await;
+    second.until(|progress| progress.leads).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    let mut third = api.sentinel(QUIET, to, elections("third").await).await;
+    second.stop().await;
+    third.until(|progress| progress.leads && progress.is_complete).await;
+    // It does not know what was told, so what is not reconciled is told again, once.
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    api.patch("cls-1", json!({"a": 2})).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 3)]);
+    third.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_handed_on() {
+    let leases = Leases::start().await;
+    is_handed_on(async |holder| leases.election(holder).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_in_postgresql_is_handed_on() {
+    let Ok(Some(url)) = ProcessEnvironment.text("REAL_POSTGRESQL_URL") else {
+        let is_ci = ProcessEnvironment.text("CI").is_ok_and(|ci| ci.as_deref() == Some("true"));
+        assert!(!is_ci, "REAL_POSTGRESQL_URL is not set");
+        eprintln!("skipped: REAL_POSTGRESQL_URL is not set; hack/real-parts/with.sh postgresql -- cargo test");
+        return;
+    };
+    let name = format!("sentinel-test-{}", std::process::id());
+    is_handed_on(async |_| Election::by_lock(url.clone().into(), &name)).await;
+}

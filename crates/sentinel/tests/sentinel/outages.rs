@@ -1,0 +1,120 @@
+//! What is away comes back, and nothing is lost meanwhile.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use sentinel::leader::Election;
+use serde_json::json;
+
+use crate::changes::QUIET;
+use crate::rig::{Api, Doubtful, broker, heard, reconcile, sentinel_at};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_restarts_is_followed_again() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    api.create("cls-1").await;
+    let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    let back = api.stop().await;
+    sentinel.until(|progress| progress.api.is_some()).await;
+    let (status, body) = sentinel.probe("/readyz").await;
+    assert_eq!(status, 503, "{body}");
+    assert_eq!(sentinel.probe("/healthz").await.0, 200);
+    let api = back.await;
+    api.patch("cls-1", json!({"a": 1})).await;
+    api.create("cls-2").await;
+    let mut told = heard(&mut events, 2).await;
+    told.sort();
+    assert_eq!(told, [reconcile("cls-1", 2), reconcile("cls-2", 1)]);
+    sentinel.until(|progress| progress.api.is_none()).await;
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_is_not_there_yet_is_waited_for() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let (address, back) = (api.address.clone(), api.stop().await);
+    let mut sentinel = sentinel_at(&address, QUIET, to, Election::Alone).await;
+    sentinel.until(|progress| progress.api.is_some()).await;
+    let api = back.await;
+    api.create("cls-1").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_broker_refuses_is_published_when_it_is_back() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let doubtful = Doubtful::new(to);
+    let mut sentinel = api.sentinel(QUIET, doubtful.clone(), Election::Alone).await.complete().await;
+    doubtful.set_down(true);
+    api.create("cls-1").await;
+    doubtful.refused(1).await;
+    sentinel.until(|progress| progress.broker.is_some()).await;
+    assert_eq!(sentinel.probe("/readyz").await.0, 503);
+    assert_eq!(sentinel.probe("/healthz").await.0, 200);
+    // What happens meanwhile is not told in instalments.
+    api.patch("cls-1", json!({"a": 1})).await;
+    api.create("cls-2").await;
+    api.patch("cls-1", json!({"a": 2})).await;
+    doubtful.refused(3).await;
+    doubtful.set_down(false);
+    let mut told = heard(&mut events, 2).await;
+    told.sort();
+    assert_eq!(told, [reconcile("cls-1", 3), reconcile("cls-2", 1)]);
+    sentinel.until(|progress| progress.broker.is_none()).await;
+    let metrics = sentinel.metrics().await;
+    assert!(metrics.contains("hyperfleet_sentinel_broker_errors_total{"), "{metrics}");
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_wait_for_the_first_who_listens() {
+    let api = Api::start().await;
+    let broker = message_broker::Broker::Memory(message_broker::memory::Memory::new());
+    let to = sentinel::publisher::ToTopic { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
+    api.create("cls-1").await;
+    let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
+    sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("subscribed"))).await;
+    let mut events = crate::rig::listen(&broker, "late").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    sentinel.stop().await;
+}
+
+/// HyperFleet's own server, in this respect: it refuses the parameter `watch`. Where it listens.
+async fn without_stream(api: &str) -> String {
+    let api = api.to_owned();
+    let answer = move |request: Request| {
+        let uri = request.uri().to_string();
+        let url = format!("http://{api}{uri}");
+        async move {
+            if uri.contains("watch=true") {
+                return (StatusCode::BAD_REQUEST, String::new());
+            }
+            (StatusCode::OK, reqwest::get(url).await.unwrap().text().await.unwrap())
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("localhost:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async { axum::serve(listener, Router::new().fallback(answer)).await.unwrap() });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_without_a_change_stream_is_polled() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    let address = without_stream(&api.address).await;
+    let settings = format!("{QUIET}, poll_interval: 1s");
+    let sentinel = sentinel_at(&address, &settings, to, Election::Alone).await.complete().await;
+    api.create("cls-1").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    api.patch("cls-1", json!({"a": 1})).await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    let metrics = sentinel.metrics().await;
+    assert!(metrics.lines().any(|line| line.contains("change_stream{") && line.ends_with(" 0")), "{metrics}");
+    sentinel.stop().await;
+}

@@ -1,0 +1,49 @@
+//! What the Sentinel says of itself, and what a sweep finds.
+
+use sentinel::leader::Election;
+
+use crate::changes::QUIET;
+use crate::rig::{Api, broker, heard, reconcile};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sentinel_that_knows_the_fleet_is_ready() {
+    let api = Api::start().await;
+    let (to, _events) = broker().await;
+    let sentinel = api.sentinel(QUIET, to, Election::Alone).await.complete().await;
+    assert_eq!(sentinel.probe("/healthz").await.0, 200);
+    let mut answer = sentinel.probe("/readyz").await;
+    // It is told a moment after it is known.
+    while answer.0 != 200 {
+        tokio::task::yield_now().await;
+        answer = sentinel.probe("/readyz").await;
+    }
+    let metrics = sentinel.metrics().await;
+    for name in [
+        "hyperfleet_sentinel_pending_resources{",
+        "hyperfleet_sentinel_known_resources{",
+        "hyperfleet_sentinel_last_successful_poll_timestamp_seconds{",
+        "hyperfleet_sentinel_poll_duration_seconds_count{",
+        "hyperfleet_sentinel_leader{",
+    ] {
+        assert!(metrics.contains(name), "{name}: {metrics}");
+    }
+    sentinel.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_beside_the_stream_changes_nothing_that_is_known() {
+    let api = Api::start().await;
+    let (to, mut events) = broker().await;
+    for number in 0..120 {
+        api.create(&format!("cls-{number}")).await;
+    }
+    let settings = format!("{QUIET}, sweep_interval: 10s");
+    let mut sentinel = api.sentinel(&settings, to, Election::Alone).await;
+    assert_eq!(heard(&mut events, 120).await.len(), 120);
+    sentinel.until(|progress| progress.sweeps > 0).await;
+    let metrics = sentinel.metrics().await;
+    assert!(metrics.lines().any(|line| line.contains("known_resources{") && line.ends_with(" 120")), "{metrics}");
+    api.create("cls-last").await;
+    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-last", 1)], "nothing was told twice");
+    sentinel.stop().await;
+}

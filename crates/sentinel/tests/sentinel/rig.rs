@@ -1,0 +1,257 @@
+//! An API server on a file of its own, a broker within the process, and Sentinels between them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use daemon::retry::Budget;
+use hyperfleet_api::server::{Build, Server};
+use hyperfleet_client::{Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Status};
+use message_broker::memory::Memory;
+use message_broker::{Action, Broker, BrokerError, Consume, Deliveries, Event, Fault, Subscription};
+use sentinel::leader::Election;
+use sentinel::publisher::{Publisher, ToTopic};
+use sentinel::run::Progress;
+use sentinel::{Sentinel, Settings};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const TOPIC: &str = "hyperfleet-clusters";
+
+/// An API server that can be taken away and given back.
+pub(crate) struct Api {
+    folder: TempDir,
+    pub(crate) address: String,
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+/// A Sentinel that runs.
+pub(crate) struct Running {
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) health: String,
+    pub(crate) metrics: String,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// A broker that can be out of order.
+#[derive(Clone)]
+pub(crate) struct Doubtful {
+    to: ToTopic,
+    is_down: Arc<AtomicBool>,
+    refused: watch::Sender<u32>,
+}
+
+impl Api {
+    pub(crate) async fn start() -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), "0").await
+    }
+
+    async fn start_in(folder: TempDir, port: &str) -> Self {
+        let path = folder.path().join("api.db").to_string_lossy().into_owned();
+        let environment: BTreeMap<&str, &str> = [
+            ("HYPERFLEET_SERVER_PORT", port),
+            ("HYPERFLEET_HEALTH_PORT", "0"),
+            ("HYPERFLEET_METRICS_PORT", "0"),
+            ("HYPERFLEET_DATABASE_PATH", &path),
+        ]
+        .into();
+        let settings = hyperfleet_api::settings::Settings::load(BTreeMap::new(), &environment).unwrap();
+        let server = Server::prepare(settings, &environment, Build { version: "test", time: "now" }).await.unwrap();
+        let (address, stop) = (server.address().to_string(), CancellationToken::new());
+        let stopping = stop.clone();
+        let running = tokio::spawn(async move { Box::pin(server.run(stopping)).await.unwrap() });
+        Self { folder, address, stop, running }
+    }
+
+    /// Takes it away. What is returned gives it back.
+    pub(crate) async fn stop(self) -> impl Future<Output = Self> {
+        self.stop.cancel();
+        self.running.await.unwrap();
+        let (folder, port) = (self.folder, self.address.rsplit(':').next().unwrap().to_owned());
+        async move { Self::start_in(folder, &port).await }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(hyperfleet_client::Settings::new(format!("http://{}", self.address).parse().unwrap())).unwrap()
+    }
+
+    pub(crate) async fn create(&self, id: &str) -> Resource {
+        self.create_labelled(id, &[]).await
+    }
+
+    pub(crate) async fn create_labelled(&self, id: &str, labels: &[(&str, &str)]) -> Resource {
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let new = NewResource {
+            id: Some(id.to_owned()),
+            kind: "Cluster".to_owned(),
+            name: id.to_owned(),
+            spec: Map::new(),
+            labels,
+            references: BTreeMap::new(),
+        };
+        self.client().within(&budget()).create("clusters", &new).await.unwrap()
+    }
+
+    pub(crate) async fn patch(&self, id: &str, spec: Value) -> Resource {
+        let Value::Object(spec) = spec else { panic!("a spec is an object") };
+        let patch = Patch { spec: Some(spec), ..Patch::default() };
+        self.client().within(&budget()).patch("clusters", id, &patch, None).await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, id: &str) {
+        self.client().within(&budget()).delete("clusters", id).await.unwrap();
+    }
+
+    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status) {
+        let condition = |kind: &str, status| ReportCondition {
+            kind: kind.to_owned(),
+            status,
+            reason: None,
+            message: None,
+            last_transition_time: None,
+        };
+        let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
+        let report = Report {
+            adapter: adapter.to_owned(),
+            observed_generation: generation,
+            conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
+            data: Map::new(),
+            metadata: None,
+        };
+        let reported = self.client().within(&budget()).report("clusters", id, &report).await.unwrap();
+        assert!(matches!(reported, Reported::Stored(_)), "{reported:?}");
+    }
+
+    /// A Sentinel of this API, with these settings besides.
+    pub(crate) async fn sentinel(&self, settings: &str, publisher: impl Publisher, election: Election) -> Running {
+        sentinel_at(&self.address, settings, publisher, election).await
+    }
+}
+
+/// A Sentinel of the API at that address.
+pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, election: Election) -> Running {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text = format!(
+        "{{resource_type: clusters, clients: {{hyperfleet_api: {{base_url: 'http://{api}'}}, broker: {{topic: {TOPIC}}}}}, \
+         health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}"
+    );
+    daemon::file::replace(file.path(), text.as_bytes()).unwrap();
+    let flags = [("config", file.path().to_string_lossy().into_owned())].into();
+    let plan = Settings::load(flags, &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap();
+    let sentinel = Sentinel::prepare(plan, publisher, election, "test").await.unwrap();
+    let (progress, stop) = (sentinel.progress(), CancellationToken::new());
+    let address = |address| format!("http://{address}");
+    let (health, metrics) = (address(sentinel.health_address()), address(sentinel.metrics_address()));
+    let task = tokio::spawn(Box::pin(sentinel.run(stop.clone())));
+    Running { progress, health, metrics, stop, task }
+}
+
+impl Running {
+    /// Waits until it is as wanted.
+    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
+        self.progress.wait_for(wanted).await.unwrap();
+    }
+
+    /// Waits until it leads and knows the whole fleet.
+    pub(crate) async fn complete(mut self) -> Self {
+        self.until(|progress| progress.is_complete).await;
+        self
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+
+    /// Ends it as `kill -9` would.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _aborted = self.task.await;
+    }
+
+    pub(crate) async fn metrics(&self) -> String {
+        reqwest::get(format!("{}/metrics", self.metrics)).await.unwrap().text().await.unwrap()
+    }
+
+    pub(crate) async fn probe(&self, path: &str) -> (u16, Value) {
+        let answer = reqwest::get(format!("{}{path}", self.health)).await.unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&answer.text().await.unwrap()).unwrap())
+    }
+}
+
+impl Doubtful {
+    pub(crate) fn new(to: ToTopic) -> Self {
+        Self { to, is_down: Arc::default(), refused: watch::Sender::new(0) }
+    }
+
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    /// Waits until so many events were refused.
+    pub(crate) async fn refused(&self, count: u32) {
+        self.refused.subscribe().wait_for(|refused| *refused >= count).await.unwrap();
+    }
+}
+
+impl Publisher for Doubtful {
+    fn publish(&self, event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
+        let this = self.clone();
+        async move {
+            if this.is_down.load(Ordering::SeqCst) {
+                this.refused.send_modify(|refused| *refused += 1);
+                return Err(BrokerError::new(Action::Publish, TOPIC, Fault::Unavailable));
+            }
+            this.to.publish(event).await
+        }
+    }
+
+    async fn health(&self) -> Result<(), BrokerError> {
+        self.to.health().await
+    }
+}
+
+pub(crate) fn budget() -> Budget {
+    Budget::new(Duration::from_secs(30), CancellationToken::new())
+}
+
+/// A broker within the process, and somebody who listens.
+pub(crate) async fn broker() -> (ToTopic, Deliveries) {
+    let broker = Broker::Memory(Memory::new());
+    let listener = listen(&broker, "listener").await;
+    (ToTopic { broker, topic: TOPIC.parse().unwrap() }, listener)
+}
+
+pub(crate) async fn listen(broker: &Broker, id: &str) -> Deliveries {
+    let subscription = Subscription::new(TOPIC, id).unwrap();
+    broker.subscribe(&subscription, Consume::default(), &CancellationToken::new()).await.unwrap()
+}
+
+/// The next events, acknowledged, in brief.
+pub(crate) async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let event = next(deliveries).await;
+        let generation = event.json().unwrap()["generation"].clone();
+        all.push(format!("{} {} {generation}", event.kind, event.subject.unwrap()));
+    }
+    all
+}
+
+/// The next event, acknowledged.
+pub(crate) async fn next(deliveries: &mut Deliveries) -> Event {
+    let delivery = deliveries.next().await.unwrap();
+    let event = delivery.event().unwrap().clone();
+    delivery.ack().await.unwrap();
+    event
+}
+
+pub(crate) fn reconcile(id: &str, generation: i64) -> String {
+    format!("com.redhat.hyperfleet.cluster.reconcile {id} {}", json!(generation))
+}
