@@ -5,14 +5,16 @@ use std::time::Duration;
 use message_broker::Undrained;
 use tokio_util::sync::CancellationToken;
 
-use crate::rig::{Subject, collect, eager, id, next, publish, publish_many, subscribe, within};
+use crate::rig::{Part, Subject, collect, eager, id, next, publish, publish_many, subscribe, within};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) async fn a_drain_waits_for_what_is_out(subject: &Subject) {
     let (broker, subscription) = (subject.broker(), subject.subscription("a"));
     let mut deliveries = subscribe(&broker, &subscription, eager(3)).await.unwrap();
-    publish_many(&broker, &subscription.topic, 0..20).await;
+    // Google's emulator takes minutes to deliver again what was with a consumer that has stopped and was not taken.
+    let many = if subject.part == Part::PubSub { 3 } else { 20 };
+    publish_many(&broker, &subscription.topic, 0..many).await;
     let mut out = Vec::new();
     for _ in 0..3 {
         out.push(next(&mut deliveries).await);
@@ -24,8 +26,9 @@ pub(crate) async fn a_drain_waits_for_what_is_out(subject: &Subject) {
     }
     within("the drain", drain).await.unwrap().unwrap();
     // What was acknowledged does not come again; everything else does.
+    publish_many(&broker, &subscription.topic, many..many + 5).await;
     let mut rest = subscribe(&broker, &subscription, eager(3)).await.unwrap();
-    let mut missing: Vec<usize> = (0..20).filter(|id| !done.contains(id)).collect();
+    let mut missing: Vec<usize> = (0..many + 5).filter(|id| !done.contains(id)).collect();
     while !missing.is_empty() {
         let delivery = next(&mut rest).await;
         let id: usize = id(&delivery).parse().unwrap();
