@@ -21,10 +21,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("kubernetes", &["daemon", "fleet-model"]),
     ("precondition", &[]),
     ("message-broker", &["daemon", "fleet-model"]),
-    (
-        "sentinel",
-        &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"],
-    ),
+    ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
