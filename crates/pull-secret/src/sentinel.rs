@@ -1,5 +1,6 @@
 //! `pull-secret sentinel`: the Sentinel as a process.
 
+use std::fmt::Write as _;
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -75,15 +76,16 @@ async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
     dry_run(plan, &client, id, |Explained { id, because, conditions, .. }| {
         count += 1;
         let mut text = format!("{id}  {because}\n");
+        // Writing to a String cannot fail, here and below.
         for (adapter, outcome, why) in conditions {
             let outcome = match outcome {
                 Outcome::Met => "met",
                 Outcome::NotMet => "not met",
                 Outcome::Unanswerable => "cannot be answered",
             };
-            text.push_str(&format!("  publish_when.{adapter}: {outcome}\n"));
+            let _infallible = writeln!(text, "  publish_when.{adapter}: {outcome}");
             for line in why.lines() {
-                text.push_str(&format!("    {line}\n"));
+                let _infallible = writeln!(text, "    {line}");
             }
         }
         written = output::print(text);

@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub struct Fleet {
     policy: Policy,
     known: BTreeMap<Arc<str>, Known>,
-    /// Those that have news, by since when: they come first.
+    /// Those that have news, by since when, or by when they are tried again: they come first.
     urgent: BTreeSet<(Moment, Arc<str>)>,
     /// When to look again at the others.
     turns: BTreeSet<(Moment, Arc<str>)>,
@@ -153,10 +153,10 @@ impl Fleet {
     /// [`refused`](Self::refused).
     pub fn take(&mut self, now: Moment) -> Option<Due> {
         loop {
-            let key = match self.urgent.first() {
-                Some((_, key)) => Arc::clone(key),
-                None => self.turns.first().filter(|(due, _)| *due <= now).map(|(_, key)| Arc::clone(key))?,
+            let first = |queue: &BTreeSet<(Moment, Arc<str>)>| {
+                queue.first().filter(|(due, _)| *due <= now).map(|(_, key)| Arc::clone(key))
             };
+            let key = first(&self.urgent).or_else(|| first(&self.turns))?;
             let known = self.known.get_mut(&key)?;
             let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
             if !decision.publishes() {
@@ -188,19 +188,26 @@ impl Fleet {
 
     /// The broker did not take an event. The resource stays as untold as it was, and comes again.
     pub fn refused(&mut self, id: &str, now: Moment) {
+        let policy = self.policy;
         if let Some((key, known)) = self.landed(id) {
             let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(u32::from(known.refusals).min(8)));
             known.refusals = known.refusals.saturating_add(1);
             let due = now.after(spread::stretch(wait.min(LONGEST_WAIT), known.number));
-            known.place = Place::Turn(due);
-            self.turns.insert((due, key));
+            let decision = decide(&known.facts, known.told.as_ref(), known.number, &policy, now);
+            // What is news stays so: it does not queue behind all turns that have come meanwhile.
+            if decision.reason.is_news() {
+                known.place = Place::Urgent(due);
+                self.urgent.insert((due, key));
+            } else {
+                known.place = Place::Turn(due);
+                self.turns.insert((due, key));
+            }
         }
     }
 
     /// When [`take`](Self::take) has something next, if nothing happens.
     pub fn next_turn(&self) -> Option<Moment> {
-        let urgent = self.urgent.first().map(|(since, _)| *since);
-        urgent.or_else(|| self.turns.first().map(|(due, _)| *due))
+        [&self.urgent, &self.turns].into_iter().filter_map(|queue| queue.first().map(|(due, _)| *due)).min()
     }
 
     /// How many resources are known.
@@ -239,7 +246,7 @@ impl Fleet {
         }
         if known.refusals > 0
             && decision.publishes()
-            && let Place::Turn(next) = known.place
+            && let Place::Turn(next) | Place::Urgent(next) = known.place
         {
             // It waits for the broker.
             if next > now {

@@ -76,6 +76,19 @@ fn what_the_broker_refuses_comes_again_as_it_is_then() {
 }
 
 #[test]
+fn refused_news_come_before_turns_all_the_same() {
+    let mut fleet = Fleet::new(POLICY);
+    for id in 0..100 {
+        see(&mut fleet, &format!("cls-{id}"), seen(1, true, 0), at(0));
+    }
+    see(&mut fleet, "z", seen(1, false, 3_600), at(3_600));
+    let due = fleet.take(at(3_600)).unwrap();
+    fleet.refused(&due.id, at(3_600));
+    assert_ne!(fleet.take(at(3_600)).unwrap().id, due.id, "the others need not wait for it");
+    assert_eq!(published(&mut fleet, 3_602)[0], "z New 1");
+}
+
+#[test]
 fn news_come_before_turns_and_in_the_order_in_which_they_came() {
     let mut fleet = Fleet::new(POLICY);
     for id in ["x", "y"] {
