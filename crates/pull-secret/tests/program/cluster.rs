@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -18,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::watch;
 
+use crate::api;
 use crate::rig::{Outcome, Rig, pull_secret};
 
 /// The Kubernetes Secret's name.
@@ -217,12 +217,6 @@ async fn carry(client: TcpStream, target: &str, count: &watch::Sender<usize>) ->
 }
 
 fn real_kubeconfig() -> Option<PathBuf> {
-    let variable = |name: &str| ProcessEnvironment.text(name).unwrap();
-    let kubeconfig = variable("REAL_KUBECONFIG").map(PathBuf::from);
-    if kubeconfig.is_none() {
-        let missing = "REAL_KUBECONFIG is not set: no real API server; `make real-parts` starts one";
-        assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
-        eprintln!("{missing}");
-    }
-    kubeconfig
+    let kubeconfig = api::variable("REAL_KUBECONFIG").map(PathBuf::from);
+    kubeconfig.or_else(|| api::missing("REAL_KUBECONFIG is not set: no real API server; `make real-parts` starts one"))
 }

@@ -23,5 +23,6 @@ mod leaks;
 mod modes;
 mod races;
 mod rig;
+mod sentinel;
 mod story;
 mod validate;

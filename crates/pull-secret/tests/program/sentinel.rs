@@ -1,0 +1,102 @@
+//! API, Sentinel and listener as three processes, on the real brokers.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::api;
+
+/// The variables that name a broker.
+type Broker = Vec<(&'static str, String)>;
+
+fn program(broker: &Broker, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    command.args(arguments).env_clear().envs(broker.iter().cloned());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+fn rabbitmq() -> Option<Broker> {
+    let Some(url) = api::variable("REAL_RABBITMQ_URL") else {
+        return api::missing("REAL_RABBITMQ_URL is not set: no RabbitMQ; `make real-parts` starts one");
+    };
+    Some(vec![("BROKER_TYPE", "rabbitmq".to_owned()), ("BROKER_RABBITMQ_URL", url)])
+}
+
+fn pubsub() -> Option<Broker> {
+    if let Some(why) = api::variable("REAL_PUBSUB_ABSENT") {
+        eprintln!("Google's Pub/Sub emulator cannot be had: {why}");
+        return None;
+    }
+    let Some(host) = api::variable("REAL_PUBSUB_HOST") else {
+        return api::missing("REAL_PUBSUB_HOST is not set: no Pub/Sub emulator; `make real-parts` starts it");
+    };
+    Some(vec![
+        ("BROKER_TYPE", "googlepubsub".to_owned()),
+        ("BROKER_GOOGLEPUBSUB_PROJECT_ID", "my-project-1".to_owned()),
+        ("BROKER_GOOGLEPUBSUB_CREATE_TOPIC_IF_MISSING", "true".to_owned()),
+        ("PUBSUB_EMULATOR_HOST", host),
+    ])
+}
+
+/// A listener that is subscribed, and what it prints.
+async fn listener(broker: &Broker, topic: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = program(broker, &["events", "tail", "--json", "--broker-topic", topic]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
+    assert!(line.starts_with("listening as "), "{line}");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+async fn curl(arguments: &[&str]) {
+    let output = Command::new("curl").args(["-sS", "--fail", "--noproxy", "*"]).args(arguments).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+async fn a_change_reaches_who_listens(broker: Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let (_api, address) = api::server(folder.path()).await;
+    let topic =
+        format!("clusters-{}", folder.path().file_name().unwrap().to_string_lossy().replace('.', "t").to_lowercase());
+    let (_listener, mut events) = listener(&broker, &topic).await;
+    let base = format!("http://{address}");
+    let clusters = format!("{base}/api/hyperfleet/v1/clusters");
+    let arguments =
+        ["sentinel", "--resource-type", "clusters", "--hyperfleet-api-base-url", &base, "--broker-topic", &topic];
+    let ports = ["--health-port", "0", "--metrics-port", "0"];
+    let mut sentinel = program(&broker, &[&arguments[..], &ports[..]].concat());
+    let _sentinel = sentinel.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    curl(&[&clusters, "-d", r#"{"kind": "Cluster", "id": "cls-1", "name": "one", "spec": {}}"#]).await;
+    curl(&["-X", "PATCH", &format!("{clusters}/cls-1"), "-d", r#"{"spec": {"changed": true}}"#]).await;
+    // The first state may be overtaken by the second before anybody is told.
+    loop {
+        let line = events.next_line().await.unwrap().unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["type"], "com.redhat.hyperfleet.cluster.reconcile");
+        assert_eq!(event["data"]["id"], "cls-1");
+        if event["data"]["generation"] == 2 {
+            break;
+        }
+    }
+    let dry = [&arguments[..], &ports[..], &["--dry-run", "--id", "cls-1"]].concat();
+    let output = program(&broker, &dry).output().await.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("cls-1"), "{output:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_reaches_who_listens_on_rabbitmq() {
+    if let Some(broker) = rabbitmq() {
+        a_change_reaches_who_listens(broker).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_reaches_who_listens_on_pubsub() {
+    if let Some(broker) = pubsub() {
+        a_change_reaches_who_listens(broker).await;
+    }
+}
