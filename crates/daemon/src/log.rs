@@ -59,6 +59,12 @@ pub fn subscriber<W: Write + Send + 'static>(settings: Settings, writer: W) -> i
     Registry::default().with(Lines { settings, writer: Mutex::new(writer) })
 }
 
+/// An error and what has caused it, in one line for the log.
+pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 /// The level with this name, in any case.
 pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
     match name.to_ascii_lowercase().as_str() {

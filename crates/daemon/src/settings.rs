@@ -181,6 +181,21 @@ fn serde_path<T: DeserializeOwned>(tree: Value) -> Result<T, String> {
     })
 }
 
+// === impl Row ===
+
+impl Row {
+    /// A row of a table.
+    pub const fn new(
+        path: &'static str,
+        flag: Option<&'static str>,
+        kind: Kind,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { path, flag, kind, default, help }
+    }
+}
+
 // === impl Kind ===
 
 impl Kind {
@@ -246,7 +261,7 @@ mod tests {
     }
 
     const fn row(path: &'static str, flag: Option<&'static str>, kind: Kind, default: &'static str) -> Row {
-        Row { path, flag, kind, default, help: "" }
+        Row::new(path, flag, kind, default, "")
     }
 
     const TABLE: Table = Table {

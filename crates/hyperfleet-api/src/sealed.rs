@@ -126,6 +126,10 @@ fn mac(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
 
 /// Takes `pullSecret.data` out of a spec, checked.
 pub fn take(spec: &mut Map<String, Value>) -> Result<Wanted, Refused> {
+    // Whatever stands there in another form may be a credential, and would be stored and shown as it is.
+    if spec.get("pullSecret").is_some_and(|secret| !secret.is_object() && !secret.is_null()) {
+        return Err(Refused("must be an object with `secretRef` or `data`".to_owned()));
+    }
     let Some(data) =
         spec.get_mut("pullSecret").and_then(Value::as_object_mut).and_then(|secret| secret.get_mut("data"))
     else {
@@ -244,6 +248,14 @@ mod tests {
         assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
         assert!(!refused(json!(["Zq7wordThatMustNotShow"])).contains("Zq7"));
         assert!(!refused(json!("Zq7wordThatMustNotShow")).contains("Zq7"));
+    }
+
+    #[test]
+    fn a_pull_secret_in_another_form_is_refused() {
+        for other in [document(), json!([{ "data": document() }]), json!(1)] {
+            let mut spec = json!({ "pullSecret": other }).as_object().unwrap().clone();
+            assert!(take(&mut spec).unwrap_err().0.starts_with("must be an object"));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::environment::Environment;
+use daemon::log::causes;
 use daemon::probes::{self, Readiness, ReadinessSender};
 use daemon::serve::{self, Listener, Manners};
 use jiff::Timestamp;
@@ -315,9 +316,4 @@ fn schema_document(settings: &Settings) -> Result<Option<Value>, String> {
     let fault = |what: &str| format!("server.openapi_schema_path: {what}");
     let text = std::fs::read_to_string(path).map_err(|error| fault(&format!("cannot be read: {}", error.kind())))?;
     serde_saphyr::from_str(&text).map(Some).map_err(|_no_yaml| fault("is neither JSON nor YAML"))
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

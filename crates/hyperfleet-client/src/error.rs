@@ -12,7 +12,7 @@ use crate::wire::Problem;
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The file of certificate authorities could not be read.
-    #[error("cannot read the CA file {}; check the path and its permissions", path.display())]
+    #[error("cannot read the CA file; check its path and its permissions")]
     CaFile {
         /// The file.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum SetupError {
         source: io::Error,
     },
     /// The file holds no certificate.
-    #[error("cannot use the CA file {}: it must hold certificates in PEM form", path.display())]
+    #[error("cannot use the CA file: it must hold certificates in PEM form")]
     NoCertificate {
         /// The file.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The file with the bearer token could not be read.
-    #[error("cannot {call}: cannot read the token file {}; check that it is mounted and holds one line", path.display())]
+    #[error("cannot {call}: cannot read the token file; check its path, that it is mounted and holds one line")]
     Token {
         /// What was asked.
         call: String,

@@ -52,7 +52,7 @@ impl TokenFile {
                 let Some(cached) = cache.as_ref() else {
                     return Err(self.unreadable(call, source));
                 };
-                tracing::warn!(path = %self.path.display(), %source, "cannot read the token file again; using the old token");
+                tracing::warn!(%source, "cannot read the token file again; using the old token");
                 self.bearer(call, &cached.token)
             }
         }

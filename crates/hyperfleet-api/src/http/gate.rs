@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::BytesMut;
+use daemon::log;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -105,13 +106,11 @@ fn tell(told: &Told<'_>, duration: std::time::Duration, failure: Option<&Failure
 
 /// Why a request failed, for the log: the store's own words belong there and nowhere else.
 fn causes(failure: &Failure) -> String {
-    let error: &dyn std::error::Error = match failure {
-        Failure::Refused(problem) => return problem.detail.clone(),
-        Failure::Store(error) => error,
-        Failure::Mapping(error) => error,
-    };
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    match failure {
+        Failure::Refused(problem) => problem.detail.clone(),
+        Failure::Store(error) => log::causes(error),
+        Failure::Mapping(error) => log::causes(error),
+    }
 }
 
 async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Failure> {

@@ -23,149 +23,151 @@ const RETIRED: &[(&str, &str)] = &[
     ("health.tls", "probes are answered in plain HTTP"),
 ];
 
-const fn row(
-    path: &'static str,
-    flag: Option<&'static str>,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-) -> Row {
-    Row { path, flag, kind, default, help }
-}
-
 /// All rows. What is a list (`entities`, `server.jwt.configs`, `server.tenant.dimensions`, `pull_secret.keys`,
 /// `pull_secret.readers`) is in the file only.
 const SETTINGS: &[Row] = &[
-    row("server.host", Some("server-host"), Kind::Text, "localhost", "Where the API listens"),
-    row("server.port", Some("server-port"), Kind::Number, "8000", "On which port; 0 takes a free one"),
-    row(
+    Row::new("server.host", Some("server-host"), Kind::Text, "localhost", "Where the API listens"),
+    Row::new("server.port", Some("server-port"), Kind::Number, "8000", "On which port; 0 takes a free one"),
+    Row::new(
         "server.insecure",
         Some("insecure"),
         Kind::Switch,
         "false",
         "Serve without authentication on other addresses than loopback",
     ),
-    row(
+    Row::new(
         "server.openapi_schema_path",
         Some("server-openapi-schema-path"),
         Kind::Path,
         "",
         "The OpenAPI document whose components specs must satisfy (`entities[].spec_schema_name`)",
     ),
-    row("server.max_body", None, Kind::Number, "1048576", "The largest body of a request, in bytes"),
-    row(
+    Row::new("server.max_body", None, Kind::Number, "1048576", "The largest body of a request, in bytes"),
+    Row::new(
         "server.timeouts.read",
         None,
         Kind::Duration,
         "5s",
         "A client has so long to send a request's head, and again for its body",
     ),
-    row(
+    Row::new(
         "server.timeouts.write",
         None,
         Kind::Duration,
         "30s",
         "A request is answered within this time; streams are not bounded",
     ),
-    row("server.tls.enabled", None, Kind::Switch, "false", "Speak HTTPS"),
-    row("server.tls.cert_file", None, Kind::Path, "", "The certificate and its chain, PEM"),
-    row("server.tls.key_file", None, Kind::Path, "", "The certificate's key, PEM"),
-    row(
+    Row::new("server.tls.enabled", None, Kind::Switch, "false", "Speak HTTPS"),
+    Row::new("server.tls.cert_file", None, Kind::Path, "", "The certificate and its chain, PEM"),
+    Row::new("server.tls.key_file", None, Kind::Path, "", "The certificate's key, PEM"),
+    Row::new(
         "server.jwt.enabled",
         Some("server-jwt-enabled"),
         Kind::Switch,
         "false",
         "Ask for a token of one of `server.jwt.configs`",
     ),
-    row(
+    Row::new(
         "server.tenant.enabled",
         Some("server-tenant-enabled"),
         Kind::Switch,
         "false",
         "Take a resource's tenancy from headers (`server.tenant.dimensions`)",
     ),
-    row(
+    Row::new(
         "server.tenant.system_header",
         None,
         Kind::Text,
         "",
         "A header whose value `true` marks callers that may only report",
     ),
-    row("database.dialect", None, Kind::Text, "sqlite", "`sqlite` or `postgres`; `DATABASE_URL` decides by itself"),
-    row(
+    Row::new(
+        "database.dialect",
+        None,
+        Kind::Text,
+        "sqlite",
+        "`sqlite` or `postgres`; `DATABASE_URL` decides by itself",
+    ),
+    Row::new(
         "database.path",
         Some("db-path"),
         Kind::Path,
         "hyperfleet.db",
         "The file of the SQLite database; it is made if it is not there",
     ),
-    row("database.host", Some("db-host"), Kind::Text, "localhost", "Where PostgreSQL listens"),
-    row("database.port", Some("db-port"), Kind::Number, "5432", "On which port"),
-    row("database.name", Some("db-name"), Kind::Text, "hyperfleet", "The database's name"),
-    row("database.username", Some("db-username"), Kind::Text, "", "The role"),
-    row("database.password", None, Kind::Secret, "", "The role's password"),
-    row("database.password_file", Some("db-password-file"), Kind::Path, "", "The file that holds it"),
-    row(
+    Row::new("database.host", Some("db-host"), Kind::Text, "localhost", "Where PostgreSQL listens"),
+    Row::new("database.port", Some("db-port"), Kind::Number, "5432", "On which port"),
+    Row::new("database.name", Some("db-name"), Kind::Text, "hyperfleet", "The database's name"),
+    Row::new("database.username", Some("db-username"), Kind::Text, "", "The role"),
+    Row::new("database.password", None, Kind::Secret, "", "The role's password"),
+    Row::new("database.password_file", Some("db-password-file"), Kind::Path, "", "The file that holds it"),
+    Row::new(
         "database.ssl.mode",
         Some("db-ssl-mode"),
         Kind::Text,
         "prefer",
         "`disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`",
     ),
-    row("database.ssl.root_cert_file", None, Kind::Path, "", "The certificates to trust, PEM"),
-    row("database.pool.max_connections", None, Kind::Number, "50", "How many connections are open at once"),
-    row("database.pool.conn_max_lifetime", None, Kind::Duration, "5m", "None lives longer"),
-    row("database.pool.conn_max_idle_time", None, Kind::Duration, "1m", "None idles longer"),
-    row(
+    Row::new("database.ssl.root_cert_file", None, Kind::Path, "", "The certificates to trust, PEM"),
+    Row::new("database.pool.max_connections", None, Kind::Number, "50", "How many connections are open at once"),
+    Row::new("database.pool.conn_max_lifetime", None, Kind::Duration, "5m", "None lives longer"),
+    Row::new("database.pool.conn_max_idle_time", None, Kind::Duration, "1m", "None idles longer"),
+    Row::new(
         "database.pool.acquire_timeout",
         None,
         Kind::Duration,
         "3s",
         "So long a request waits for a connection before it is answered with 503",
     ),
-    row("database.pool.advisory_lock_timeout", None, Kind::Duration, "5m", "So long a migration waits for another one"),
-    row("changes.max_events", None, Kind::Number, "20000", "So many events of the change stream are kept"),
-    row("changes.max_age", None, Kind::Duration, "1h", "For so long"),
-    row(
+    Row::new(
+        "database.pool.advisory_lock_timeout",
+        None,
+        Kind::Duration,
+        "5m",
+        "So long a migration waits for another one",
+    ),
+    Row::new("changes.max_events", None, Kind::Number, "20000", "So many events of the change stream are kept"),
+    Row::new("changes.max_age", None, Kind::Duration, "1h", "For so long"),
+    Row::new(
         "changes.bookmark_interval",
         None,
         Kind::Duration,
         "15s",
         "A change stream says something at least this often; at most 30 s",
     ),
-    row(
+    Row::new(
         "pull_secret.digest_key_file",
         None,
         Kind::Path,
         "",
         "The fleet's digest key, 32 bytes or more; without it one is derived from the first of `pull_secret.keys`",
     ),
-    row(
+    Row::new(
         "pull_secret.reader_token_file",
         None,
         Kind::Path,
         "",
         "A bearer token that may read pull secrets, for this machine's own parts",
     ),
-    row("logging.level", Some("log-level"), Kind::Text, "info", "`debug`, `info`, `warn` or `error`"),
-    row("logging.format", Some("log-format"), Kind::Text, "json", "`json` or `text`"),
-    row("metrics.host", Some("metrics-host"), Kind::Text, "localhost", "Where metrics are served"),
-    row("metrics.port", Some("metrics-port"), Kind::Number, "9090", "On which port; 0 takes a free one"),
-    row(
+    Row::new("logging.level", Some("log-level"), Kind::Text, "info", "`debug`, `info`, `warn` or `error`"),
+    Row::new("logging.format", Some("log-format"), Kind::Text, "json", "`json` or `text`"),
+    Row::new("metrics.host", Some("metrics-host"), Kind::Text, "localhost", "Where metrics are served"),
+    Row::new("metrics.port", Some("metrics-port"), Kind::Number, "9090", "On which port; 0 takes a free one"),
+    Row::new(
         "metrics.reconciliation_stuck_threshold",
         None,
         Kind::Duration,
         "10m",
         "A resource that is not reconciled for longer counts as stuck",
     ),
-    row("health.host", Some("health-host"), Kind::Text, "localhost", "Where probes are answered"),
-    row("health.port", Some("health-port"), Kind::Number, "8080", "On which port; 0 takes a free one"),
-    row(
+    Row::new("health.host", Some("health-host"), Kind::Text, "localhost", "Where probes are answered"),
+    Row::new("health.port", Some("health-port"), Kind::Number, "8080", "On which port; 0 takes a free one"),
+    Row::new(
         "health.shutdown_timeout",
         None,
         Kind::Duration,
         "20s",
         "So long open requests may take to end at a shutdown; 1s to 120s",
     ),
-    row("health.db_ping_timeout", None, Kind::Duration, "2s", "So long the database may take to answer a probe"),
+    Row::new("health.db_ping_timeout", None, Kind::Duration, "2s", "So long the database may take to answer a probe"),
 ];

@@ -167,12 +167,13 @@ async fn a_terminated_server_ends_kindly() {
         let mut watch = process.client.watch("/clusters?watch=true").await;
         assert_eq!(watch.next().await.unwrap()["type"], "BOOKMARK");
         let stopping = Arc::new(AtomicBool::new(false));
-        let mut writers = JoinSet::new();
+        let mut writers: JoinSet<String> = JoinSet::new();
         for writer in 0..8 {
             let (client, stopping) = (process.client.clone(), Arc::clone(&stopping));
             writers.spawn(async move {
                 for turn in 0.. {
-                    let body = cluster(&format!("c-{writer}-{turn}"));
+                    let name = format!("c-{writer}-{turn}");
+                    let body = cluster(&name);
                     match client
                         .http
                         .post(format!("{}/api/hyperfleet/v1/clusters", client.base))
@@ -186,10 +187,11 @@ async fn a_terminated_server_ends_kindly() {
                         Err(error) => {
                             let is_late = stopping.load(Ordering::SeqCst);
                             assert!(is_late && (error.is_connect() || error.is_request()), "cut off: {error:?}");
-                            break;
+                            return name;
                         }
                     }
                 }
+                unreachable!("it writes until it is not let in")
             });
         }
         let mut told = 0;
@@ -199,10 +201,18 @@ async fn a_terminated_server_ends_kindly() {
         stopping.store(true, Ordering::SeqCst);
         process.signal("TERM").await;
         while watch.next().await.is_some() {}
+        let mut unanswered = Vec::new();
         while let Some(done) = writers.join_next().await {
-            done.unwrap();
+            unanswered.push(done.unwrap());
         }
         assert_eq!(process.exit_code().await, Some(0));
+        // Nothing that was done went unanswered.
+        let process = Process::start(&place.variables()).await;
+        process.ready().await;
+        let there = process.client.list("/clusters").await;
+        let names: Vec<&str> = there.iter().map(|cluster| cluster["name"].as_str().unwrap()).collect();
+        assert!(names.len() >= 30 && unanswered.iter().all(|name| !names.contains(&name.as_str())), "{unanswered:?}");
+        drop(process);
         place.end().await;
     }
 }

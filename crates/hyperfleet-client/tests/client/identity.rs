@@ -52,6 +52,7 @@ async fn nothing_is_sent_without_the_token() {
     let client = client(&server, Path::new("/nowhere/token"));
     let error = client.within(&budget()).get("clusters", "a").await.unwrap_err();
     assert!(matches!(error, Error::Token { .. }));
-    assert!(error.to_string().contains("/nowhere/token"));
+    // The setting is named, not repeated: a token in the place of its path is a likely mistake.
+    assert!(error.to_string().contains("the token file") && !error.to_string().contains("/nowhere/token"));
     assert_eq!(server.lines(), [""; 0]);
 }

@@ -100,3 +100,51 @@ async fn a_change_reaches_who_listens_on_pubsub() {
         a_change_reaches_who_listens(broker).await;
     }
 }
+
+/// The likeliest mistake: a credential where something else belongs; and a broker that is not there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_in_the_wrong_place_is_not_told() {
+    const PASSWORD: &str = "Zq7wordThatMustNotShow";
+    let values = [
+        PASSWORD.to_owned(),
+        format!(r#"{{"auths":{{"quay.io":{{"auth":"{PASSWORD}"}}}}}}"#),
+        format!("amqp://user:{PASSWORD}@127.0.0.1:1/"),
+        format!("postgresql://user:{PASSWORD}@127.0.0.1:1/name"),
+    ];
+    let variables = [
+        "BROKER_TYPE",
+        "BROKER_RABBITMQ_URL",
+        "BROKER_RABBITMQ_EXCHANGE",
+        "BROKER_GOOGLEPUBSUB_PROJECT_ID",
+        "HYPERFLEET_API_BASE_URL",
+        "HYPERFLEET_API_AUTH_TOKEN_PATH",
+        "HYPERFLEET_BROKER_TOPIC",
+        "HYPERFLEET_RESOURCE_TYPE",
+        "HYPERFLEET_SHARD",
+        "HYPERFLEET_LEADER_ELECTION_METHOD",
+        "HYPERFLEET_LEADER_ELECTION_DATABASE_URL",
+    ];
+    // Names are told: that is what they are for. What is no name must not be taken for one.
+    let names = ["BROKER_RABBITMQ_EXCHANGE", "HYPERFLEET_BROKER_TOPIC", "HYPERFLEET_RESOURCE_TYPE"];
+    let sentinel = ["sentinel", "--health-port", "0", "--metrics-port", "0"];
+    for variable in variables {
+        for value in values.iter().skip(usize::from(names.contains(&variable))) {
+            for arguments in [&sentinel[..], &["events", "tail"]] {
+                let broker: Broker = vec![
+                    ("BROKER_TYPE", "rabbitmq".to_owned()),
+                    ("BROKER_RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:1/".to_owned()),
+                    ("HYPERFLEET_API_BASE_URL", "http://127.0.0.1:1".to_owned()),
+                    ("HYPERFLEET_BROKER_TOPIC", "demo".to_owned()),
+                    ("HYPERFLEET_RESOURCE_TYPE", "clusters".to_owned()),
+                    (variable, value.clone()),
+                ];
+                let mut command = Command::new("timeout");
+                command.args(["--signal=KILL", "0.4", env!("CARGO_BIN_EXE_pull-secret")]).args(arguments);
+                let output = command.env_clear().envs(broker).output().await.unwrap();
+                let told = [output.stdout, output.stderr].concat();
+                let told = String::from_utf8_lossy(&told);
+                assert!(!told.contains(&PASSWORD[4..]), "{variable}: {told}");
+            }
+        }
+    }
+}
