@@ -80,7 +80,7 @@ impl Cluster {
     }
 }
 
-fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
+pub(crate) fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     match problem {
         InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
@@ -92,7 +92,7 @@ fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
 }
 
 /// A Job ends by its condition alone: counts of pods say nothing while some may still be made.
-fn end(job: Option<&Job>) -> Option<JobEnd> {
+pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
     let Some(job) = job else { return Some(JobEnd::Gone) };
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let is_true = |kind: &str| -> Option<&JobCondition> {
@@ -104,6 +104,15 @@ fn end(job: Option<&Job>) -> Option<JobEnd> {
     let failed = is_true("Failed")?;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     Some(JobEnd::Failed { reason: text(&failed.reason), message: text(&failed.message) })
+}
+
+/// When the Job ended, by the condition that says so.
+pub(crate) fn ended_at(job: &Job) -> Option<jiff::Timestamp> {
+    let conditions = job.status.as_ref()?.conditions.as_ref()?;
+    let ended = |condition: &&JobCondition| {
+        matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
+    };
+    conditions.iter().find(ended)?.last_transition_time.as_ref().map(|time| time.0)
 }
 
 /// When the container ended, and what it said.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand};
-use daemon::settings::{Kind, Row, variable};
+use daemon::settings::{Kind, Row};
 use hyperfleet_api::settings::table::TABLE;
 
 /// The flag that names the configuration file.
@@ -73,7 +73,7 @@ impl FromArgMatches for ApiFlags {
 fn argument(row: &'static Row) -> Option<Arg> {
     let flag = row.flag?;
     let default = if row.default.is_empty() { String::new() } else { format!(" [default: {}]", row.default) };
-    let help = format!("{} [env: {}]{default}", row.help, variable(TABLE.prefix, row.path));
+    let help = format!("{} [env: {}]{default}", row.help, (TABLE.variable)(row.path));
     let argument = Arg::new(flag).long(flag).help(help).action(ArgAction::Set).value_name(row.kind.placeholder());
     Some(match row.kind {
         Kind::Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
