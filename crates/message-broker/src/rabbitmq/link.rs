@@ -62,21 +62,30 @@ pub(super) async fn publish(
 
 /// Headers are strings only: HyperFleet's Go services cannot read a message with any other, and would have it delivered
 /// to them again and again.
+///
+/// Properties and the names of headers are short strings, of at most 255 bytes, and lapin panics if they are not. Whoever
+/// wrote a message that is passed on need not have kept to that: what is too long for a property is a header, and a header
+/// with too long a name is left out.
 fn properties(message: &Message) -> BasicProperties {
+    let content_type = message.content_type().and_then(short);
     let mut headers = FieldTable::default();
     for (name, value) in &message.attributes {
-        if name != CONTENT_TYPE {
-            headers.insert(name.as_str().into(), AMQPValue::LongString(value.as_str().into()));
+        if let Some(name) = short(name).filter(|name| name.as_str() != CONTENT_TYPE || content_type.is_none()) {
+            headers.insert(name, AMQPValue::LongString(value.as_str().into()));
         }
     }
     let mut properties = BasicProperties::default().with_delivery_mode(PERSISTENT).with_headers(headers);
-    if let Some(content_type) = message.content_type() {
-        properties = properties.with_content_type(content_type.into());
+    if let Some(content_type) = content_type {
+        properties = properties.with_content_type(content_type);
     }
-    if let Some(id) = message.attribute(WATERMILL_UUID) {
-        properties = properties.with_message_id(id.into());
+    if let Some(id) = message.attribute(WATERMILL_UUID).and_then(short) {
+        properties = properties.with_message_id(id);
     }
     properties
+}
+
+fn short(text: &str) -> Option<ShortString> {
+    ShortString::try_new(text).ok()
 }
 
 /// What has come, as a message. Headers that are no strings are the broker's own.
@@ -140,6 +149,19 @@ mod tests {
         assert_eq!(headers.keys().map(ShortString::as_str).collect::<Vec<_>>(), [WATERMILL_UUID, "traceparent"]);
         assert_eq!(written.content_type().as_ref().unwrap().as_str(), STRUCTURED);
         assert_eq!(message(b"{}".to_vec(), &written), sent);
+    }
+
+    /// Whoever wrote it need not have kept to what a property can hold.
+    #[test]
+    fn what_is_too_long_for_a_property_is_a_header_all_the_same() {
+        let long = "x".repeat(256);
+        let attributes = [(CONTENT_TYPE, long.as_str()), (WATERMILL_UUID, long.as_str()), (long.as_str(), "7")];
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let written = properties(&Message { body: Vec::new(), attributes });
+        assert_eq!((written.content_type(), written.message_id()), (&None, &None));
+        let read = message(Vec::new(), &written);
+        assert_eq!(read.attribute(WATERMILL_UUID), Some(long.as_str()));
+        assert_eq!(read.attribute(CONTENT_TYPE), Some(long.as_str()));
     }
 
     /// They are the broker's notes about a wait, and grow with each.
