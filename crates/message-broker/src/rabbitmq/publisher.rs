@@ -31,6 +31,7 @@ impl Publisher {
 
     pub(super) async fn send(&self, topic: &Name, message: &Message) -> Result<(), BrokerError> {
         let link = self.link().await?;
+        link.refuse_if_full(Action::Publish, topic.as_str())?;
         let channel = self.channel(&link, topic).await?;
         let exchange = topology::exchange(&self.settings, topic);
         let route = (exchange.as_str(), self.settings.routing_key.as_str());
@@ -40,19 +41,18 @@ impl Publisher {
     /// Whether the broker takes messages.
     pub(super) async fn probe(&self) -> Result<(), BrokerError> {
         let link = self.link().await?;
-        if link.connection.status().blocked() {
-            return Err(BrokerError::new(Action::Probe, "RabbitMQ", Fault::Unavailable)
-                .with_detail("it takes no messages, as its memory or disk is full"));
-        }
+        link.refuse_if_full(Action::Probe, "RabbitMQ")?;
         // A round trip: a connection may have gone silent.
         let channel = link.connection.create_channel().await;
         let channel = channel.map_err(|error| link::classify(Action::Probe, "RabbitMQ", &error))?;
         channel.close(200, "".into()).await.map_err(|error| link::classify(Action::Probe, "RabbitMQ", &error))
     }
 
-    /// Gives the connection up: it has not answered in time.
+    /// Gives the connection up: it has not answered in time. One that does not as the broker is full is kept: another
+    /// would not be answered either, and this one could not even be closed.
     pub(super) fn forget(&self) {
-        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        *link = link.take().filter(|link| link.connection.status().blocked());
     }
 
     async fn link(&self) -> Result<Arc<Link>, BrokerError> {
@@ -87,5 +87,18 @@ impl Publisher {
         topology::declare_exchange(&channel, exchange.as_str(), kind, Action::Publish).await?;
         channels.insert(topic.clone(), channel.clone());
         Ok(channel)
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// A broker whose memory or disk is full says so, and answers nothing until it is not.
+    fn refuse_if_full(&self, action: Action, resource: &str) -> Result<(), BrokerError> {
+        if !self.connection.status().blocked() {
+            return Ok(());
+        }
+        Err(BrokerError::new(action, resource, Fault::Unavailable)
+            .with_detail("it takes no messages, as its memory or disk is full"))
     }
 }
