@@ -200,11 +200,11 @@ impl Session {
                     self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
             }
             // What had come before the broker knew.
-            while let Some(next) = self.consumers.next().await {
-                let Some(Ok(delivery)) = next else { continue };
-                let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-                let _redelivered_anyway = delivery.nack(options).await;
-            }
+            let came = self.consumers.by_ref().filter_map(async |next| next.and_then(Result::ok));
+            came.for_each_concurrent(None, async |delivery| {
+                Handle::new(Arc::clone(&self.shared), delivery).hand_back().await;
+            })
+            .await;
         };
         let _given_up = timeout(self.shared.attempt_timeout, hand_back).await;
     }
@@ -232,10 +232,30 @@ impl Handle {
         if settled.is_err() && self.delivery.acker.usable() {
             // The session lives, so that nobody else would hand it back; not at once, as that would be a hot loop.
             sleep(UNSETTLED).await;
-            let requeue = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-            let _redelivered_anyway = self.delivery.nack(requeue).await;
+            let _redelivered_anyway = self.requeue().await;
         }
         settled
+    }
+
+    /// No consumer had it: it goes back to where it came from as it was. Requeued, it would come back as if one had.
+    pub(crate) async fn hand_back(self) {
+        if self.delivery.redelivered {
+            // It was not counted yet.
+            let _redelivered_anyway = self.requeue().await;
+            return;
+        }
+        let message = if self.attempt > 1 { self.counted(self.attempt) } else { self.message.clone() };
+        let handed_back = timeout(self.shared.attempt_timeout, async {
+            self.publish(("", &self.shared.queue), &message).await?;
+            self.ack().await
+        });
+        if !matches!(handed_back.await, Ok(Ok(()))) {
+            let _redelivered_anyway = self.requeue().await;
+        }
+    }
+
+    async fn requeue(&self) -> lapin::Result<bool> {
+        self.delivery.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() }).await
     }
 
     /// A consumer had it and did not answer for it: it has died, or the connection has. The broker does not count that,
