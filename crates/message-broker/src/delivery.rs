@@ -242,7 +242,7 @@ impl Handle {
     /// No consumer gets it here: it is delivered again, as if it had not been received.
     pub(crate) async fn hand_back(self) {
         match self {
-            Self::Memory(handle) => std::future::ready(drop(handle)).await,
+            Self::Memory(handle) => drop(handle),
             #[cfg(feature = "pubsub")]
             Self::PubSub(handle) => drop(handle),
             #[cfg(feature = "rabbitmq")]

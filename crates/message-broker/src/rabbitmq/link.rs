@@ -1,11 +1,16 @@
 //! Connections to RabbitMQ, what is sent over them, and what their errors mean.
 
+use std::time::Duration;
+
 use lapin::options::BasicPublishOptions;
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::uri::AMQPUri;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error, ErrorKind};
 use secrecy::ExposeSecret as _;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Action, BrokerError, Fault};
 use crate::message::Message;
@@ -14,6 +19,9 @@ use crate::rabbitmq::Settings;
 
 /// Without it, a connection that has gone silent would be noticed after two minutes only.
 const HEARTBEAT_SECONDS: u16 = 10;
+
+/// After so long another connection is tried beside one that is still being opened: its other side may be gone for good.
+const GIVEN_UP: Duration = Duration::from_mins(1);
 
 /// Survives a restart of the broker.
 const PERSISTENT: u8 = 2;
@@ -29,8 +37,48 @@ pub(super) fn address(settings: &Settings) -> Result<AMQPUri, BrokerError> {
     Ok(address)
 }
 
+/// Connects, once at a time: whoever gives up leaves the attempt to whoever comes next.
+///
+/// A connection that is being opened is a thread of lapin's and a socket, and neither ends before the other side answers.
+/// With a broker that is silent, an attempt every few seconds would fill the process with them.
+#[derive(Debug, Default)]
+pub(super) struct Connector(Mutex<Option<Attempt>>);
+
+#[derive(Debug)]
+struct Attempt {
+    began: Instant,
+    task: AbortOnDropHandle<Result<Connection, BrokerError>>,
+}
+
+// === impl Connector ===
+
+impl Connector {
+    /// A new connection, or the one that was begun before.
+    pub(super) async fn connect(&self, settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
+        let mut turn = self.0.lock().await;
+        let begin = || {
+            let (settings, role) = (settings.clone(), role.to_owned());
+            let task = AbortOnDropHandle::new(tokio::spawn(async move { connect(&settings, &role).await }));
+            Attempt { began: Instant::now(), task }
+        };
+        loop {
+            let last = turn.take().filter(|attempt| attempt.began.elapsed() < GIVEN_UP);
+            let is_new = last.is_none();
+            let attempt = turn.insert(last.unwrap_or_else(begin));
+            let connected = (&mut attempt.task).await;
+            *turn = None;
+            match connected {
+                // Nobody has waited for it, and it is gone again.
+                Ok(Ok(connection)) if !is_new && !connection.status().connected() => {}
+                Ok(connected) => return connected,
+                Err(_broken) => return Err(BrokerError::new(Action::Connect, "RabbitMQ", Fault::Internal)),
+            }
+        }
+    }
+}
+
 /// A new connection; lapin's own recovery gives up after some attempts, so that ours, which does not, stands alone.
-pub(super) async fn connect(settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
+async fn connect(settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
     let address = address(settings)?;
     let place = format!("RabbitMQ at {}:{}", address.authority.host, address.authority.port);
     let name = format!("pull-secret {role}");

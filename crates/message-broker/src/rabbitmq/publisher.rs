@@ -10,12 +10,14 @@ use tokio::sync::Mutex as Turns;
 use crate::error::{Action, BrokerError, Fault};
 use crate::message::Message;
 use crate::name::Name;
+use crate::rabbitmq::link::Connector;
 use crate::rabbitmq::{Settings, link, topology};
 
 pub(super) struct Publisher {
     settings: Settings,
     link: Mutex<Option<Arc<Link>>>,
     connecting: Turns<()>,
+    connector: Connector,
 }
 
 /// A connection. A channel that fails takes no other topic's along, and a message that comes back is its topic's.
@@ -26,7 +28,7 @@ struct Link {
 
 impl Publisher {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, link: Mutex::new(None), connecting: Turns::new(()) }
+        Self { settings, link: Mutex::new(None), connecting: Turns::new(()), connector: Connector::default() }
     }
 
     pub(super) async fn send(&self, topic: &Name, message: &Message) -> Result<(), BrokerError> {
@@ -63,7 +65,7 @@ impl Publisher {
         if let Some(link) = self.living() {
             return Ok(link);
         }
-        let connection = link::connect(&self.settings, "publisher").await?;
+        let connection = self.connector.connect(&self.settings, "publisher").await?;
         let link = Arc::new(Link { connection, channels: Turns::default() });
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&link));
         Ok(link)

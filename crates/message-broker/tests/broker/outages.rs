@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use message_broker::rabbitmq::{RabbitMq, Settings};
-use message_broker::{Broker, Fault};
+use message_broker::{Broker, Fault, Subscription};
 use tokio::process::Command;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -128,6 +128,24 @@ async fn publishing_to_a_silent_pubsub_is_bounded() {
     if let Some(subject) = Subject::alone(Part::PubSub).await {
         publishing_is_bounded(&subject, &subject.broker(), ("pause", "resume")).await;
     }
+}
+
+/// A connection that is being opened is a thread and a socket, until the other side answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_rabbitmq_is_not_besieged() {
+    let subscription = Subscription::new("topic", "subscription").unwrap();
+    // It accepts connections, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let settings = Settings::new(format!("amqp://{address}/%2f").into());
+    let settings = Settings { attempt_timeout: Duration::from_millis(200), ..settings };
+    let broker = Broker::RabbitMq(RabbitMq::new(settings).unwrap());
+    let _deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
+    let error = broker.publish(&subscription.topic, &event("lost"), &budget(Duration::from_secs(5))).await.unwrap_err();
+    assert_eq!(error.fault, Fault::TimedOut);
+    let connections = std::iter::from_fn(|| silent.accept().ok()).count();
+    assert_eq!(connections, 2, "one to publish and one to consume");
 }
 
 /// It says so; to wait for an answer, and to connect again, would be in vain.
