@@ -242,7 +242,10 @@ impl Handle {
     /// No consumer gets it here: it is delivered again, as if it had not been received.
     pub(crate) async fn hand_back(self) {
         match self {
-            Self::Memory(handle) => drop(handle),
+            Self::Memory(handle) => {
+                drop(handle);
+                std::future::ready(()).await;
+            }
             #[cfg(feature = "pubsub")]
             Self::PubSub(handle) => drop(handle),
             #[cfg(feature = "rabbitmq")]
