@@ -27,7 +27,7 @@ pub enum Election {
     /// There is but one.
     Alone,
     /// By a Lease in Kubernetes.
-    Lease(ByLease),
+    Lease(Box<ByLease>),
     /// By an advisory lock in PostgreSQL.
     Lock(ByLock),
 }
@@ -36,7 +36,7 @@ impl Election {
     /// By a Lease; whoever leads is named by `holder`.
     pub fn by_lease(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
         let claim = LeaseClaim { namespace, name, holder, duration: LEASE };
-        Self::Lease(ByLease::new(cluster, claim))
+        Self::Lease(Box::new(ByLease::new(cluster, claim)))
     }
 
     /// By a lock of that name in a database.

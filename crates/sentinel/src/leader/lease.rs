@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kubernetes::Cluster;
 use kubernetes::lease::{Hold, LeaseClaim};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{CLAIM, LEASE, PATIENCE};
 
@@ -11,22 +11,30 @@ use super::{CLAIM, LEASE, PATIENCE};
 pub struct ByLease {
     cluster: Cluster,
     claim: LeaseClaim,
+    /// Until when another holds it by the other's clock, and since when it has said so.
+    theirs: Option<(Timestamp, Instant)>,
     /// Whether the API server was last found to be out of reach: told once, not every two seconds.
     is_out_of_reach: bool,
 }
 
 impl ByLease {
     pub(super) fn new(cluster: Cluster, claim: LeaseClaim) -> Self {
-        Self { cluster, claim, is_out_of_reach: false }
+        Self { cluster, claim, theirs: None, is_out_of_reach: false }
     }
 
     /// Whether the Lease is ours now.
     pub(super) async fn claim(&mut self) -> bool {
-        let asked = timeout(PATIENCE, self.cluster.claim_lease(&self.claim, Timestamp::now())).await;
+        let asked = timeout(PATIENCE, self.cluster.claim_lease(&self.claim, self.now())).await;
         let problem = match asked {
             Ok(Ok(hold)) => {
                 self.is_out_of_reach = false;
-                return matches!(hold, Hold::Ours(_));
+                let Hold::Theirs { until, .. } = hold else {
+                    self.theirs = None;
+                    return true;
+                };
+                let same = self.theirs.filter(|(before, _)| *before == until);
+                self.theirs = same.or_else(|| Some((until, Instant::now())));
+                return false;
             }
             Ok(Err(error)) => error.to_string(),
             Err(_elapsed) => "no answer in time".to_owned(),
@@ -37,19 +45,17 @@ impl ByLease {
         false
     }
 
+    /// The time; or the end of a lease that its holder has not renewed for as long as it holds, whatever the holder's clock
+    /// has written there.
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        let ended = self.theirs.filter(|(_, since)| since.elapsed() >= LEASE);
+        ended.map_or(now, |(until, _)| now.max(until))
+    }
+
     /// Renews until another has it, or until it has not been renewed for too long.
     pub(super) async fn lost(&mut self) {
-        // Measured on this machine's own clock, and a question's time before another may take over.
-        let mut renewed = Instant::now();
-        while renewed.elapsed() < LEASE.saturating_sub(PATIENCE) {
-            sleep(CLAIM).await;
-            let asked = Instant::now();
-            if self.claim().await {
-                renewed = asked;
-            } else if !self.is_out_of_reach {
-                return;
-            }
-        }
+        keep(self).await;
     }
 
     pub(super) async fn release(&mut self) {
@@ -58,8 +64,71 @@ impl ByLease {
     }
 }
 
+/// What is renewed.
+trait Renewable {
+    /// Whether it is ours; `None` if that could not be asked.
+    fn renew(&mut self) -> impl Future<Output = Option<bool>> + Send;
+}
+
+impl Renewable for ByLease {
+    async fn renew(&mut self) -> Option<bool> {
+        let is_ours = self.claim().await;
+        (is_ours || !self.is_out_of_reach).then_some(is_ours)
+    }
+}
+
+/// Returns when it is not ours any more, or may soon not be. That is measured on this machine's own clock, and a question's
+/// time before another may take over.
+async fn keep(lease: &mut impl Renewable) {
+    let mut renewed = Instant::now();
+    loop {
+        let asking = async {
+            sleep(CLAIM).await;
+            (Instant::now(), lease.renew().await)
+        };
+        match timeout_at(renewed + LEASE.saturating_sub(PATIENCE), asking).await {
+            Ok((asked, Some(true))) => renewed = asked,
+            Ok((_, None)) => {}
+            Ok((_, Some(false))) | Err(_) => return,
+        }
+    }
+}
+
 impl std::fmt::Debug for ByLease {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("ByLease").field("claim", &self.claim).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Is renewed so often, and after that not answered, or not soon.
+    struct Scripted {
+        renewals: u32,
+        silence: Duration,
+    }
+
+    impl Renewable for Scripted {
+        async fn renew(&mut self) -> Option<bool> {
+            let Some(left) = self.renewals.checked_sub(1) else {
+                sleep(self.silence).await;
+                return None;
+            };
+            self.renewals = left;
+            Some(true)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_leads_longer_than_seven_seconds_after_the_last_renewal() {
+        for silence in [Duration::ZERO, Duration::from_secs(1), PATIENCE] {
+            let begin = Instant::now();
+            keep(&mut Scripted { renewals: 5, silence }).await;
+            assert_eq!(begin.elapsed(), CLAIM * 5 + Duration::from_secs(7), "{silence:?}");
+        }
     }
 }
