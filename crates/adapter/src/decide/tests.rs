@@ -131,7 +131,7 @@ impl World {
             input_lacks_owner: false,
             now: now(),
         };
-        super::decide(&config(), &facts)
+        decide(&config(), &facts)
     }
 }
 
