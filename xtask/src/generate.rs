@@ -19,6 +19,8 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
     let folder = root.join("docs/reference");
     let mut stale = Vec::new();
     for (name, page) in [
+        ("adapter-config.schema.json", format!("{:#}\n", adapter::config::schema())),
+        ("adapter-settings.md", adapter_settings()),
         ("api-problems.md", api_problems()),
         ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
@@ -104,6 +106,34 @@ fn api_settings() -> String {
     page
 }
 
+fn adapter_settings() -> String {
+    let table = adapter::config::table::TABLE;
+    let mut page = format!(
+        "# Settings of an adapter\n\n{NOTE}\nFlags come before variables, variables before the file, the file before \
+         defaults. The file is an `AdapterConfig` ([schema](adapter-config.schema.json)), the keys are its paths; a key that is \
+         not known or has no effect is refused. What is a list or a mapping is in the file only: \
+         [docs/adapter.md](../adapter.md#configuration).\n\n\
+         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
+    );
+    for row in table.rows {
+        let variable = (table.variable)(row.path);
+        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
+        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
+        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
+        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
+    }
+    page.push_str("\n## Keys of other editions that are refused\n\n| key | instead |\n|---|---|\n");
+    for (path, instead) in table.retired {
+        let _infallible = writeln!(page, "| `{path}` | {instead} |");
+    }
+    page.push_str("\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ");
+    page.push_str("reasons are [here](exit-codes.md).\n\n| reason | meaning |\n|---|---|\n");
+    for reason in adapter::Reason::ALL {
+        let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
+    }
+    page
+}
+
 fn sentinel_settings() -> String {
     use sentinel::settings::table::{EVENTS, TABLE, variable};
     let mut page = format!(
@@ -173,10 +203,12 @@ fn openapi() -> String {
 
 fn names_page() -> String {
     let mut page = format!("# Names written to the world\n\n{NOTE}");
-    let groups: [(&str, &[Name]); 3] = [
+    let groups: [(&str, &[Name]); 5] = [
         ("Labels of a secret", names::LABELS),
         ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
         ("Annotations of the Kubernetes Secret", names::HANDED_OVER_ANNOTATIONS),
+        ("Labels of what an adapter makes for a run", names::RUN_LABELS),
+        ("Annotations of an adapter's Job", names::RUN_ANNOTATIONS),
     ];
     for (title, group) in groups {
         let _infallible = write!(page, "\n## {title}\n\n| name | meaning |\n|---|---|\n");

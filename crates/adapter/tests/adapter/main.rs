@@ -11,6 +11,7 @@
 mod api;
 mod conflicts;
 mod deletion;
+mod deployed;
 mod drift;
 mod node;
 mod outages;

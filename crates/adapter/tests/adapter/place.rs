@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::{Kubernetes, Settings};
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use kube::api::{DeleteParams, PostParams};
@@ -31,7 +32,7 @@ pub(crate) struct Place {
     pub(crate) client: Client,
     pub(crate) emulator: Option<Kubernetes>,
     kubeconfig: PathBuf,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Place {
@@ -59,7 +60,7 @@ impl Place {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let namespace = |what: &str| format!("{what}-{}-{number}", std::process::id());
         let (namespace, management) = (namespace("adapter"), namespace("clusters"));
-        let place = Self { namespace, management, client, emulator, kubeconfig, _folder: folder };
+        let place = Self { namespace, management, client, emulator, kubeconfig, folder };
         for name in [&place.namespace, &place.management] {
             let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
             Api::<Namespace>::all(place.client.clone()).create(&PostParams::default(), &object).await.unwrap();
@@ -78,6 +79,36 @@ impl Place {
             call_timeout: Duration::from_secs(10),
         };
         Cluster::connect(&settings).await.unwrap()
+    }
+
+    /// A kubeconfig for a `ServiceAccount` of the adapter's namespace.
+    pub(crate) async fn kubeconfig_of(&self, account: &str) -> PathBuf {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.namespace);
+        let request = serde_json::from_value(json!({"spec": {}})).unwrap();
+        let token: TokenRequest =
+            accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+        let mut file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        if let Some(emulator) = &self.emulator {
+            // The token stands in the address as well, for kubectl.
+            file.clusters[0].cluster.as_mut().unwrap().server = Some(emulator.url());
+        }
+        let user = json!({"name": file.auth_infos[0].name, "user": {"token": token.status.unwrap().token}});
+        file.auth_infos = vec![serde_json::from_value(user).unwrap()];
+        let path = self.folder.path().join(account);
+        daemon::file::replace(&path, serde_json::to_string(&file).unwrap().as_bytes()).unwrap();
+        path
+    }
+
+    /// The same place, in which adapters have that kubeconfig; the test itself may do everything.
+    pub(crate) fn as_whom(self, kubeconfig: PathBuf) -> Self {
+        Self { kubeconfig, ..self }
+    }
+
+    /// A client with the adapters' own kubeconfig.
+    pub(crate) async fn client_of_adapter(&self) -> Client {
+        let file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        Client::try_from(config).unwrap()
     }
 
     pub(crate) fn jobs(&self) -> Api<Job> {
