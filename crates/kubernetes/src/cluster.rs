@@ -40,12 +40,16 @@ pub enum Verb {
     Connect,
     /// Read one.
     Get,
+    /// Read all that fit.
+    List,
     /// Follow one.
     Watch,
     /// Create one.
     Create,
     /// Server-side apply.
     Apply,
+    /// Replace as a whole.
+    Replace,
     /// Delete one.
     Delete,
 }
@@ -103,6 +107,11 @@ impl Cluster {
         &self.server
     }
 
+    /// How long one call may take.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
     /// The client library's client, for what this room has no words for.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
@@ -153,9 +162,11 @@ impl fmt::Display for Verb {
         formatter.write_str(match self {
             Self::Connect => "set up the client for",
             Self::Get => "get",
+            Self::List => "list",
             Self::Watch => "watch",
             Self::Create => "create",
             Self::Apply => "patch",
+            Self::Replace => "update",
             Self::Delete => "delete",
         })
     }
