@@ -121,6 +121,7 @@ impl Round<'_> {
         let is_right = seen.is_some_and(|seen| {
             same.is_some_and(|deployed| deployed.record == record)
                 && seen.kind == kubernetes::secret::DOCKER_CONFIG_JSON
+                && seen.revision.as_deref() == Some(record.revision.as_str())
                 && !seen.has_other_data
         });
         if !is_right {
@@ -135,13 +136,13 @@ impl Round<'_> {
         let replaced = match seen {
             Some(seen) if is_stuck(seen) => {
                 let metadata = seen.metadata.clone();
-                self.actions.push(remove(Thing::Secret(objects::global_secret(metadata, document))));
+                self.actions.push(remove(Thing::Secret(objects::global_secret(metadata, document, &record.revision))));
                 None
             }
             seen => seen.map(|seen| &seen.metadata),
         };
         let metadata = objects::metadata(names::GLOBAL_PULL_SECRET, record.annotations(), replaced);
-        self.actions.push(put(Thing::Secret(objects::global_secret(metadata, document))));
+        self.actions.push(put(Thing::Secret(objects::global_secret(metadata, document, &record.revision))));
     }
 
     /// Puts identity, permission and DaemonSet where they are not as wanted.

@@ -7,11 +7,13 @@ use fleet_model::names;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodSpec, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
+
+use crate::objects::REVISION_KEY;
 
 /// What is there.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,8 @@ pub struct SecretSeen {
     pub kind: String,
     /// What it holds under `.dockerconfigjson`.
     pub content: Option<SecretSlice<u8>>,
+    /// Which revision it says it is, in its data.
+    pub revision: Option<String>,
     /// Whether it holds anything else.
     pub has_other_data: bool,
     /// Whether its content can never be changed.
@@ -87,8 +91,10 @@ impl From<Secret> for SecretSeen {
         metadata.managed_fields = None;
         let mut data = data.unwrap_or_default();
         let content = data.remove(DOCKER_CONFIG_JSON_KEY);
+        let revision = data.remove(REVISION_KEY);
         Self {
             metadata,
+            revision: revision.and_then(|ByteString(bytes)| String::from_utf8(bytes).ok()),
             kind: type_.unwrap_or_default(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
             has_other_data: !data.is_empty(),
@@ -120,6 +126,18 @@ pub fn is_ours(metadata: &ObjectMeta) -> bool {
     label.map(String::as_str) == Some(names::GLOBAL_MANAGER)
 }
 
+/// The node that a Pod is on, or that its DaemonSet has made it for.
+fn node_of(spec: PodSpec) -> Option<String> {
+    let affinity = spec.affinity.and_then(|affinity| affinity.node_affinity);
+    let meant = || {
+        let required = affinity?.required_during_scheduling_ignored_during_execution;
+        let term = required?.node_selector_terms.into_iter().next()?;
+        let field = term.match_fields?.into_iter().find(|field| field.key == "metadata.name")?;
+        field.values?.into_iter().next()
+    };
+    spec.node_name.or_else(meant)
+}
+
 impl From<Pod> for PodSeen {
     fn from(pod: Pod) -> Self {
         let Pod { metadata, spec, status } = pod;
@@ -137,7 +155,7 @@ impl From<Pod> for PodSeen {
         let mut annotations = metadata.annotations.unwrap_or_default();
         Self {
             name: metadata.name.unwrap_or_default(),
-            node: spec.and_then(|spec| spec.node_name),
+            node: spec.and_then(node_of),
             ready_since: is_ready.then(|| since.unwrap_or(Timestamp::MIN)),
             revision: annotations.remove(names::ANNOTATION_REVISION),
             is_going: metadata.deletion_timestamp.is_some(),

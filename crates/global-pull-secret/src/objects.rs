@@ -39,13 +39,19 @@ pub fn metadata(name: &str, annotations: BTreeMap<String, String>, seen: Option<
     }
 }
 
+/// The key of the merged Secret under which the syncer reads what revision it is.
+pub const REVISION_KEY: &str = "revision";
+
 /// The merged Secret.
-pub fn global_secret(metadata: ObjectMeta, document: &Document) -> Secret {
+pub fn global_secret(metadata: ObjectMeta, document: &Document, revision: &str) -> Secret {
     let bytes = ByteString(document.to_bytes().expose_secret().to_vec());
     Secret {
         metadata,
         type_: Some(DOCKER_CONFIG_JSON.to_owned()),
-        data: Some(BTreeMap::from([(DOCKER_CONFIG_JSON_KEY.to_owned(), bytes)])),
+        data: Some(BTreeMap::from([
+            (DOCKER_CONFIG_JSON_KEY.to_owned(), bytes),
+            (REVISION_KEY.to_owned(), ByteString(revision.as_bytes().to_vec())),
+        ])),
         ..Secret::default()
     }
 }

@@ -1,1 +1,6 @@
-//! x
+//! Every row of the behaviour that is written down, on a world in which writes happen at once.
+
+mod cleaning;
+mod repairing;
+mod rows;
+mod world;

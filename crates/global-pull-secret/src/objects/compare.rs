@@ -47,7 +47,8 @@ pub fn differs(wanted: &impl Serialize, seen: &impl Serialize) -> bool {
 fn objects_differ(wanted: &Map<String, Value>, seen: &Map<String, Value>) -> bool {
     let missing = wanted.iter().any(|(name, value)| match seen.get(name) {
         Some(there) => values_differ(value, there),
-        None => !is_nothing(value),
+        // Servers drop what is empty. What is false is not: without it another default may hold.
+        None => !is_empty(value),
     });
     missing || seen.iter().any(|(name, value)| !wanted.contains_key(name) && !is_filled_in(name, value))
 }
@@ -62,15 +63,18 @@ fn values_differ(wanted: &Value, seen: &Value) -> bool {
     }
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.values().all(is_nothing),
-        Value::Bool(true) => false,
+        Value::Object(members) => members.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    is_empty(value) || *value == Value::Bool(false) || value.as_i64() == Some(0)
 }
 
 fn is_filled_in(name: &str, value: &Value) -> bool {

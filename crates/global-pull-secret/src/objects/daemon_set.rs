@@ -37,7 +37,7 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         vec!["--secret".to_owned(), secret, "--restart-policy".to_owned(), syncer.restart_policy.clone()];
     let mut annotations = BTreeMap::new();
     if let Some(revision) = revision {
-        arguments.extend(["--revision".to_owned(), revision.to_owned()]);
+        arguments.extend(["--revision", revision, "--only-this-revision", "true"].map(str::to_owned));
         annotations.insert(names::ANNOTATION_REVISION, revision);
     }
     let max_unavailable =
