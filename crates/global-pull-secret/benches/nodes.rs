@@ -107,7 +107,7 @@ impl Bench {
     }
 
     /// Puts another additional Secret and waits until the status says that every node has it.
-    async fn change(&self, edition: u64) {
+    async fn change(&self, edition: usize) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM);
         let revision = async || {
@@ -185,8 +185,9 @@ async fn watch(address: std::net::SocketAddr, bytes: Arc<AtomicU64>) {
     }
 }
 
-async fn put(client: &Client, namespace: &str, name: &str, edition: u64) {
-    let auth = |registry: u64| json!({"auth": ["dTpW", "dTpP", "dTpQ", "dTpX"][(registry + edition) as usize % 4]});
+async fn put(client: &Client, namespace: &str, name: &str, edition: usize) {
+    let codes = ["dTpW", "dTpP", "dTpQ", "dTpX"];
+    let auth = |registry: usize| json!({"auth": codes[(registry + edition) % 4]});
     let entries: serde_json::Map<String, Value> =
         (0..5).map(|registry| (format!("{name}-{registry}.example"), auth(registry))).collect();
     let secret: Secret = serde_json::from_value(json!({

@@ -10,6 +10,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use docker_config::merge::{self, InvalidEntries};
@@ -109,14 +110,11 @@ impl Round<'_> {
             let meant = deployed.document.as_ref().map(docker_config::Document::digest);
             meant == Some(document.digest()) && !deployed.record.revision.is_empty()
         });
-        let record = match same {
-            Some(deployed) => {
-                Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..wanted }
-            }
-            None => {
-                let last = deployed.map(|deployed| deployed.record.clone()).unwrap_or_default();
-                Record { revision: last.next_revision(self.now), changed_at: self.now, ..wanted }
-            }
+        let record = if let Some(deployed) = same {
+            Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..wanted }
+        } else {
+            let last = deployed.map(|deployed| deployed.record.clone()).unwrap_or_default();
+            Record { revision: last.next_revision(self.now), changed_at: self.now, ..wanted }
         };
         let is_right = seen.is_some_and(|seen| {
             same.is_some_and(|deployed| deployed.record == record)
@@ -162,14 +160,14 @@ impl Round<'_> {
         let seen = facts.role_binding.as_deref().filter(|_| rebound.is_none());
         self.keep(seen, objects::role_binding, Thing::RoleBinding);
         let make = |metadata| objects::daemon_set(metadata, syncer, revision);
-        self.keep(facts.daemon_set.as_deref(), make, Thing::DaemonSet);
+        self.keep(facts.daemon_set.as_deref(), make, |set| Thing::DaemonSet(Box::new(set)));
     }
 
     fn keep<K>(&mut self, seen: Option<&K>, make: impl Fn(ObjectMeta) -> K, thing: fn(K) -> Thing)
     where
         K: Serialize + Metadata<Ty = ObjectMeta>,
     {
-        let wanted = make(objects::metadata(names::GLOBAL_SYNCER, Default::default(), seen.map(K::metadata)));
+        let wanted = make(objects::metadata(names::GLOBAL_SYNCER, BTreeMap::new(), seen.map(K::metadata)));
         let Some(seen) = seen else {
             self.actions.push(put(thing(wanted)));
             return;
@@ -229,7 +227,7 @@ impl Round<'_> {
         let is_back = nodes.in_sync == nodes.all;
         if is_written && (is_back || self.now >= deadline) {
             self.lost = Some(nodes).filter(|_| !is_back);
-            self.actions = vec![remove(Thing::DaemonSet(set.clone()))];
+            self.actions = vec![remove(Thing::DaemonSet(Box::new(set.clone())))];
             return self.tell(content, None, None);
         }
         self.tell(content, Some(&record), Some(nodes))

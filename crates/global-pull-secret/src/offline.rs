@@ -34,7 +34,8 @@ pub(crate) struct Verdict {
 
 #[derive(Debug, Serialize)]
 struct Registry {
-    registry: String,
+    #[serde(rename = "registry")]
+    key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     over: Vec<String>,
@@ -100,7 +101,7 @@ impl Verdict {
         self.registries = because
             .iter()
             .map(|decision| Registry {
-                registry: decision.registry.clone(),
+                key: decision.registry.clone(),
                 from: decision.winner.as_ref().map(|winner| source_name(winner).to_owned()),
                 over: decision.over.iter().map(|origin| source_name(origin).to_owned()).collect(),
                 why: decision.why.id(),

@@ -44,7 +44,7 @@ pub enum Thing {
     ServiceAccount(ServiceAccount),
     Role(Role),
     RoleBinding(RoleBinding),
-    DaemonSet(DaemonSet),
+    DaemonSet(Box<DaemonSet>),
     Status(ConfigMap),
 }
 

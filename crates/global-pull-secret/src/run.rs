@@ -30,7 +30,7 @@ const DELAYS: [Duration; 6] = [
     Duration::from_secs(2),
     Duration::from_secs(5),
     Duration::from_secs(15),
-    Duration::from_secs(60),
+    Duration::from_mins(1),
 ];
 /// Changes that come together are decided about together.
 const GATHER: Duration = Duration::from_millis(20);

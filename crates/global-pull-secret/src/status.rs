@@ -79,7 +79,7 @@ pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
 
 /// The data of the ConfigMap.
 pub fn data(conditions: &[Condition], because: &[Decision]) -> BTreeMap<String, String> {
-    let lines = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let lines = |lines: Vec<String>| lines.into_iter().map(|line| line + "\n").collect::<String>();
     BTreeMap::from([
         (key::CONDITIONS.to_owned(), serde_json::to_string(conditions).unwrap_or_default()),
         (key::SUMMARY.to_owned(), lines(conditions.iter().map(Condition::line).collect())),

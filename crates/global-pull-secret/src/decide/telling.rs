@@ -38,7 +38,7 @@ impl Round<'_> {
         }
         let is_gone = is_cleaning && self.is_all_gone() && self.actions.is_empty();
         let is_incomplete = conditions.iter().any(|condition| condition.reason == Reason::RevertIncomplete.as_str());
-        let mut news = self.news(&content, &conditions, &before);
+        let mut news = news(&content, &conditions, &before);
         if is_gone && !is_incomplete {
             news.clear();
             if let Some(seen) = self.facts.status.as_deref().filter(|seen| is_ours(&seen.metadata)) {
@@ -153,33 +153,6 @@ impl Round<'_> {
         !metadata.into_iter().flatten().any(is_ours)
     }
 
-    /// What has changed since it was told last.
-    fn news(&self, content: &Content, conditions: &[Condition], before: &[Condition]) -> Vec<News> {
-        let faulty = content.judged.iter().find(|judged| judged.fault.is_some());
-        let about = faulty.or(content.judged.first());
-        let name = about.map_or(names::ADDITIONAL_PULL_SECRET, |judged| &judged.name);
-        let changed = conditions.iter().filter(|condition| {
-            let last = before.iter().find(|last| last.kind == condition.kind);
-            let is_count = condition.kind == "RolledOut";
-            last.map_or(condition.reason != Reason::AsExpected.as_str(), |last| {
-                last.reason != condition.reason || (!is_count && last.message != condition.message)
-            })
-        });
-        let told = changed.filter_map(|condition| {
-            let reason = Reason::ALL.into_iter().find(|reason| reason.as_str() == condition.reason)?;
-            let uid = about.and_then(|judged| judged.uid.clone());
-            Some(News { about: name.to_owned(), uid, reason, note: condition.message.clone() })
-        });
-        let mut news: Vec<News> = Vec::new();
-        for one in told {
-            // The same reason of two conditions is one piece of news.
-            if !news.iter().any(|other| other.reason == one.reason) && one.reason != Reason::NotDeployed {
-                news.push(one);
-            }
-        }
-        news
-    }
-
     /// Writes the status if it says something new; returns whether it is up to date then.
     fn put_status(&mut self, conditions: &[Condition], before: &[Condition], content: &Content) -> bool {
         let seen = self.facts.status.as_deref();
@@ -209,6 +182,33 @@ impl Round<'_> {
         self.actions.push(put(Thing::Status(objects::status(metadata, data))));
         true
     }
+}
+
+/// What has changed since it was told last.
+fn news(content: &Content, conditions: &[Condition], before: &[Condition]) -> Vec<News> {
+    let faulty = content.judged.iter().find(|judged| judged.fault.is_some());
+    let about = faulty.or(content.judged.first());
+    let name = about.map_or(names::ADDITIONAL_PULL_SECRET, |judged| &judged.name);
+    let changed = conditions.iter().filter(|condition| {
+        let last = before.iter().find(|last| last.kind == condition.kind);
+        let is_count = condition.kind == "RolledOut";
+        last.map_or(condition.reason != Reason::AsExpected.as_str(), |last| {
+            last.reason != condition.reason || (!is_count && last.message != condition.message)
+        })
+    });
+    let told = changed.filter_map(|condition| {
+        let reason = Reason::ALL.into_iter().find(|reason| reason.as_str() == condition.reason)?;
+        let uid = about.and_then(|judged| judged.uid.clone());
+        Some(News { about: name.to_owned(), uid, reason, note: condition.message.clone() })
+    });
+    let mut news: Vec<News> = Vec::new();
+    for one in told {
+        // The same reason of two conditions is one piece of news.
+        if !news.iter().any(|other| other.reason == one.reason) && one.reason != Reason::NotDeployed {
+            news.push(one);
+        }
+    }
+    news
 }
 
 fn summary(content: &Content) -> String {

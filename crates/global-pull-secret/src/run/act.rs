@@ -97,7 +97,7 @@ impl<'a> Hand<'a> {
                 views.role_binding.put(names::GLOBAL_SYNCER, Arc::new(made));
             }
             Thing::DaemonSet(wanted) => {
-                let made = self.remember(kind, &wanted).await?;
+                let made = self.remember(kind, &*wanted).await?;
                 views.daemon_set.put(names::GLOBAL_SYNCER, Arc::new(made));
             }
             Thing::Status(wanted) => {
@@ -122,7 +122,7 @@ impl<'a> Hand<'a> {
                 self.cluster.delete(&object).await?;
                 views.role_binding.take(names::GLOBAL_SYNCER);
             }
-            Thing::DaemonSet(object) => self.cluster.delete(&object).await?,
+            Thing::DaemonSet(object) => self.cluster.delete(&*object).await?,
             Thing::Status(object) => self.cluster.delete(&object).await?,
         }
         Ok(())

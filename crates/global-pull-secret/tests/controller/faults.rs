@@ -3,6 +3,7 @@
 use emulators::kubernetes::Fault;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
 use rstest::rstest;
 
 use crate::place::{ADDITIONAL, GLOBAL, Kind, SYNCER, until};
@@ -33,7 +34,7 @@ async fn what_is_wanted_is_there_in_the_end(#[case] faults: &[&str]) {
     .unwrap();
     let api = rig.place.api::<Secret>("kube-system");
     until("the additional Secret is there", async || {
-        drop(api.create(&Default::default(), &secret).await);
+        drop(api.create(&PostParams::default(), &secret).await);
         api.get_opt(ADDITIONAL).await.ok().flatten()
     })
     .await;

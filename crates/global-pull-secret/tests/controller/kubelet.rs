@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -84,7 +84,7 @@ async fn bind(api: &Api<Pod>, name: &str, node: &str) {
         "metadata": {"name": name},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     });
-    drop(api.create_subresource::<_, serde_json::Value>("binding", name, &Default::default(), &binding).await);
+    drop(api.create_subresource::<_, serde_json::Value>("binding", name, &PostParams::default(), &binding).await);
 }
 
 impl Broken {

@@ -119,7 +119,7 @@ fn a_merged_secret_that_somebody_deletes_in_the_middle_does_not_leave_nodes_behi
 }
 
 /// One thing that happens to a hosted cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Happening {
     Original(&'static str),
     Additional(&'static str, &'static str),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::{EnvVar, PodSecurityContext};
 use rstest::rstest;
 
 use super::super::Rollout;
@@ -29,7 +30,7 @@ fn deployed() -> World {
 }, "put rolebinding")]
 #[case::set_deleted(|world: &mut World| world.facts.daemon_set = None, "put daemonset")]
 #[case::image_changed(|world: &mut World| container(world).image = Some("evil".to_owned()), "put daemonset")]
-#[case::environment_added(|world: &mut World| container(world).env = Some(vec![Default::default()]), "put daemonset")]
+#[case::environment_added(|world: &mut World| container(world).env = Some(vec![EnvVar::default()]), "put daemonset")]
 #[case::selector_added(|world: &mut World| {
     let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
     let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
@@ -79,7 +80,7 @@ fn what_the_server_fills_in_is_no_drift() {
     pod.dns_policy = Some("ClusterFirst".to_owned());
     pod.scheduler_name = Some("default-scheduler".to_owned());
     pod.service_account = Some("global-pull-secret-syncer".to_owned());
-    pod.security_context = Some(Default::default());
+    pod.security_context = Some(PodSecurityContext::default());
     world.settle();
     assert!(world.take_done().is_empty());
 }

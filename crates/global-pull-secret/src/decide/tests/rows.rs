@@ -135,13 +135,13 @@ fn bad_entries_may_be_left_out_by_name() {
 }
 
 #[rstest]
-#[case::missing(None, "OriginalMissing")]
-#[case::no_key(Some(None), "OriginalMissing")]
-#[case::no_auths(Some(Some("{}")), "OriginalInvalid")]
-#[case::null(Some(Some(r#"{"auths":null}"#)), "OriginalInvalid")]
-fn without_an_original_nothing_is_touched(#[case] original: Option<Option<&str>>, #[case] reason: &str) {
+#[case::missing(false, None, "OriginalMissing")]
+#[case::no_key(true, None, "OriginalMissing")]
+#[case::no_auths(true, Some("{}"), "OriginalInvalid")]
+#[case::null(true, Some(r#"{"auths":null}"#), "OriginalInvalid")]
+fn without_an_original_nothing_is_touched(#[case] is_there: bool, #[case] text: Option<&str>, #[case] reason: &str) {
     let mut world = World::new("q.io=O");
-    let broken = original.map(|text| world.secret(names::ORIGINAL_PULL_SECRET, text));
+    let broken = is_there.then(|| world.secret(names::ORIGINAL_PULL_SECRET, text));
     world.additional("r.io=V");
     world.settle_nodes();
     world.take_done();

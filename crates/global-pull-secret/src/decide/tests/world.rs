@@ -171,7 +171,7 @@ impl World {
                         self.facts.daemon_set = None;
                     } else {
                         set.metadata.deletion_timestamp = Some(Time(self.now));
-                        self.facts.daemon_set = Some(Arc::new(set));
+                        self.facts.daemon_set = Some(Arc::new(*set));
                     }
                 }
             },
@@ -218,7 +218,7 @@ impl World {
                     ..DaemonSetStatus::default()
                 };
                 object.status = Some(status);
-                facts.daemon_set = Some(Arc::new(object));
+                facts.daemon_set = Some(Arc::new(*object));
                 if facts.pods.is_empty() {
                     self.roll(&["node-a", "node-b"]);
                 }
