@@ -112,7 +112,8 @@ impl Bench {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM);
         let revision = async || {
             let secret = secrets.get_opt("global-pull-secret").await.unwrap();
-            secret.and_then(|secret| secret.data).and_then(|mut data| data.remove("revision"))
+            let revision = secret.and_then(|secret| secret.data).and_then(|mut data| data.remove("revision"));
+            revision.map(|revision| String::from_utf8(revision.0).unwrap())
         };
         let before = revision().await;
         put(&self.client, SYSTEM, "additional-pull-secret", edition).await;
@@ -120,7 +121,9 @@ impl Bench {
             let status = api.get_opt("global-pull-secret-status").await.unwrap();
             let summary = status.and_then(|status| status.data).unwrap_or_default();
             let all = format!("(RolledOut): {NODES}/{NODES}");
-            if revision().await != before && summary.get("summary").is_some_and(|summary| summary.contains(&all)) {
+            let told = summary.get("revision").cloned();
+            let is_all = summary.get("summary").is_some_and(|summary| summary.contains(&all));
+            if told.is_some() && told != before && told == revision().await && is_all {
                 return;
             }
             sleep(Duration::from_millis(100)).await;
@@ -154,7 +157,8 @@ impl Nodes {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), SYSTEM);
         let mut known = BTreeSet::new();
         loop {
-            let pods = api.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await.unwrap();
+            // The server ends before its nodes do.
+            let Ok(pods) = api.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
             for pod in pods {
                 let name = pod.metadata.name.clone().unwrap();
                 if pod.metadata.deletion_timestamp.is_some() {

@@ -33,6 +33,8 @@ pub mod key {
     pub const CONDITIONS: &str = "conditions";
     /// Whose entry was taken, a line a registry.
     pub const REGISTRIES: &str = "registries";
+    /// Which revision of the merged Secret the conditions are about; absent where there is none.
+    pub const REVISION: &str = "revision";
     /// The conditions, a line each.
     pub const SUMMARY: &str = "summary";
 }
@@ -78,11 +80,13 @@ pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
 }
 
 /// The data of the ConfigMap.
-pub fn data(conditions: &[Condition], because: &[Decision]) -> BTreeMap<String, String> {
+pub fn data(conditions: &[Condition], because: &[Decision], revision: Option<&str>) -> BTreeMap<String, String> {
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| line + "\n").collect::<String>();
-    BTreeMap::from([
+    let revision = revision.map(|revision| (key::REVISION.to_owned(), revision.to_owned()));
+    let told = [
         (key::CONDITIONS.to_owned(), serde_json::to_string(conditions).unwrap_or_default()),
         (key::SUMMARY.to_owned(), lines(conditions.iter().map(Condition::line).collect())),
         (key::REGISTRIES.to_owned(), lines(because.iter().map(ToString::to_string).collect())),
-    ])
+    ];
+    told.into_iter().chain(revision).collect()
 }

@@ -51,7 +51,7 @@ impl Round<'_> {
                     note,
                 });
             }
-        } else if !self.put_status(&conditions, &before, &content) {
+        } else if !self.put_status(&conditions, &before, &content, record) {
             // What is not written now will be news then.
             news.clear();
         }
@@ -154,7 +154,13 @@ impl Round<'_> {
     }
 
     /// Writes the status if it says something new; returns whether it is up to date then.
-    fn put_status(&mut self, conditions: &[Condition], before: &[Condition], content: &Content) -> bool {
+    fn put_status(
+        &mut self,
+        conditions: &[Condition],
+        before: &[Condition],
+        content: &Content,
+        record: Option<&Record>,
+    ) -> bool {
         let seen = self.facts.status.as_deref();
         if seen.is_some_and(|seen| !is_ours(&seen.metadata)) {
             return false;
@@ -163,7 +169,7 @@ impl Round<'_> {
         if has_nothing_to_say {
             return false;
         }
-        let data = status::data(conditions, &content.because);
+        let data = status::data(conditions, &content.because, record.map(|record| record.revision.as_str()));
         if seen.is_some_and(|seen| seen.data.as_ref() == Some(&data)) {
             return true;
         }

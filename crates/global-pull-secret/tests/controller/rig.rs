@@ -130,13 +130,24 @@ impl Rig {
         status.as_ref().map(status::conditions_of).unwrap_or_default()
     }
 
-    /// Waits until the status has a condition with this status and reason, such as `Valid=True/Valid`.
+    /// Waits until the status has a condition with this status and reason, such as `Valid=True/Valid`. That all is rolled out
+    /// counts for the newest revision only.
     pub(crate) async fn tells(&self, expected: &str) -> Condition {
         until(expected, async || {
-            let conditions = self.conditions().await;
-            conditions.into_iter().find(|one| format!("{}={}/{}", one.kind, one.status, one.reason) == expected)
+            let status: Option<ConfigMap> = self.place.get(STATUS).await;
+            let conditions = status.as_ref().map(status::conditions_of).unwrap_or_default();
+            let found =
+                conditions.into_iter().find(|one| format!("{}={}/{}", one.kind, one.status, one.reason) == expected)?;
+            let told = status?.data?.remove("revision");
+            let is_newest = !expected.starts_with("RolledOut=True") || told == self.revision().await;
+            is_newest.then_some(found)
         })
         .await
+    }
+
+    async fn revision(&self) -> Option<String> {
+        let secret: Secret = self.place.get(GLOBAL).await?;
+        String::from_utf8(secret.data?.remove("revision")?.0).ok()
     }
 
     /// The reasons of all Events about the additional Secret, in order.
