@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench image image-push image-dev clean
+.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-dev clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub chromium schemathesis -- cargo test --locked --workspace
 
 build: ## Leave release binaries in target/release
-	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
+	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
@@ -43,10 +43,15 @@ bench: ## Measure against baselines in the same run
 	cargo bench --locked --package hyperfleet-api --bench load
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation
+	cargo bench --locked --package global-pull-secret --bench nodes
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
 	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG) -f Containerfile .
+
+image-global: ## Build the container image of the Global Pull Secret controller
+	$(CONTAINER_TOOL) build --target global-pull-secret \
+	  -t $(IMAGE_REGISTRY)/global-pull-secret:$(IMAGE_TAG) -f Containerfile .
 
 image-push: image ## Build and push the container image
 	$(CONTAINER_TOOL) push $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)

@@ -26,6 +26,8 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("cli.md", command_line()),
         ("environment.md", environment()),
         ("exit-codes.md", exit_codes()),
+        ("global-pull-secret-cli.md", global_command_line()),
+        ("global-pull-secret-settings.md", global_settings()),
         ("names.md", names_page()),
         ("openapi.json", openapi()),
         ("sentinel-settings.md", sentinel_settings()),
@@ -50,10 +52,19 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
 }
 
 fn command_line() -> String {
-    let mut page = format!("# Command line\n\n{NOTE}");
-    let mut root = pull_secret::cli::Cli::command().term_width(100);
+    commands(format!("# Command line\n\n{NOTE}"), pull_secret::cli::Cli::command())
+}
+
+fn global_command_line() -> String {
+    let page = format!("# Command line of the Global Pull Secret controller\n\n{NOTE}");
+    commands(page, global_pull_secret::cli::Cli::command())
+}
+
+/// The help of a command and of all below it.
+fn commands(mut page: String, root: clap::Command) -> String {
+    let mut root = root.term_width(100);
     root.build();
-    let mut open = vec![("pull-secret".to_owned(), root)];
+    let mut open = vec![(root.get_name().to_owned(), root)];
     while let Some((name, mut command)) = open.pop() {
         let help = command.render_long_help().to_string();
         let help: String = help.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
@@ -126,7 +137,9 @@ fn adapter_settings() -> String {
     for (path, instead) in table.retired {
         let _infallible = writeln!(page, "| `{path}` | {instead} |");
     }
-    page.push_str("\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ");
+    page.push_str(
+        "\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ",
+    );
     page.push_str("reasons are [here](exit-codes.md).\n\n| reason | meaning |\n|---|---|\n");
     for reason in adapter::Reason::ALL {
         let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
@@ -167,6 +180,30 @@ fn sentinel_settings() -> String {
     page
 }
 
+fn global_settings() -> String {
+    use global_pull_secret::settings::table::{TABLE, variable};
+    let mut page = format!(
+        "# Settings of the Global Pull Secret controller\n\n{NOTE}\nFlags come before variables, variables before the file, the \
+         file before defaults. The file is YAML, the keys are its paths; a key that is not known is refused. How it is used: \
+         [docs/global-pull-secret.md](../global-pull-secret.md).\n\n\
+         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
+    );
+    for row in TABLE.rows {
+        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
+        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
+        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
+        let variable = variable(row.path);
+        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
+    }
+    page.push_str("\n## Reasons\n\nIn conditions, in Events, in logs and in metrics. A warning is one where somebody should look.\n\n");
+    page.push_str("| reason | warning | meaning |\n|---|---|---|\n");
+    for reason in global_pull_secret::reason::Reason::ALL {
+        let warning = if reason.is_warning() { "yes" } else { "no" };
+        let _infallible = writeln!(page, "| `{reason}` | {warning} | {} |", reason.meaning());
+    }
+    page
+}
+
 fn api_problems() -> String {
     let mut page = format!(
         "# Problems that the HyperFleet API answers\n\n{NOTE}\nEvery refusal is `application/problem+json` (RFC 9457) with \
@@ -203,12 +240,14 @@ fn openapi() -> String {
 
 fn names_page() -> String {
     let mut page = format!("# Names written to the world\n\n{NOTE}");
-    let groups: [(&str, &[Name]); 5] = [
+    let groups: [(&str, &[Name]); 7] = [
         ("Labels of a secret", names::LABELS),
         ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
         ("Annotations of the Kubernetes Secret", names::HANDED_OVER_ANNOTATIONS),
         ("Labels of what an adapter makes for a run", names::RUN_LABELS),
         ("Annotations of an adapter's Job", names::RUN_ANNOTATIONS),
+        ("Objects of the global pull secret", names::GLOBAL_OBJECTS),
+        ("Labels and annotations of the global pull secret", names::GLOBAL_LABELS),
     ];
     for (title, group) in groups {
         let _infallible = write!(page, "\n## {title}\n\n| name | meaning |\n|---|---|\n");

@@ -34,6 +34,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         ],
     ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
+    ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -55,7 +56,19 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    ("xtask", &["adapter", "daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
+    (
+        "xtask",
+        &[
+            "adapter",
+            "daemon",
+            "fleet-model",
+            "global-pull-secret",
+            "hyperfleet-api",
+            "pull-secret",
+            "pull-secret-job",
+            "sentinel",
+        ],
+    ),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

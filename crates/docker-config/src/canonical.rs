@@ -11,6 +11,9 @@
 //!   - its other members. `auth` itself is left out, and a `username` and a `password` that are empty or repeat it;
 //! - the members of the document besides `auths`.
 //!
+//! A [`Document`](crate::Document) that [`parse`](crate::parse) accepts has the same digest there and here. An entry that
+//! no reader can use counts as it is written.
+//!
 //! So what follows a warning and gives a credential to one more reader is a change, and will be stored.
 //!
 //! Members are compared by name, whatever their order; strings by their characters, however escaped; numbers as they
@@ -30,16 +33,25 @@ use crate::registry_key::RegistryKey;
 
 const DOCUMENT_DOMAIN: &[u8] = b"docker-config/document/1\0";
 const ENTRY_DOMAIN: &[u8] = b"docker-config/entry/2\0";
+const OPAQUE_DOMAIN: &[u8] = b"docker-config/opaque/1\0";
 
-/// The digest of a document from those of its entries and all its members.
-pub(crate) fn document(mut entries: Vec<Digest>, members: &[Member]) -> Digest {
+/// The digest of a document from those of its entries and its members beside them.
+pub(crate) fn document<'a>(mut entries: Vec<Digest>, others: impl Iterator<Item = (&'a str, &'a Value)>) -> Digest {
     entries.sort_unstable();
     let mut hasher = Sha256::new_with_prefix(DOCUMENT_DOMAIN);
     length(&mut hasher, b'[', entries.len());
     for entry in &entries {
         hasher.update(entry.bytes());
     }
-    object(&mut hasher, members.iter().filter(|m| *m.name != "auths").collect());
+    object(&mut hasher, others.collect());
+    Digest::finish(hasher)
+}
+
+/// The digest of an entry that no reader can use, or of a key that is none: what is written there, and nothing made of it.
+pub(crate) fn opaque(key: &str, content: &Value) -> Digest {
+    let mut hasher = Sha256::new_with_prefix(OPAQUE_DOMAIN);
+    bytes(&mut hasher, b'k', key.as_bytes());
+    value(&mut hasher, content);
     Digest::finish(hasher)
 }
 
@@ -66,7 +78,7 @@ pub(crate) fn entry(key: &RegistryKey, pair: Option<&Pair>, members: &[Member]) 
             _ => false,
         }
     };
-    object(&mut hasher, members.iter().filter(|m| !says_nothing_new(m)).collect());
+    object(&mut hasher, named(members.iter().filter(|m| !says_nothing_new(m))).collect());
     Digest::finish(hasher)
 }
 
@@ -83,16 +95,21 @@ fn value(hasher: &mut Sha256, value: &Value) {
                 self::value(hasher, item);
             }
         }
-        Content::Object(members) => object(hasher, members.iter().collect()),
+        Content::Object(members) => object(hasher, named(members.iter()).collect()),
     }
 }
 
-fn object(hasher: &mut Sha256, mut members: Vec<&Member>) {
-    members.sort_by(|a, b| a.name.cmp(&b.name));
+/// Members with names as text.
+pub(crate) fn named<'a>(members: impl Iterator<Item = &'a Member>) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    members.map(|member| (member.name.as_str(), &member.value))
+}
+
+fn object(hasher: &mut Sha256, mut members: Vec<(&str, &Value)>) {
+    members.sort_by_key(|(name, _)| *name);
     length(hasher, b'{', members.len());
-    for member in members {
-        bytes(hasher, b's', member.name.as_bytes());
-        value(hasher, &member.value);
+    for (name, content) in members {
+        bytes(hasher, b's', name.as_bytes());
+        value(hasher, content);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The document as a whole: from bytes to entries, warnings and a digest.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::registry_key::RegistryKey;
 use crate::shape;
 
 /// How much of a document is looked at.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most bytes. 64 KiB by default, which is what Google Secret Manager stores.
     pub max_bytes: usize,
@@ -37,6 +37,11 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// What a Kubernetes Secret may hold in all: 1 MiB (`MaxSecretSize` of the core API).
+    pub const SECRET: Self = Self { max_bytes: 1_048_576, max_depth: 16 };
+}
+
 impl DockerConfig {
     /// The entries, by normalised key and then by key as written; never empty.
     pub fn entries(&self) -> &[Entry] {
@@ -46,6 +51,10 @@ impl DockerConfig {
     /// What was accepted but is worth saying, in document order.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
+    }
+
+    pub(crate) fn into_warnings(self) -> Vec<Problem> {
+        self.warnings
     }
 
     /// Equal for documents of equal meaning; who can use what is part of it.
@@ -87,9 +96,9 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<DockerConfig, Problems> {
 }
 
 /// Members that a document may have beside the entries.
-const KNOWN: &[&str] = &["auths", "credHelpers", "credsStore", "HttpHeaders"];
+pub(crate) const KNOWN: &[&str] = &["auths", "credHelpers", "credsStore", "HttpHeaders"];
 
-const MISSPELLINGS: &[(&str, &str)] =
+pub(crate) const MISSPELLINGS: &[(&str, &str)] =
     &[("auth", "auths"), ("registries", "auths"), ("credHelper", "credHelpers"), ("credStore", "credsStore")];
 
 /// Fails where reading cannot go on; other problems go to the findings.
@@ -108,10 +117,11 @@ fn read(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Result<(Vec<E
     };
     let helped = read_other_members(members, findings);
     let (entries, digests) = read_entries(auths, &helped, findings);
-    Ok((entries, canonical::document(digests, members)))
+    let others = members.iter().filter(|m| *m.name != "auths");
+    Ok((entries, canonical::document(digests, canonical::named(others))))
 }
 
-fn read_json(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Result<Value, Problem> {
+pub(crate) fn read_json(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Result<Value, Problem> {
     let report = |kind, position| Problem::new(Path::root(), kind, position);
     if bytes.len() > limits.max_bytes {
         let kind = ProblemKind::TooLarge { bytes: bytes.len(), allowed: limits.max_bytes };

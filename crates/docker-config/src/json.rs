@@ -2,6 +2,7 @@
 
 mod reader;
 mod text;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use crate::path::Path;
 use crate::problem::{JsonType, Position, Problem, ProblemKind};
 
 pub(crate) use reader::read;
+pub(crate) use writer::{Piece, Sink, write_text, write_value};
 
 /// A value and where its first character stands.
 pub(crate) struct Value {

@@ -1,4 +1,4 @@
-//! The credential document (Docker config JSON): parse, validate, normalise, digest, redact.
+//! The credential document (Docker config JSON): parse, validate, normalise, merge, digest, redact.
 //!
 //! [`parse`] takes the bytes of a pull secret and gives back either a [`DockerConfig`], which says what the document is
 //! about and keeps none of its credentials, or [`Problems`], which name every fault with its path, line and column and
@@ -37,6 +37,11 @@
 //! [`RegistryKey::normalized`] is coarser: it finds keys that mean one registry, though a reader may not see it. Keys
 //! are always shown as they were written.
 //!
+//! # Writing on
+//!
+//! A [`Document`] keeps the credentials, for whoever has to write them somewhere else; [`merge`](fn@merge) makes one of several and says
+//! which source won where. [`lookup`] says what either reader makes of the keys for one image.
+//!
 //! # Secrecy
 //!
 //! Text read from the document lives in zeroizing memory that is allocated once at its full size, in types that have no
@@ -49,6 +54,9 @@ mod digest;
 mod document;
 mod entry;
 mod json;
+mod kept;
+pub mod lookup;
+pub mod merge;
 mod path;
 mod placeholder;
 mod problem;
@@ -58,5 +66,13 @@ mod shape;
 pub use digest::{Digest, KeyedDigest};
 pub use document::{DockerConfig, Limits, parse};
 pub use entry::{CredentialKind, Entry};
+pub use kept::{Document, KeptEntry};
+pub use merge::merge;
 pub use problem::{JsonType, Position, Problem, ProblemKind, Problems};
 pub use registry_key::RegistryKey;
+
+/// A key as it may be shown, whatever stands there: escaped, cut where it is long, and without a credential that somebody
+/// put there by mistake.
+pub fn shown_key(key: &str) -> String {
+    path::shown(key)
+}

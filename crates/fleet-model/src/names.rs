@@ -108,6 +108,47 @@ pub const PURPOSE_APPLY: &str = "apply";
 /// The value of [`LABEL_RUN_PURPOSE`] of a run that removes.
 pub const PURPOSE_DELETE: &str = "delete";
 
+names! {
+    /// The objects of the global pull secret, in the hosted cluster's `kube-system`.
+    GLOBAL_OBJECTS:
+    /// The Secret that the hosted cluster's admin makes.
+    ADDITIONAL_PULL_SECRET = "additional-pull-secret";
+    /// The Secret with the merged content.
+    GLOBAL_PULL_SECRET = "global-pull-secret";
+    /// ServiceAccount, Role, RoleBinding, DaemonSet and container of the node syncer; the value of its Pods' label `name`.
+    GLOBAL_SYNCER = "global-pull-secret-syncer";
+    /// The ConfigMap that says how things are.
+    GLOBAL_STATUS = "global-pull-secret-status";
+}
+
+names! {
+    /// Labels and annotations of the global pull secret's objects.
+    GLOBAL_LABELS:
+    /// Label: `global-pull-secret` on all that the controller has made; anything else is left alone.
+    LABEL_KUBERNETES_MANAGED_BY = "app.kubernetes.io/managed-by";
+    /// Label: `true` on further additional Secrets, where the controller looks for them (`--labelled-additional`).
+    LABEL_ADDITIONAL = "hypershift.openshift.io/additional-pull-secret";
+    /// Annotation on an additional Secret: a whole number; the highest wins, then the name that comes first. 0 without it.
+    ANNOTATION_PRIORITY = "hypershift.openshift.io/additional-pull-secret-priority";
+    /// Annotation on the merged Secret and on the syncer's Pods: which edition of the content; rises with every change.
+    ANNOTATION_REVISION = "hypershift.openshift.io/global-pull-secret-revision";
+    /// Annotation on the merged Secret: since when it has this content.
+    ANNOTATION_CHANGED_AT = "hypershift.openshift.io/global-pull-secret-changed-at";
+    /// Annotation on the merged Secret: which Secret each key is from, as JSON.
+    ANNOTATION_SOURCES = "hypershift.openshift.io/global-pull-secret-sources";
+    /// Annotation on the merged Secret: since when nodes are being brought back to the original.
+    ANNOTATION_REVERTING = "hypershift.openshift.io/global-pull-secret-reverting-since";
+    /// Annotation on the status: when it was written.
+    ANNOTATION_WRITTEN_AT = "hypershift.openshift.io/global-pull-secret-written-at";
+}
+
+/// The namespace of the hosted cluster in which all of it is.
+pub const GLOBAL_NAMESPACE: &str = "kube-system";
+/// The value of [`LABEL_KUBERNETES_MANAGED_BY`].
+pub const GLOBAL_MANAGER: &str = "global-pull-secret";
+/// The name of the original pull secret in the hosted control plane's namespace, unless a setting says otherwise.
+pub const ORIGINAL_PULL_SECRET: &str = "pull-secret";
+
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";
 /// The value of [`LABEL_MANAGED_BY`].

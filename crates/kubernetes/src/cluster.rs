@@ -48,6 +48,8 @@ pub enum Verb {
     Create,
     /// Server-side apply.
     Apply,
+    /// Replace as a whole.
+    Replace,
     /// Delete one.
     Delete,
 }
@@ -105,6 +107,11 @@ impl Cluster {
         &self.server
     }
 
+    /// How long one call may take.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
     /// The client library's client, for what this room has no words for.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
@@ -159,6 +166,7 @@ impl fmt::Display for Verb {
             Self::Watch => "watch",
             Self::Create => "create",
             Self::Apply => "patch",
+            Self::Replace => "update",
             Self::Delete => "delete",
         })
     }

@@ -8,15 +8,19 @@ pub mod access;
 pub mod cluster;
 pub mod error;
 pub mod event;
+pub mod follow;
 pub mod job;
 pub mod jobs;
 pub mod leadership;
 pub mod lease;
+pub mod object;
 pub mod secret;
 
 pub use access::Access;
 pub use cluster::{Cluster, Settings, Verb};
 pub use error::{Fault, KubernetesError};
+pub use follow::{Selection, View};
+pub use object::Object;
 pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
 
 /// The field manager of everything that this project applies.

@@ -2,7 +2,7 @@
 
 mod bad;
 mod corpus;
-mod documents;
+pub(crate) mod documents;
 mod good;
 mod laws;
 

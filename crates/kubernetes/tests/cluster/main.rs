@@ -14,6 +14,7 @@ mod events;
 mod jobs;
 mod leases;
 mod network;
+mod objects;
 mod place;
 mod preconditions;
 mod refusals;

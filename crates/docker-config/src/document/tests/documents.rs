@@ -8,23 +8,23 @@ use proptest::prelude::*;
 
 /// What a document says, apart from how it is written.
 #[derive(Debug, Clone)]
-pub(super) struct Model {
-    pub(super) entries: Vec<ModelEntry>,
-    pub(super) extra: Option<String>,
+pub(crate) struct Model {
+    pub(crate) entries: Vec<ModelEntry>,
+    pub(crate) extra: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct ModelEntry {
-    pub(super) host: String,
-    pub(super) user: String,
-    pub(super) password: String,
-    pub(super) only_kubelet: bool,
-    pub(super) email: Option<String>,
-    pub(super) token: Option<String>,
+pub(crate) struct ModelEntry {
+    pub(crate) host: String,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    pub(crate) only_kubelet: bool,
+    pub(crate) email: Option<String>,
+    pub(crate) token: Option<String>,
 }
 
 /// A small generator (splitmix64), so that a seed reproduces a failure.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 enum Node {
     Text(String),
@@ -32,12 +32,12 @@ enum Node {
 }
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// A number below `sides`.
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -52,7 +52,7 @@ impl Dice {
 
 impl Model {
     /// One of the many ways to write it down.
-    pub(super) fn write(&self, dice: &mut Dice) -> String {
+    pub(crate) fn write(&self, dice: &mut Dice) -> String {
         let entries = self.entries.iter().map(|entry| (entry.key(dice), entry.node(dice)));
         let mut members = vec![("auths".to_owned(), Node::Object(entries.collect()))];
         members.extend(self.extra.clone().map(|extra| ("extra".to_owned(), Node::Text(extra))));
@@ -62,7 +62,7 @@ impl Model {
     }
 
     /// Every text that must never be shown.
-    pub(super) fn secrets(&self) -> Vec<String> {
+    pub(crate) fn secrets(&self) -> Vec<String> {
         let mut secrets: Vec<String> = self.extra.iter().cloned().collect();
         for entry in &self.entries {
             secrets.extend([entry.user.clone(), entry.password.clone(), entry.unpadded()]);
@@ -142,7 +142,7 @@ impl Node {
     }
 }
 
-pub(super) fn model() -> impl Strategy<Value = Model> {
+pub(crate) fn model() -> impl Strategy<Value = Model> {
     let extra = proptest::option::of("EXTRA[A-Z0-9]{8}");
     (proptest::collection::vec(model_entry(), 1..5), extra).prop_map(|(mut entries, extra)| {
         for (number, entry) in entries.iter_mut().enumerate() {

@@ -1,0 +1,123 @@
+//! Which keys the two readers on a node would use for an image.
+//!
+//! kubelet takes every key that matches, in reverse order, and tries one credential after the other; a path matches by its
+//! first characters, a host may hold globs, a port must be the same. containers/image takes one: the image's own name,
+//! else that of the nearest folder above, else the host.
+
+#[cfg(test)]
+mod tests;
+
+use crate::registry_key::RegistryKey;
+
+/// The name of an image without tag and digest: `host[:port]/path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image(String);
+
+impl Image {
+    /// Reads what stands in a pod's `image`. A name without a registry is one of Docker Hub. `None` for what is no name.
+    pub fn parse(reference: &str) -> Option<Self> {
+        let name = reference.split_once('@').map_or(reference, |(name, _digest)| name);
+        let last_slash = name.rfind('/').map_or(0, |slash| slash + 1);
+        let name = match name.get(last_slash..)?.find(':') {
+            // Without a path this is a tag: hosts always have a path behind them.
+            Some(colon) => name.get(..last_slash + colon)?,
+            None => name,
+        };
+        let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
+        let full = match name.split_once('/') {
+            Some((host, path)) if is_host(host) && !path.is_empty() => name.to_owned(),
+            Some(_) => format!("docker.io/{name}"),
+            None => format!("docker.io/library/{name}"),
+        };
+        let full = full.strip_prefix("index.docker.io/").map_or(full.clone(), |path| format!("docker.io/{path}"));
+        let good = |c: char| c.is_ascii_alphanumeric() || "._-/:[]".contains(c);
+        (!name.is_empty() && full.chars().all(good) && !full.ends_with('/')).then_some(Self(full))
+    }
+
+    /// The name in full, such as `docker.io/library/nginx`.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// The keys whose credentials kubelet tries, in that order.
+    pub fn kubelet_keys<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let parsed = keys.filter_map(|key| Some((kubelet_key(key)?, key)));
+        let mut matching: Vec<(String, &str)> = parsed.filter(|(read, _)| covers(read, &self.0)).collect();
+        matching.sort_by(|one, other| other.cmp(one));
+        matching.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// The key whose credential containers/image uses.
+    pub fn containers_image_key<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        let parsed: Vec<(String, &str)> = keys.filter_map(|key| Some((containers_image_key(key)?, key))).collect();
+        let mut name = self.0.as_str();
+        loop {
+            let here = parsed.iter().filter(|(read, _)| read == name).map(|(_, key)| *key);
+            // What is written exactly so is found first.
+            if let Some(key) = here.min_by_key(|key| (*key != name, *key)) {
+                return Some(key);
+            }
+            name = name.rsplit_once('/')?.0;
+        }
+    }
+}
+
+fn kubelet_key(key: &str) -> Option<String> {
+    let [kubelet, _] = RegistryKey::parse(key).ok()?.as_read();
+    Some(kubelet)
+}
+
+fn containers_image_key(key: &str) -> Option<String> {
+    let parsed = RegistryKey::parse(key).ok()?;
+    let [_, containers_image] = parsed.as_read();
+    (!parsed.has_glob()).then_some(containers_image)
+}
+
+/// Whether kubelet uses the key for a name: both `host[:port][/path]`, the key's host perhaps with globs.
+pub(crate) fn covers(key: &str, name: &str) -> bool {
+    let (key_host, key_path) = split(key);
+    let (host, path) = split(name);
+    let (key_host, key_port) = split_port(key_host);
+    let (host, port) = split_port(host);
+    let labels = key_host.split('.').count() == host.split('.').count();
+    key_port == port
+        && path.starts_with(key_path)
+        && labels
+        && key_host.split('.').zip(host.split('.')).all(|(glob, label)| glob_matches(glob.as_bytes(), label.as_bytes()))
+}
+
+fn split(name: &str) -> (&str, &str) {
+    name.find('/').map_or((name, ""), |slash| name.split_at(slash))
+}
+
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// `*` stands for any characters, also none. Takes time proportional to the product of the lengths at most.
+fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
+    let (mut glob, mut text) = (glob, text);
+    let mut retry: Option<(&[u8], &[u8])> = None;
+    loop {
+        match (glob.split_first(), text.split_first()) {
+            (Some((b'*', after)), _) => {
+                retry = Some((after, text));
+                glob = after;
+            }
+            (Some((wanted, after)), Some((found, rest))) if wanted == found => {
+                (glob, text) = (after, rest);
+            }
+            (None, None) => return true,
+            _ => match retry.and_then(|(after, from)| Some((after, from.split_first()?.1))) {
+                Some((after, from)) => {
+                    retry = Some((after, from));
+                    (glob, text) = (after, from);
+                }
+                None => return false,
+            },
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How far the nodes are.
+
+use jiff::Timestamp;
+
+use super::{Rollout, Round, later};
+use crate::facts::PodSeen;
+use crate::plan::Nodes;
+use crate::record::Record;
+
+impl Round<'_> {
+    /// How far the nodes are, and when to look again.
+    pub(super) fn watch_nodes(&mut self, record: &Record) -> Nodes {
+        let nodes = self.nodes(record);
+        if nodes.in_sync < nodes.all {
+            self.look_again(self.settled(record));
+            self.look_again(later(record.changed_at, self.policy.node_deadline));
+        }
+        nodes
+    }
+
+    /// Whether nodes had all the time that they are given.
+    pub(super) fn is_late(&self, record: &Record) -> bool {
+        self.now >= later(record.changed_at, self.policy.node_deadline)
+    }
+
+    fn nodes(&self, record: &Record) -> Nodes {
+        let pods: Vec<&PodSeen> = self.facts.pods.iter().filter(|pod| !pod.is_going).collect();
+        let mut nodes = Nodes { in_sync: 0, all: self.wanted_pods().max(pods.len()), behind: Vec::new() };
+        for pod in &pods {
+            match self.why_behind(pod, record) {
+                None => nodes.in_sync += 1,
+                Some(why) => nodes.behind.push((pod.node.clone().unwrap_or_else(|| pod.name.clone()), why)),
+            }
+        }
+        nodes.behind.sort();
+        // The DaemonSet's controller has not seen its newest template yet, or Pods are still to be made.
+        let is_observed = self.facts.daemon_set.as_deref().is_some_and(|set| {
+            let observed = set.status.as_ref().and_then(|status| status.observed_generation);
+            observed >= set.metadata.generation && set.status.is_some()
+        });
+        if !is_observed && nodes.all == 0 {
+            nodes.all = 1;
+        }
+        nodes
+    }
+
+    fn wanted_pods(&self) -> usize {
+        let status = self.facts.daemon_set.as_deref().and_then(|set| set.status.as_ref());
+        status.and_then(|status| usize::try_from(status.desired_number_scheduled).ok()).unwrap_or_default()
+    }
+
+    /// Why the node of a Pod does not have the content; `None` if it has.
+    fn why_behind(&self, pod: &PodSeen, record: &Record) -> Option<String> {
+        if pod.ready_since.is_none() {
+            return Some(pod.trouble.clone().unwrap_or_else(|| "NotReady".to_owned()));
+        }
+        match self.policy.rollout {
+            Rollout::Rolling if pod.revision.as_deref() == Some(record.revision.as_str()) => None,
+            Rollout::Rolling => Some("WaitsForItsTurn".to_owned()),
+            Rollout::Immediate if self.now >= self.settled(record) => None,
+            Rollout::Immediate => Some("Applying".to_owned()),
+        }
+    }
+
+    /// From when on readiness says something about the newest content.
+    fn settled(&self, record: &Record) -> Timestamp {
+        later(record.changed_at, self.policy.settle)
+    }
+}

@@ -1,0 +1,6 @@
+//! Every row of the behaviour that is written down, on a world in which writes happen at once.
+
+mod cleaning;
+mod repairing;
+mod rows;
+mod world;

@@ -1,0 +1,202 @@
+//! When the additional Secret goes: first the nodes, then the rest; and what may come between.
+
+use proptest::prelude::*;
+
+use super::super::Rollout;
+use super::world::{ADDITIONAL, World, document, message, told};
+
+const REMOVED: [&str; 4] = ["remove rolebinding", "remove role", "remove serviceaccount", "remove secret"];
+
+fn deployed() -> World {
+    let mut world = World::new("q.io=O");
+    world.additional("q.io=V r.io=V");
+    world.settle_nodes();
+    assert_eq!(world.deployed(), "q.io V r.io V");
+    world.take_done();
+    world.news.clear();
+    world
+}
+
+#[test]
+fn nodes_are_brought_back_before_anything_is_removed() {
+    let mut world = deployed();
+    world.delete(ADDITIONAL);
+    let plan = world.settle();
+    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    assert_eq!((world.deployed().as_str(), told(&plan)[2].as_str()), ("q.io O", "RolledOut=False/Reverting"));
+    assert_eq!(message(&plan, "RolledOut"), "0/2 nodes are back at the original");
+    world.settle_nodes();
+    assert_eq!(world.take_done()[0], "remove daemonset");
+    assert!(world.facts.role.is_some(), "Pods keep their permission until they are gone");
+    world.end_pods();
+    world.settle();
+    let done = world.take_done();
+    assert_eq!(done[done.len() - 5..], [&REMOVED[..], &["remove configmap"]].concat());
+    assert!(world.facts.status.is_none() && world.deployed() == "-");
+    assert_eq!(world.news.last().unwrap().reason.as_str(), "CleanedUp");
+    world.settle();
+    assert!(world.take_done().is_empty());
+}
+
+#[test]
+fn a_deadline_ends_the_waiting_and_names_who_is_not_back() {
+    let mut world = deployed();
+    world.delete(ADDITIONAL);
+    world.settle();
+    world.fail("node-b", "NodeLost");
+    world.settle_nodes();
+    assert!(world.facts.daemon_set.as_ref().unwrap().metadata.deletion_timestamp.is_none());
+    world.wait(300);
+    let plan = world.settle();
+    assert_eq!(told(&plan)[3], "Degraded=True/RevertIncomplete");
+    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not back at the original: node-b (NodeLost)");
+    world.end_pods();
+    let plan = world.settle();
+    assert_eq!((world.deployed().as_str(), told(&plan)[3].as_str()), ("-", "Degraded=True/RevertIncomplete"));
+    assert!(world.facts.status.is_some(), "who is not back stays to be read");
+    assert!(world.facts.role.is_none() && world.facts.service_account.is_none());
+    world.take_done();
+    world.settle();
+    assert!(world.take_done().is_empty());
+    world.additional("r.io=V");
+    assert_eq!(told(&world.settle_nodes())[3], "Degraded=False/AsExpected");
+}
+
+#[test]
+fn a_secret_that_comes_back_in_the_middle_is_merged_again() {
+    for seconds in [0, 20] {
+        let mut world = deployed();
+        world.delete(ADDITIONAL);
+        world.settle();
+        world.wait(seconds);
+        world.settle();
+        world.end_pods();
+        world.additional("r.io=W");
+        let plan = world.settle_nodes();
+        assert_eq!(world.deployed(), "q.io O r.io W");
+        assert_eq!(
+            told(&plan),
+            ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=True/RolledOut", "Degraded=False/AsExpected"]
+        );
+        assert_eq!(world.record().reverting, None);
+    }
+}
+
+#[test]
+fn an_original_that_is_rotated_in_the_middle_is_what_nodes_come_back_to() {
+    let mut world = deployed();
+    world.delete(ADDITIONAL);
+    world.settle();
+    let since = world.record().reverting;
+    world.wait(10);
+    world.original(&document("q.io=P"));
+    world.settle();
+    assert_eq!((world.deployed().as_str(), world.record().reverting), ("q.io P", since));
+}
+
+#[test]
+fn without_an_original_there_is_nothing_to_go_back_to_yet() {
+    let mut world = deployed();
+    let original = world.facts.original.take();
+    world.delete(ADDITIONAL);
+    world.wait(3_600);
+    let plan = world.settle();
+    assert_eq!(told(&plan)[2..], ["RolledOut=False/Reverting", "Degraded=True/OriginalMissing"]);
+    assert_eq!(world.deployed(), "q.io V r.io V");
+    world.facts.original = original;
+    world.settle();
+    assert_eq!(world.deployed(), "q.io O");
+}
+
+#[test]
+fn a_merged_secret_that_somebody_deletes_in_the_middle_does_not_leave_nodes_behind() {
+    let mut world = deployed();
+    world.delete(ADDITIONAL);
+    world.facts.global = None;
+    world.settle();
+    assert_eq!(world.deployed(), "q.io O");
+    assert!(world.record().reverting.is_some());
+}
+
+/// One thing that happens to a hosted cluster.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Original(&'static str),
+    Additional(&'static str, &'static str),
+    Deleted(&'static str),
+    Waited(i64),
+    GlobalDeleted,
+    SetDeleted,
+    NodeFailed(&'static str),
+    NodeBack(&'static str),
+    PodsEnded,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let name = || prop::sample::select(&[ADDITIONAL, "b-team"][..]);
+    let entries = || prop::sample::select(&["q.io=V", "r.io=V", "r.io=W q.io=W", "r.io=!", ""][..]);
+    let node = || prop::sample::select(&["node-a", "node-b"][..]);
+    prop_oneof![
+        prop::sample::select(&["q.io=O", "q.io=P", "q.io=O s.io=O"][..]).prop_map(Happening::Original),
+        (name(), entries()).prop_map(|(name, entries)| Happening::Additional(name, entries)),
+        name().prop_map(Happening::Deleted),
+        prop::sample::select(&[1, 20, 301, 601][..]).prop_map(Happening::Waited),
+        Just(Happening::GlobalDeleted),
+        Just(Happening::SetDeleted),
+        node().prop_map(Happening::NodeFailed),
+        node().prop_map(Happening::NodeBack),
+        Just(Happening::PodsEnded),
+    ]
+}
+
+fn happen(world: &mut World, happening: Happening) {
+    match happening {
+        Happening::Original(entries) => world.original(&document(entries)),
+        Happening::Additional(name, entries) => world.add(name, Some(&document(entries))),
+        Happening::Deleted(name) => world.delete(name),
+        Happening::Waited(seconds) => world.wait(seconds),
+        Happening::GlobalDeleted => world.facts.global = None,
+        Happening::SetDeleted => world.facts.daemon_set = None,
+        Happening::NodeFailed(node) => world.fail(node, "Error"),
+        Happening::NodeBack(node) => world.roll(&[node]),
+        Happening::PodsEnded => world.end_pods(),
+    }
+}
+
+proptest! {
+    /// Whatever happens, in whatever order: there is a rest at every moment; once the Secret is good again and nodes are well
+    /// everything is rolled out, and once it is gone nothing of ours is left.
+    #[test]
+    fn everything_ends_well(happenings in proptest::collection::vec(happening(), 0..12), rolling in any::<bool>()) {
+        let mut world = World::new("q.io=O");
+        world.policy.rollout = if rolling { Rollout::Rolling } else { Rollout::Immediate };
+        for happening in happenings {
+            happen(&mut world, happening);
+            world.settle();
+            let deployed = world.deployed();
+            prop_assert!(deployed == "-" || deployed.contains("q.io"), "the original's registry is lost: {}", deployed);
+        }
+        world.delete("b-team");
+        world.original(&document("q.io=O"));
+        world.additional("r.io=V");
+        for _ in 0..2 {
+            world.settle();
+            world.end_pods();
+            world.settle();
+            world.roll(&["node-a", "node-b"]);
+            world.settle_nodes();
+        }
+        prop_assert_eq!(world.deployed(), "q.io O r.io V");
+        let plan = world.settle();
+        prop_assert_eq!(told(&plan), ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
+        world.delete(ADDITIONAL);
+        world.settle();
+        world.roll(&["node-a", "node-b"]);
+        world.settle_nodes();
+        world.end_pods();
+        world.settle();
+        let facts = &world.facts;
+        prop_assert!(facts.global.is_none() && facts.daemon_set.is_none() && facts.role.is_none());
+        prop_assert!(facts.role_binding.is_none() && facts.service_account.is_none() && facts.status.is_none());
+    }
+}

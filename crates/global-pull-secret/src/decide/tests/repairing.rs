@@ -1,0 +1,156 @@
+//! Drift is repaired, foreign objects are left alone, and nodes that do not follow are named.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{EnvVar, PodSecurityContext};
+use rstest::rstest;
+
+use super::super::Rollout;
+use super::world::{ADDITIONAL, World, document, message, told};
+use fleet_model::names;
+
+fn deployed() -> World {
+    let mut world = World::new("q.io=O");
+    world.additional("r.io=V");
+    world.settle_nodes();
+    world.take_done();
+    world
+}
+
+#[rstest]
+#[case::secret_deleted(|world: &mut World| world.facts.global = None, "put secret")]
+#[case::account_deleted(|world: &mut World| world.facts.service_account = None, "put serviceaccount")]
+#[case::account_changed(|world: &mut World| Arc::make_mut(world.facts.service_account.as_mut().unwrap()).automount_service_account_token = None, "put serviceaccount")]
+#[case::role_deleted(|world: &mut World| world.facts.role = None, "put role")]
+#[case::role_widened(|world: &mut World| Arc::make_mut(world.facts.role.as_mut().unwrap()).rules.as_mut().unwrap()[0].resource_names = None, "put role")]
+#[case::binding_widened(|world: &mut World| {
+    let subjects = &mut Arc::make_mut(world.facts.role_binding.as_mut().unwrap()).subjects;
+    let first = subjects.as_ref().unwrap()[0].clone();
+    subjects.as_mut().unwrap().push(first);
+}, "put rolebinding")]
+#[case::set_deleted(|world: &mut World| world.facts.daemon_set = None, "put daemonset")]
+#[case::image_changed(|world: &mut World| container(world).image = Some("evil".to_owned()), "put daemonset")]
+#[case::environment_added(|world: &mut World| container(world).env = Some(vec![EnvVar::default()]), "put daemonset")]
+#[case::selector_added(|world: &mut World| {
+    let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
+    let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+    pod.node_selector = Some([("a".to_owned(), "b".to_owned())].into());
+}, "put daemonset")]
+fn drift_is_repaired(#[case] break_it: impl Fn(&mut World), #[case] expected: &str) {
+    let mut world = deployed();
+    break_it(&mut world);
+    world.settle();
+    assert_eq!(world.take_done()[0], expected);
+    world.settle();
+    let again: Vec<String> = world.take_done().into_iter().filter(|done| done == expected).collect();
+    assert!(again.is_empty());
+}
+
+fn container(world: &mut World) -> &mut k8s_openapi::api::core::v1::Container {
+    let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
+    &mut set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().containers[0]
+}
+
+#[test]
+fn content_that_somebody_has_changed_is_put_back_with_a_new_revision() {
+    let mut world = deployed();
+    let revision = world.record().revision;
+    let seen = world.facts.global.as_ref().unwrap();
+    let (metadata, seen_revision) = (seen.metadata.clone(), seen.revision.clone());
+    let changed = world.secret("x", Some(&document("evil.io=V")));
+    let mut changed = Arc::into_inner(changed).unwrap();
+    changed.metadata = metadata;
+    changed.revision = seen_revision;
+    changed.kind = "kubernetes.io/dockerconfigjson".to_owned();
+    world.facts.global = Some(changed.into());
+    world.settle();
+    assert_eq!(world.deployed(), "q.io O r.io V");
+    assert!(world.record().revision > revision);
+}
+
+#[test]
+fn what_the_server_fills_in_is_no_drift() {
+    let mut world = deployed();
+    let container = container(&mut world);
+    container.termination_message_path = Some("/dev/termination-log".to_owned());
+    let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
+    let spec = set.spec.as_mut().unwrap();
+    spec.revision_history_limit = Some(10);
+    let pod = spec.template.spec.as_mut().unwrap();
+    pod.dns_policy = Some("ClusterFirst".to_owned());
+    pod.scheduler_name = Some("default-scheduler".to_owned());
+    pod.service_account = Some("global-pull-secret-syncer".to_owned());
+    pod.security_context = Some(PodSecurityContext::default());
+    world.settle();
+    assert!(world.take_done().is_empty());
+}
+
+#[test]
+fn foreign_objects_are_left_alone_and_named() {
+    let mut world = World::new("q.io=O");
+    world.facts.global = Some(world.secret(names::GLOBAL_PULL_SECRET, Some(&document("z.io=W"))));
+    world.additional("r.io=V");
+    let plan = world.settle();
+    assert_eq!(world.take_done(), ["put configmap"]);
+    assert_eq!((world.deployed().as_str(), told(&plan)[3].as_str()), ("z.io W", "Degraded=True/ForeignObject"));
+    assert_eq!(message(&plan, "Degraded"), "not ours, left alone: secret global-pull-secret");
+    let mut world = deployed();
+    Arc::make_mut(world.facts.role.as_mut().unwrap()).metadata.labels = None;
+    let plan = world.settle();
+    assert_eq!(message(&plan, "Degraded"), "not ours, left alone: role global-pull-secret-syncer");
+    world.delete(ADDITIONAL);
+    world.settle_nodes();
+    world.end_pods();
+    world.settle();
+    assert!(world.facts.role.is_some() && world.facts.global.is_none(), "{:?}", world.done);
+}
+
+#[test]
+fn a_node_that_does_not_follow_is_named_after_its_time() {
+    let mut world = deployed();
+    world.additional("r.io=W");
+    world.settle();
+    world.fail("node-b", "CrashLoopBackOff");
+    let plan = world.settle_nodes();
+    assert_eq!(
+        (told(&plan)[2].as_str(), message(&plan, "RolledOut")),
+        ("RolledOut=False/RollingOut", "1/2 nodes have the content")
+    );
+    assert_eq!(told(&plan)[3], "Degraded=False/AsExpected");
+    let wait = plan.next.unwrap().duration_since(world.now).as_secs();
+    world.wait(wait);
+    let plan = world.settle();
+    assert_eq!(told(&plan)[3], "Degraded=True/NodesNotInSync");
+    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not in sync: node-b (CrashLoopBackOff)");
+    world.roll(&["node-b"]);
+    assert_eq!(told(&world.settle())[2..], ["RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
+}
+
+#[test]
+fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
+    let mut world = World::new("q.io=O");
+    world.policy.rollout = Rollout::Rolling;
+    world.additional("r.io=V");
+    assert_eq!(told(&world.settle())[2], "RolledOut=True/RolledOut");
+    world.take_done();
+    world.additional("r.io=W");
+    let plan = world.settle();
+    assert_eq!(world.take_done(), ["put secret", "put daemonset", "put configmap"]);
+    assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
+    world.wait(3);
+    world.roll(&["node-a"]);
+    assert_eq!(message(&world.settle(), "RolledOut"), "1/2 nodes have the content");
+    world.wait(3);
+    world.roll(&["node-b"]);
+    assert_eq!(told(&world.settle())[2], "RolledOut=True/RolledOut");
+}
+
+#[test]
+fn a_refusal_is_told() {
+    let mut world = deployed();
+    world.facts.refused = Some("cannot create daemonset: permission denied".to_owned());
+    let plan = world.settle();
+    assert_eq!(told(&plan)[3], "Degraded=True/ServerRefuses");
+    world.facts.refused = None;
+    assert_eq!(told(&world.settle())[3], "Degraded=False/AsExpected");
+}

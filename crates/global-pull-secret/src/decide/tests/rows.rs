@@ -1,0 +1,229 @@
+//! The reference's behaviour tables (globalps §2.6, §5.1), each row with our outcome.
+
+use docker_config::merge::{ConflictPolicy, InvalidEntries};
+use fleet_model::names;
+use rstest::rstest;
+
+use super::world::{ADDITIONAL, World, document, message, told};
+
+const INVALID: &str = r#"{"auths":{"a.io":{"auth":"SECRET!"}}}"#;
+const ALL: [&str; 6] =
+    ["put secret", "put serviceaccount", "put role", "put rolebinding", "put daemonset", "put configmap"];
+
+#[test]
+fn original_only_deploys_nothing() {
+    let mut world = World::new("q.io=O");
+    let plan = world.settle();
+    assert!(world.take_done().is_empty() && world.news.is_empty() && world.deployed() == "-");
+    assert_eq!(
+        told(&plan),
+        [
+            "Valid=Unknown/NoAdditional",
+            "Merged=False/NoAdditional",
+            "RolledOut=False/NotDeployed",
+            "Degraded=False/AsExpected"
+        ]
+    );
+}
+
+#[test]
+fn a_valid_additional_secret_is_merged_and_brought_to_the_nodes() {
+    let mut world = World::new("q.io=O");
+    world.additional("r.io=V");
+    let plan = world.settle();
+    assert_eq!(world.take_done(), ALL);
+    assert_eq!(world.deployed(), "q.io O r.io V");
+    let telling = ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=False/RollingOut", "Degraded=False/AsExpected"];
+    assert_eq!(told(&plan), telling);
+    assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
+    assert!(plan.next.is_some());
+    let plan = world.settle_nodes();
+    assert_eq!(told(&plan)[2], "RolledOut=True/RolledOut");
+    assert_eq!(world.take_done(), ["put configmap"]);
+    let reasons: Vec<&str> = world.news.iter().map(|news| news.reason.as_str()).collect();
+    assert_eq!(reasons, ["Valid", "Merged", "RollingOut", "RolledOut"]);
+    world.wait(3_600);
+    world.settle();
+    assert!(world.take_done().is_empty(), "nothing changes, nothing is written");
+}
+
+#[test]
+fn a_change_makes_a_new_revision_and_another_spelling_none() {
+    let mut world = World::new("q.io=O");
+    world.additional("r.io=V");
+    world.settle_nodes();
+    let (first, version) = (world.record(), world.facts.global.as_ref().unwrap().metadata.resource_version.clone());
+    world.take_done();
+    world.add(ADDITIONAL, Some(&document("r.io=V").replace(':', " :\n ")));
+    world.settle_nodes();
+    assert_eq!(world.facts.global.as_ref().unwrap().metadata.resource_version, version);
+    assert!(world.take_done().is_empty());
+    world.additional("r.io=W");
+    world.settle();
+    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    assert_eq!(world.deployed(), "q.io O r.io W");
+    assert!(world.record().revision > first.revision);
+}
+
+#[test]
+fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goes_on() {
+    let mut world = World::new("q.io=O");
+    world.additional("r.io=V");
+    world.settle_nodes();
+    world.take_done();
+    world.add(ADDITIONAL, Some(INVALID));
+    let plan = world.settle();
+    assert_eq!(told(&plan)[..2], ["Valid=False/InvalidSecret", "Merged=True/Merged"]);
+    assert_eq!(world.take_done(), ["put configmap"]);
+    assert_eq!(
+        message(&plan, "Valid"),
+        r#"auths["a.io"].auth: not base64 (line 1, column 26) (its last good entries stay)"#
+    );
+    assert!(!format!("{:?}", world.news).contains("SECRET"));
+    world.original(&document("q.io=P s.io=O"));
+    world.settle();
+    assert_eq!(world.deployed(), "q.io P r.io V s.io O");
+    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    world.additional("r.io=W");
+    let plan = world.settle_nodes();
+    assert_eq!(world.deployed(), "q.io P r.io W s.io O");
+    assert_eq!(told(&plan)[0], "Valid=True/Valid");
+}
+
+#[test]
+fn one_that_was_never_valid_deploys_nothing_and_says_so() {
+    let mut world = World::new("q.io=O");
+    world.add(ADDITIONAL, Some(INVALID));
+    let plan = world.settle();
+    assert_eq!((world.deployed().as_str(), world.take_done()), ("-", vec!["put configmap".to_owned()]));
+    assert_eq!(
+        told(&plan),
+        [
+            "Valid=False/InvalidSecret",
+            "Merged=False/NothingToMerge",
+            "RolledOut=False/NotDeployed",
+            "Degraded=True/NothingToMerge"
+        ]
+    );
+}
+
+/// Contents that the peer refuses, crashes on, or takes for absent: all are named, none panics.
+#[rstest]
+#[case::no_key(None, "has no key .dockerconfigjson")]
+#[case::no_json(Some("not json"), "expected a value")]
+#[case::other_case(Some(r#"{"AUTHS":{}}"#), "has no member \"auths\"")]
+#[case::null(Some(r#"{"auths":null}"#), "must be an object, not null")]
+#[case::empty(Some(r#"{"auths":{}}"#), "names no registry")]
+#[case::nothing(Some(""), "is empty")]
+fn odd_content_is_named(#[case] content: Option<&str>, #[case] expected: &str) {
+    let mut world = World::new("q.io=O");
+    world.add(ADDITIONAL, content);
+    let plan = world.settle();
+    assert_eq!(told(&plan)[0], "Valid=False/InvalidSecret");
+    assert!(message(&plan, "Valid").contains(expected), "{}", message(&plan, "Valid"));
+}
+
+#[test]
+fn bad_entries_may_be_left_out_by_name() {
+    let mut world = World::new("q.io=O");
+    world.policy.invalid = InvalidEntries::Skip;
+    world.add(ADDITIONAL, Some(&document("a.io=! r.io=V")));
+    let plan = world.settle();
+    assert_eq!(world.deployed(), "q.io O r.io V");
+    assert_eq!(told(&plan)[..2], ["Valid=False/EntriesLeftOut", "Merged=True/Merged"]);
+    assert!(message(&plan, "Valid").starts_with(r#"auths["a.io"].auth: not base64"#));
+}
+
+#[rstest]
+#[case::missing(false, None, "OriginalMissing")]
+#[case::no_key(true, None, "OriginalMissing")]
+#[case::no_auths(true, Some("{}"), "OriginalInvalid")]
+#[case::null(true, Some(r#"{"auths":null}"#), "OriginalInvalid")]
+fn without_an_original_nothing_is_touched(#[case] is_there: bool, #[case] text: Option<&str>, #[case] reason: &str) {
+    let mut world = World::new("q.io=O");
+    let broken = is_there.then(|| world.secret(names::ORIGINAL_PULL_SECRET, text));
+    world.additional("r.io=V");
+    world.settle_nodes();
+    world.take_done();
+    world.facts.original.clone_from(&broken);
+    world.additional("r.io=W");
+    let plan = world.settle();
+    assert_eq!(world.deployed(), "q.io O r.io V");
+    assert_eq!(
+        told(&plan)[1..],
+        [format!("Merged=False/{reason}"), "RolledOut=True/RolledOut".to_owned(), format!("Degraded=True/{reason}")]
+    );
+    let mut fresh = World::new("q.io=O");
+    fresh.facts.original = broken;
+    fresh.additional("r.io=V");
+    assert_eq!(told(&fresh.settle())[3], format!("Degraded=True/{reason}"));
+    assert_eq!(fresh.deployed(), "-");
+}
+
+/// The peer's merge table; what wins where both name a registry is a setting.
+#[rstest]
+#[case(ConflictPolicy::AdditionalWins, "r1.io O r2.io V r3.io V", "r1.io=O r2.io=O", "r2.io=V r3.io=V")]
+#[case(ConflictPolicy::OriginalWins, "r1.io O r2.io O r3.io V", "r1.io=O r2.io=O", "r2.io=V r3.io=V")]
+fn the_policy_says_who_wins(
+    #[case] conflict: ConflictPolicy,
+    #[case] expected: &str,
+    #[case] original: &str,
+    #[case] additional: &str,
+) {
+    let mut world = World::new(original);
+    world.policy.merge.conflict = conflict;
+    world.additional(additional);
+    let plan = world.settle();
+    assert_eq!(world.deployed(), expected);
+    assert!(message(&plan, "Merged").contains("in conflict: r2.io"));
+}
+
+#[test]
+fn protected_registries_are_the_originals() {
+    let mut world = World::new("q.io=O").protecting("q.io");
+    world.additional("q.io/team=V r.io=V");
+    let plan = world.settle();
+    assert_eq!(world.deployed(), "q.io O r.io V");
+    assert!(message(&plan, "Merged").contains("protected, left to the original: q.io/team"));
+}
+
+#[test]
+fn several_additional_secrets_come_in_order_of_priority_and_name() {
+    let mut world = World::new("q.io=O");
+    world.additional("a.io=V b.io=V");
+    world.add("b-team", Some(&document("b.io=W c.io=W")));
+    world.add("c-team", Some(&document("c.io=P")));
+    world.settle();
+    assert_eq!(world.deployed(), "a.io V b.io V c.io W q.io O");
+    let prior = world.secret("c-team", Some(&document("c.io=P")));
+    let mut prior = std::sync::Arc::into_inner(prior).unwrap();
+    prior.metadata.annotations = Some([(names::ANNOTATION_PRIORITY.to_owned(), "10".to_owned())].into());
+    world.delete("c-team");
+    world.facts.additional.push(prior.into());
+    world.settle();
+    assert_eq!(world.deployed(), "a.io V b.io V c.io P q.io O");
+    // One that is invalid does not keep another one, or the original, from the nodes; what it had stays.
+    world.add(ADDITIONAL, Some(INVALID));
+    world.add("b-team", Some(&document("c.io=W d.io=W")));
+    let plan = world.settle();
+    assert_eq!(world.deployed(), "a.io V b.io V c.io P d.io W q.io O");
+    assert!(message(&plan, "Valid").starts_with("additional-pull-secret: auths"), "{}", message(&plan, "Valid"));
+    world.delete(ADDITIONAL);
+    world.settle();
+    assert_eq!(world.deployed(), "c.io P d.io W q.io O");
+}
+
+#[test]
+fn what_would_not_fit_is_refused_and_what_fitted_stays() {
+    let mut world = World::new("q.io=O");
+    world.additional("r.io=V");
+    world.settle_nodes();
+    world.policy.merge.max_bytes = 80;
+    world.additional("r.io=V s.io=V t.io=V");
+    let plan = world.settle();
+    assert_eq!((world.deployed().as_str(), told(&plan)[0].as_str()), ("q.io O r.io V", "Valid=False/TooLarge"));
+    assert_eq!(
+        message(&plan, "Valid"),
+        "the merged document has 103 bytes, 80 are allowed (its last good entries stay)"
+    );
+}

@@ -1,0 +1,289 @@
+//! A hosted cluster in memory: it does what plans say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Prefix};
+use fleet_model::names;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::apps::v1::DaemonSetStatus;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use secrecy::ExposeSecret as _;
+
+use super::super::{Policy, Rollout, decide};
+use crate::facts::{Facts, PodSeen, SecretSeen};
+use crate::objects::Syncer;
+use crate::plan::{Action, News, Plan, Thing};
+use crate::record::Record;
+
+pub(super) const ADDITIONAL: &str = names::ADDITIONAL_PULL_SECRET;
+pub(super) const SETTLE: i64 = 20;
+
+pub(super) struct World {
+    pub(super) facts: Facts,
+    pub(super) policy: Policy,
+    pub(super) now: Timestamp,
+    /// What was done since it was asked last, such as `put secret`.
+    pub(super) done: Vec<String>,
+    pub(super) news: Vec<News>,
+    versions: u64,
+    nodes: Vec<&'static str>,
+}
+
+/// `quay.io=a b.io=b` as a document; the values stand for passwords.
+pub(super) fn document(entries: &str) -> String {
+    let entries = entries.split_whitespace().map(|entry| {
+        let (key, value) = entry.split_once('=').unwrap();
+        format!(r#""{key}":{{"auth":"{}"}}"#, auth(value))
+    });
+    format!(r#"{{"auths":{{{}}}}}"#, entries.collect::<Vec<_>>().join(","))
+}
+
+/// `dTpX` is `u:W`: one letter stands for itself.
+fn auth(value: &str) -> String {
+    let code = |letter: u8| match letter {
+        b'V' => "dTpW",
+        b'O' => "dTpP",
+        b'P' => "dTpQ",
+        b'W' => "dTpX",
+        _ => "!",
+    };
+    value.bytes().map(code).collect()
+}
+
+pub(super) fn policy() -> Policy {
+    Policy {
+        merge: merge::Policy { conflict: ConflictPolicy::AdditionalWins, protected: Vec::new(), max_bytes: 1_048_576 },
+        invalid: InvalidEntries::RejectAll,
+        rollout: Rollout::Immediate,
+        syncer: Syncer {
+            image: "syncer:1".to_owned(),
+            priority_class: "system-node-critical".to_owned(),
+            node_selector: BTreeMap::new(),
+            max_unavailable: "10%".to_owned(),
+            restart_policy: "always".to_owned(),
+        },
+        settle: Duration::from_secs(20),
+        node_deadline: Duration::from_mins(10),
+        cleanup_deadline: Duration::from_mins(5),
+    }
+}
+
+impl World {
+    /// A world with this original and two nodes.
+    pub(super) fn new(original: &str) -> Self {
+        let mut world = Self {
+            facts: Facts::default(),
+            policy: policy(),
+            now: Timestamp::from_second(1_000_000).unwrap(),
+            done: Vec::new(),
+            news: Vec::new(),
+            versions: 1,
+            nodes: vec!["node-a", "node-b"],
+        };
+        world.original(&document(original));
+        world
+    }
+
+    pub(super) fn protecting(mut self, prefix: &str) -> Self {
+        self.policy.merge.protected = vec![Prefix::parse(prefix).unwrap()];
+        self
+    }
+
+    pub(super) fn secret(&mut self, name: &str, text: Option<&str>) -> Arc<SecretSeen> {
+        let data =
+            text.map(|text| BTreeMap::from([(".dockerconfigjson".to_owned(), ByteString(text.as_bytes().to_vec()))]));
+        let metadata = ObjectMeta { name: Some(name.to_owned()), uid: Some(self.version()), ..ObjectMeta::default() };
+        Arc::new(Secret { metadata, data, ..Secret::default() }.into())
+    }
+
+    pub(super) fn original(&mut self, text: &str) {
+        self.facts.original = Some(self.secret(names::ORIGINAL_PULL_SECRET, Some(text)));
+    }
+
+    /// Puts the additional Secret of that name.
+    pub(super) fn add(&mut self, name: &str, text: Option<&str>) {
+        self.delete(name);
+        let secret = self.secret(name, text);
+        self.facts.additional.push(secret);
+    }
+
+    pub(super) fn additional(&mut self, entries: &str) {
+        self.add(ADDITIONAL, Some(&document(entries)));
+    }
+
+    pub(super) fn delete(&mut self, name: &str) {
+        self.facts.additional.retain(|secret| secret.name() != name);
+    }
+
+    pub(super) fn wait(&mut self, seconds: i64) {
+        self.now += jiff::SignedDuration::from_secs(seconds);
+    }
+
+    fn version(&mut self) -> String {
+        self.versions += 1;
+        self.versions.to_string()
+    }
+
+    /// Decides and does, until there is nothing more to do at this moment.
+    pub(super) fn settle(&mut self) -> Plan {
+        for _ in 0..20 {
+            let mut plan = decide(&self.facts, &self.policy, self.now);
+            let actions = std::mem::take(&mut plan.actions);
+            self.news.append(&mut plan.news.clone());
+            if actions.is_empty() {
+                return plan;
+            }
+            for action in actions {
+                let (verb, kind) = action.label();
+                self.done.push(format!("{verb} {kind}"));
+                self.act(action);
+            }
+        }
+        panic!("it does not come to rest: {:?}", self.done);
+    }
+
+    /// Settles, and again when the nodes have had the time that they take.
+    pub(super) fn settle_nodes(&mut self) -> Plan {
+        self.settle();
+        self.wait(SETTLE);
+        self.settle()
+    }
+
+    pub(super) fn take_done(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.done)
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Put(thing) => self.put(*thing),
+            Action::Remove(thing) => match *thing {
+                Thing::Secret(_) => self.facts.global = None,
+                Thing::ServiceAccount(_) => self.facts.service_account = None,
+                Thing::Role(_) => self.facts.role = None,
+                Thing::RoleBinding(_) => self.facts.role_binding = None,
+                Thing::Status(_) => self.facts.status = None,
+                Thing::DaemonSet(mut set) => {
+                    if self.facts.pods.is_empty() {
+                        self.facts.daemon_set = None;
+                    } else {
+                        set.metadata.deletion_timestamp = Some(Time(self.now));
+                        self.facts.daemon_set = Some(Arc::new(*set));
+                    }
+                }
+            },
+        }
+    }
+
+    fn put(&mut self, thing: Thing) {
+        let version = self.version();
+        let stamp = |metadata: &mut ObjectMeta, seen: Option<&ObjectMeta>| {
+            assert_eq!(metadata.uid.as_ref(), seen.and_then(|seen| seen.uid.as_ref()), "as of what was seen");
+            assert_eq!(metadata.resource_version.as_ref(), seen.and_then(|seen| seen.resource_version.as_ref()));
+            metadata.uid.get_or_insert(version.clone());
+            metadata.resource_version = Some(version.clone());
+        };
+        let facts = &mut self.facts;
+        match thing {
+            Thing::Secret(mut secret) => {
+                stamp(&mut secret.metadata, facts.global.as_deref().map(|seen| &seen.metadata));
+                facts.global = Some(Arc::new(secret.into()));
+            }
+            Thing::ServiceAccount(mut object) => {
+                stamp(&mut object.metadata, facts.service_account.as_deref().map(|seen| &seen.metadata));
+                facts.service_account = Some(Arc::new(object));
+            }
+            Thing::Role(mut object) => {
+                stamp(&mut object.metadata, facts.role.as_deref().map(|seen| &seen.metadata));
+                facts.role = Some(Arc::new(object));
+            }
+            Thing::RoleBinding(mut object) => {
+                stamp(&mut object.metadata, facts.role_binding.as_deref().map(|seen| &seen.metadata));
+                facts.role_binding = Some(Arc::new(object));
+            }
+            Thing::Status(mut object) => {
+                stamp(&mut object.metadata, facts.status.as_deref().map(|seen| &seen.metadata));
+                facts.status = Some(Arc::new(object));
+            }
+            Thing::DaemonSet(mut object) => {
+                stamp(&mut object.metadata, facts.daemon_set.as_deref().map(|seen| &seen.metadata));
+                let generation = object.metadata.resource_version.as_ref().and_then(|text| text.parse().ok());
+                object.metadata.generation = generation;
+                let status = DaemonSetStatus {
+                    desired_number_scheduled: self.nodes.len().try_into().unwrap(),
+                    observed_generation: generation,
+                    ..DaemonSetStatus::default()
+                };
+                object.status = Some(status);
+                facts.daemon_set = Some(Arc::new(*object));
+                if facts.pods.is_empty() {
+                    self.roll(&["node-a", "node-b"]);
+                }
+            }
+        }
+    }
+
+    /// Makes the Pods of these nodes anew, ready.
+    pub(super) fn roll(&mut self, nodes: &[&str]) {
+        let template = self.facts.daemon_set.as_ref().and_then(|set| set.spec.clone()).unwrap_or_default().template;
+        let annotations = template.metadata.and_then(|metadata| metadata.annotations).unwrap_or_default();
+        for node in nodes {
+            self.facts.pods.retain(|pod| pod.node.as_deref() != Some(node));
+            self.facts.pods.push(PodSeen {
+                name: format!("pod-{node}"),
+                node: Some((*node).to_owned()),
+                ready_since: Some(self.now),
+                revision: annotations.get(names::ANNOTATION_REVISION).cloned(),
+                is_going: false,
+                trouble: None,
+            });
+        }
+    }
+
+    /// The Pod of a node is not ready any more, for this reason.
+    pub(super) fn fail(&mut self, node: &str, trouble: &str) {
+        for pod in self.facts.pods.iter_mut().filter(|pod| pod.node.as_deref() == Some(node)) {
+            pod.ready_since = None;
+            pod.trouble = Some(trouble.to_owned());
+        }
+    }
+
+    /// All Pods have ended, as they do when their DaemonSet goes.
+    pub(super) fn end_pods(&mut self) {
+        if self.facts.daemon_set.as_ref().is_none_or(|set| set.metadata.deletion_timestamp.is_some()) {
+            self.facts.pods.clear();
+            self.facts.daemon_set = None;
+        }
+    }
+
+    /// What is deployed, as [`document`] writes it; `-` for nothing.
+    pub(super) fn deployed(&self) -> String {
+        let Some(global) = &self.facts.global else { return "-".to_owned() };
+        let text = String::from_utf8(global.content.as_ref().unwrap().expose_secret().to_vec()).unwrap();
+        let plain = text.trim_start_matches(r#"{"auths":{"#).trim_end_matches("}}").replace("},", "} ");
+        let codes = [("dTpW", "V"), ("dTpP", "O"), ("dTpQ", "P"), ("dTpX", "W")];
+        let plain = codes.iter().fold(plain, |plain, (code, letter)| plain.replace(code, letter));
+        plain
+            .replace(r#""auth":"#, "")
+            .replace([':', '"', '{', '}'], " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    pub(super) fn record(&self) -> Record {
+        Record::of(self.facts.global.as_ref().unwrap())
+    }
+}
+
+/// The conditions as `Valid=True/Valid`, in order.
+pub(super) fn told(plan: &Plan) -> Vec<String> {
+    plan.conditions.iter().map(|one| format!("{}={}/{}", one.kind, one.status, one.reason)).collect()
+}
+
+pub(super) fn message<'a>(plan: &'a Plan, kind: &str) -> &'a str {
+    &plan.conditions.iter().find(|condition| condition.kind == kind).unwrap().message
+}

@@ -1,0 +1,165 @@
+//! All that decisions look at: what was seen, and nothing that was made of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fleet_model::names;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodSpec, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
+use secrecy::SecretSlice;
+
+use crate::objects::REVISION_KEY;
+
+/// What is there.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The original pull secret.
+    pub original: Option<Arc<SecretSeen>>,
+    /// The additional ones, in any order.
+    pub additional: Vec<Arc<SecretSeen>>,
+    /// The merged one.
+    pub global: Option<Arc<SecretSeen>>,
+    /// The syncer's identity.
+    pub service_account: Option<Arc<ServiceAccount>>,
+    /// What it may do.
+    pub role: Option<Arc<Role>>,
+    /// That it may do it.
+    pub role_binding: Option<Arc<RoleBinding>>,
+    /// The syncer.
+    pub daemon_set: Option<Arc<DaemonSet>>,
+    /// What was told last.
+    pub status: Option<Arc<ConfigMap>>,
+    /// The syncer's Pods.
+    pub pods: Vec<PodSeen>,
+    /// What our last write of an object has made of it: as it was wanted, and as the server took it.
+    pub written: BTreeMap<&'static str, Written>,
+    /// What a server refused when it was tried last.
+    pub refused: Option<String>,
+}
+
+/// A Secret as it was seen.
+#[derive(Debug)]
+pub struct SecretSeen {
+    /// Name, labels, annotations, versions.
+    pub metadata: ObjectMeta,
+    /// Its type.
+    pub kind: String,
+    /// What it holds under `.dockerconfigjson`.
+    pub content: Option<SecretSlice<u8>>,
+    /// Which revision it says it is, in its data.
+    pub revision: Option<String>,
+    /// Whether it holds anything else.
+    pub has_other_data: bool,
+    /// Whether its content can never be changed.
+    pub is_immutable: bool,
+}
+
+/// A Pod of the syncer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSeen {
+    /// Its name.
+    pub name: String,
+    /// The node that it is on, once it is on one.
+    pub node: Option<String>,
+    /// Whether it is ready, and since when.
+    pub ready_since: Option<Timestamp>,
+    /// The revision that it was made for.
+    pub revision: Option<String>,
+    /// Whether it is being deleted.
+    pub is_going: bool,
+    /// Why it is not ready, as far as its status tells.
+    pub trouble: Option<String>,
+}
+
+/// A write that was done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// As it was wanted.
+    pub wanted: serde_json::Value,
+    /// The version that it got: the generation where there is one, else the resource version.
+    pub version: String,
+}
+
+impl From<Secret> for SecretSeen {
+    fn from(secret: Secret) -> Self {
+        let Secret { mut metadata, data, type_, immutable, .. } = secret;
+        metadata.managed_fields = None;
+        let mut data = data.unwrap_or_default();
+        let content = data.remove(DOCKER_CONFIG_JSON_KEY);
+        let revision = data.remove(REVISION_KEY);
+        Self {
+            metadata,
+            revision: revision.and_then(|ByteString(bytes)| String::from_utf8(bytes).ok()),
+            kind: type_.unwrap_or_default(),
+            content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
+            has_other_data: !data.is_empty(),
+            is_immutable: immutable.unwrap_or_default(),
+        }
+    }
+}
+
+impl SecretSeen {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// The annotation of that name.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_going(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}
+
+/// Whether the controller has made the object.
+pub fn is_ours(metadata: &ObjectMeta) -> bool {
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_KUBERNETES_MANAGED_BY));
+    label.map(String::as_str) == Some(names::GLOBAL_MANAGER)
+}
+
+/// The node that a Pod is on, or that its DaemonSet has made it for.
+fn node_of(spec: PodSpec) -> Option<String> {
+    let affinity = spec.affinity.and_then(|affinity| affinity.node_affinity);
+    let meant = || {
+        let required = affinity?.required_during_scheduling_ignored_during_execution;
+        let term = required?.node_selector_terms.into_iter().next()?;
+        let field = term.match_fields?.into_iter().find(|field| field.key == "metadata.name")?;
+        field.values?.into_iter().next()
+    };
+    spec.node_name.or_else(meant)
+}
+
+impl From<Pod> for PodSeen {
+    fn from(pod: Pod) -> Self {
+        let Pod { metadata, spec, status } = pod;
+        let status = status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+        let is_ready = ready.is_some_and(|condition| condition.status == "True");
+        let since = ready.and_then(|condition| condition.last_transition_time.as_ref()).map(|time| time.0);
+        let waiting = status.container_statuses.iter().flatten().find_map(|container| {
+            let state = container.state.as_ref()?;
+            let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
+            waiting.or_else(|| state.terminated.as_ref().and_then(|terminated| terminated.reason.clone()))
+        });
+        let trouble = waiting.or(status.reason).or_else(|| ready.and_then(|condition| condition.reason.clone()));
+        let mut annotations = metadata.annotations.unwrap_or_default();
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            node: spec.and_then(node_of),
+            ready_since: is_ready.then(|| since.unwrap_or(Timestamp::MIN)),
+            revision: annotations.remove(names::ANNOTATION_REVISION),
+            is_going: metadata.deletion_timestamp.is_some(),
+            trouble: trouble.filter(|_| !is_ready),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The controller of the global pull secret, as a program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    global_pull_secret::cli::main()
+}

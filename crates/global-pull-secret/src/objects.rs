@@ -1,0 +1,99 @@
+//! The objects as they are to be, and whether those that are there are so.
+
+mod compare;
+mod daemon_set;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use docker_config::Document;
+use fleet_model::names;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubernetes::secret::{DOCKER_CONFIG_JSON, DOCKER_CONFIG_JSON_KEY};
+use secrecy::ExposeSecret as _;
+
+pub use compare::{differs, version};
+pub use daemon_set::{Syncer, daemon_set};
+
+/// The metadata of an object of ours, in the place of one that was seen: what others have put beside ours stays.
+pub fn metadata(name: &str, annotations: BTreeMap<String, String>, seen: Option<&ObjectMeta>) -> ObjectMeta {
+    let mut labels = seen.and_then(|seen| seen.labels.clone()).unwrap_or_default();
+    labels.insert(names::LABEL_KUBERNETES_MANAGED_BY.to_owned(), names::GLOBAL_MANAGER.to_owned());
+    let mut all = seen.and_then(|seen| seen.annotations.clone()).unwrap_or_default();
+    all.remove(names::ANNOTATION_REVERTING);
+    all.extend(annotations);
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(names::GLOBAL_NAMESPACE.to_owned()),
+        labels: Some(labels),
+        annotations: Some(all).filter(|all| !all.is_empty()),
+        uid: seen.and_then(|seen| seen.uid.clone()),
+        resource_version: seen.and_then(|seen| seen.resource_version.clone()),
+        finalizers: seen.and_then(|seen| seen.finalizers.clone()),
+        owner_references: seen.and_then(|seen| seen.owner_references.clone()),
+        ..ObjectMeta::default()
+    }
+}
+
+/// The key of the merged Secret under which the syncer reads what revision it is.
+pub const REVISION_KEY: &str = "revision";
+
+/// The merged Secret.
+pub fn global_secret(metadata: ObjectMeta, document: &Document, revision: &str) -> Secret {
+    let bytes = ByteString(document.to_bytes().expose_secret().to_vec());
+    Secret {
+        metadata,
+        type_: Some(DOCKER_CONFIG_JSON.to_owned()),
+        data: Some(BTreeMap::from([
+            (DOCKER_CONFIG_JSON_KEY.to_owned(), bytes),
+            (REVISION_KEY.to_owned(), ByteString(revision.as_bytes().to_vec())),
+        ])),
+        ..Secret::default()
+    }
+}
+
+/// The syncer's identity. Only Pods that ask for its token get it.
+pub fn service_account(metadata: ObjectMeta) -> ServiceAccount {
+    ServiceAccount { metadata, automount_service_account_token: Some(false), ..ServiceAccount::default() }
+}
+
+/// What the syncer may do: follow the one Secret. A list or a watch of one name is allowed by that name.
+pub fn role(metadata: ObjectMeta) -> Role {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let rule = PolicyRule {
+        api_groups: Some(owned(&[""])),
+        resources: Some(owned(&["secrets"])),
+        resource_names: Some(owned(&[names::GLOBAL_PULL_SECRET])),
+        verbs: owned(&["get", "list", "watch"]),
+        ..PolicyRule::default()
+    };
+    Role { metadata, rules: Some(vec![rule]) }
+}
+
+/// That the syncer may do it.
+pub fn role_binding(metadata: ObjectMeta) -> RoleBinding {
+    let subject = Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: names::GLOBAL_SYNCER.to_owned(),
+        namespace: Some(names::GLOBAL_NAMESPACE.to_owned()),
+        ..Subject::default()
+    };
+    RoleBinding {
+        metadata,
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".to_owned(),
+            kind: "Role".to_owned(),
+            name: names::GLOBAL_SYNCER.to_owned(),
+        },
+        subjects: Some(vec![subject]),
+    }
+}
+
+/// What is told.
+pub fn status(metadata: ObjectMeta, data: BTreeMap<String, String>) -> ConfigMap {
+    ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }
+}

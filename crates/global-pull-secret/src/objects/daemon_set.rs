@@ -1,0 +1,84 @@
+//! The DaemonSet of the node syncer.
+
+use std::collections::BTreeMap;
+
+use fleet_model::names;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+/// How the syncer is run.
+#[derive(Clone, Debug)]
+pub struct Syncer {
+    /// The image.
+    pub image: String,
+    /// The priority class of its Pods.
+    pub priority_class: String,
+    /// The labels of the nodes that it runs on; all nodes if empty.
+    pub node_selector: BTreeMap<String, String>,
+    /// How many nodes may be without a ready Pod during a roll-out: a number or a percentage.
+    pub max_unavailable: String,
+    /// Whether the syncer restarts the kubelet: `always` or `never`.
+    pub restart_policy: String,
+}
+
+/// The syncer's program in its image.
+const PROGRAM: &str = "sync-global-pullsecret";
+/// Where the kubelet keeps its file, and where the bus is; the same on the node and in the container.
+const FOLDERS: [(&str, &str); 2] = [("kubelet", "/var/lib/kubelet"), ("dbus", "/var/run/dbus")];
+
+/// The DaemonSet. With a revision its Pods are for that one only, so that a new one means new Pods.
+///
+/// It is privileged for the reason that the peer's is: the bus refuses a container to restart a unit otherwise, and the
+/// kubelet's folder keeps its SELinux label.
+pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>) -> DaemonSet {
+    let secret = format!("{}/{}", names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET);
+    let mut arguments =
+        vec!["--secret".to_owned(), secret, "--restart-policy".to_owned(), syncer.restart_policy.clone()];
+    let mut annotations = BTreeMap::new();
+    if let Some(revision) = revision {
+        arguments.extend(["--revision", revision, "--only-this-revision", "true"].map(str::to_owned));
+        annotations.insert(names::ANNOTATION_REVISION, revision);
+    }
+    let max_unavailable =
+        syncer.max_unavailable.parse::<u64>().map_or_else(|_percentage| json!(syncer.max_unavailable), Value::from);
+    let mounts = FOLDERS.map(|(name, path)| json!({"name": name, "mountPath": path}));
+    let volumes = FOLDERS.map(|(name, path)| json!({"name": name, "hostPath": {"path": path, "type": "Directory"}}));
+    let container = json!({
+        "name": names::GLOBAL_SYNCER,
+        "image": syncer.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [PROGRAM],
+        "args": arguments,
+        "readinessProbe": {
+            "exec": {"command": [PROGRAM, "ready"]},
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+            "failureThreshold": 1,
+            "successThreshold": 1,
+        },
+        "resources": {"requests": {"cpu": "5m", "memory": "16Mi"}},
+        "securityContext": {"privileged": true, "readOnlyRootFilesystem": true, "runAsUser": 0},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    });
+    let labels = json!({"name": names::GLOBAL_SYNCER});
+    let spec = json!({
+        "selector": {"matchLabels": labels},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": max_unavailable}},
+        "template": {
+            "metadata": {"labels": labels, "annotations": annotations},
+            "spec": {
+                "serviceAccountName": names::GLOBAL_SYNCER,
+                "automountServiceAccountToken": true,
+                "priorityClassName": syncer.priority_class,
+                "nodeSelector": syncer.node_selector,
+                "tolerations": [{"operator": "Exists"}],
+                "terminationGracePeriodSeconds": 30,
+                "containers": [container],
+                "volumes": volumes,
+            },
+        },
+    });
+    DaemonSet { metadata, spec: serde_json::from_value(spec).ok(), status: None }
+}

@@ -1,0 +1,154 @@
+//! `global-pull-secret merge`: what the controller would make of files.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use docker_config::merge::{ConflictPolicy, InvalidEntries, Merged, Policy, Prefix, Source, admit, merge as merge_all};
+use docker_config::{Document, Limits, Problem};
+use secrecy::ExposeSecret as _;
+use secrecy::zeroize::Zeroizing;
+use serde::Serialize;
+
+use crate::cli::{self, MergeArguments, Output};
+use crate::record::source_name;
+
+/// The exit code of a file that is refused, as `pull-secret` has it.
+const REFUSED: u8 = 3;
+/// A file beyond this is no pull secret, and is not read to its end.
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+
+/// What was made of the files; holds no credential.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Verdict {
+    merged: bool,
+    registries: Vec<Registry>,
+    /// By file: what is wrong with it.
+    problems: BTreeMap<String, Vec<String>>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Registry {
+    #[serde(rename = "registry")]
+    key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    over: Vec<String>,
+    why: &'static str,
+    #[serde(skip)]
+    line: String,
+}
+
+/// Merges the files; the exit code is 3 where one of them is refused.
+pub fn merge(arguments: &MergeArguments) -> anyhow::Result<ExitCode> {
+    let mut verdict = Verdict::default();
+    let document = verdict.merge(arguments)?;
+    if let (Some(document), Some(path)) = (&document, &arguments.write) {
+        let bytes = document.to_bytes();
+        // The path is not told: it may be a credential in the wrong place.
+        let written = daemon::file::replace(path, bytes.expose_secret());
+        written.map_err(|error| anyhow::anyhow!("cannot write the merged document: {}", error.kind()))?;
+    }
+    match arguments.output {
+        Output::Text => cli::print(verdict.text())?,
+        Output::Json => cli::print(serde_json::to_string_pretty(&verdict)? + "\n")?,
+    }
+    let refused = document.is_none() || !verdict.problems.is_empty();
+    Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+impl Verdict {
+    /// The merged document, unless a file stands in the way.
+    fn merge(&mut self, arguments: &MergeArguments) -> anyhow::Result<Option<Document>> {
+        let policy = policy(arguments)?;
+        let invalid =
+            if arguments.invalid_entries == "skip" { InvalidEntries::Skip } else { InvalidEntries::RejectAll };
+        let original = read(&arguments.original, "the original")?;
+        let original = Document::parse(&original, &Limits::SECRET).map_err(|problems| {
+            self.problems.insert("original".to_owned(), problems.iter().map(ToString::to_string).collect());
+        });
+        let mut additional = Vec::new();
+        for (path, number) in arguments.additional.iter().zip(1..) {
+            let name = format!("additional {number}");
+            match admit(&read(path, &name)?, &Limits::SECRET, invalid) {
+                Ok(admitted) => {
+                    self.notes.extend(told(&name, "left out", &admitted.left_out));
+                    self.notes.extend(told(&name, "warning", &admitted.warnings));
+                    additional.push((name, admitted.document));
+                }
+                Err(problems) => {
+                    self.problems.insert(name, problems.iter().map(ToString::to_string).collect());
+                }
+            }
+        }
+        let Ok(original) = original else { return Ok(None) };
+        let sources: Vec<Source<'_>> = additional.iter().map(|(name, document)| Source { name, document }).collect();
+        let merged = match merge_all(&original, &sources, &policy) {
+            Ok(merged) => merged,
+            Err(too_large) => {
+                self.problems.insert("merged".to_owned(), vec![too_large.to_string()]);
+                return Ok(None);
+            }
+        };
+        let Merged { document, because, left_out } = merged;
+        self.merged = true;
+        self.notes.extend(left_out.iter().map(|(origin, name)| format!("{origin}: {name} is not taken over")));
+        self.registries = because
+            .iter()
+            .map(|decision| Registry {
+                key: decision.registry.clone(),
+                from: decision.winner.as_ref().map(|winner| source_name(winner).to_owned()),
+                over: decision.over.iter().map(|origin| source_name(origin).to_owned()).collect(),
+                why: decision.why.id(),
+                line: decision.to_string(),
+            })
+            .collect();
+        Ok(Some(document))
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail, here and below.
+        for registry in &self.registries {
+            let _infallible = writeln!(text, "{}", registry.line);
+        }
+        for note in &self.notes {
+            let _infallible = writeln!(text, "note: {note}");
+        }
+        for (name, problems) in &self.problems {
+            for problem in problems {
+                let _infallible = writeln!(text, "problem: {name}: {problem}");
+            }
+        }
+        text
+    }
+}
+
+fn told(name: &str, what: &str, problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(|problem| format!("{name}: {what}: {problem}")).collect()
+}
+
+fn policy(arguments: &MergeArguments) -> anyhow::Result<Policy> {
+    let conflict = match arguments.conflict_policy.as_str() {
+        "original-wins" => ConflictPolicy::OriginalWins,
+        _ => ConflictPolicy::AdditionalWins,
+    };
+    let prefix = |text: &String| {
+        Prefix::parse(text).map_err(|kind| anyhow::anyhow!("invalid configuration\n  --protected-prefix: {kind}"))
+    };
+    let protected = arguments.protected_prefix.iter().map(prefix).collect::<Result<_, _>>()?;
+    Ok(Policy { conflict, protected, max_bytes: Limits::SECRET.max_bytes })
+}
+
+fn read(path: &Path, what: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let read = File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes));
+    // The path is not told: it may be the document itself, given in the wrong place.
+    read.with_context(|| format!("cannot read the file of {what}"))?;
+    Ok(bytes)
+}

@@ -1,0 +1,57 @@
+//! Settings that are right, and in which words others are refused.
+
+use std::collections::BTreeMap;
+
+use rstest::rstest;
+
+use super::{Checked, Settings};
+
+fn check(flags: &[(&'static str, &str)]) -> Result<Checked, Vec<String>> {
+    let flags = flags.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let environment: BTreeMap<&str, &str> =
+        [("GLOBAL_PULL_SECRET_SYNCER_IMAGE", "syncer:1"), ("GLOBAL_PULL_SECRET_CONTROL_PLANE_NAMESPACE", "clusters-a")]
+            .into();
+    Settings::load(flags, &environment).and_then(Settings::check)
+}
+
+#[test]
+fn little_is_needed() {
+    let checked = check(&[]).unwrap();
+    assert_eq!((checked.namespace.as_str(), checked.policy.syncer.image.as_str()), ("clusters-a", "syncer:1"));
+    assert_eq!(checked.settings.original_secret, "pull-secret");
+    let nothing: BTreeMap<&str, &str> = BTreeMap::new();
+    let faults = Settings::load(BTreeMap::new(), &nothing).and_then(Settings::check).unwrap_err();
+    assert_eq!(
+        faults,
+        [
+            "control_plane_namespace: is missing; give it as --control-plane-namespace or \
+             GLOBAL_PULL_SECRET_CONTROL_PLANE_NAMESPACE",
+            "syncer.image: is missing; give it as --syncer-image or GLOBAL_PULL_SECRET_SYNCER_IMAGE",
+        ]
+    );
+}
+
+#[rstest]
+#[case("conflict-policy", "hunter2", "conflict_policy: must be one of additional-wins, original-wins")]
+#[case("invalid-entries", "hunter2", "invalid_entries: must be one of reject-all, skip")]
+#[case("rollout", "hunter2", "rollout: must be one of immediate, rolling")]
+#[case("restart-policy", "hunter2", "syncer.restart_policy: must be one of always, never")]
+#[case("protected-prefix", "quay.io,user@quay.io", "protected_prefix: has a user or a credential in the registry key")]
+#[case("max-unavailable", "0", "syncer.max_unavailable: must be a number, or a percentage from 1% to 100%")]
+#[case("max-unavailable", "101%", "syncer.max_unavailable: must be a number, or a percentage from 1% to 100%")]
+#[case("syncer-node-selector", "hunter2", "syncer.node_selector: must be KEY=VALUE,…")]
+#[case("settle", "1h", "node_deadline: must not be shorter than settle")]
+fn what_is_wrong_is_named_without_its_value(#[case] flag: &'static str, #[case] value: &str, #[case] expected: &str) {
+    let faults = check(&[(flag, value)]).unwrap_err();
+    assert_eq!(faults.first().map(String::as_str), Some(expected));
+    assert!(!faults.join(" ").contains("hunter2"));
+}
+
+#[test]
+fn lists_are_parted_by_commas() {
+    let flags = [("protected-prefix", "quay.io/a, registry.redhat.io"), ("syncer-node-selector", "a=b,c=")];
+    let policy = check(&flags).unwrap().policy;
+    let protected: Vec<String> = policy.merge.protected.iter().map(ToString::to_string).collect();
+    assert_eq!(protected, ["quay.io/a", "registry.redhat.io"]);
+    assert_eq!(policy.syncer.node_selector.len(), 2);
+}

@@ -1,0 +1,102 @@
+//! The kubelets of all nodes, played: Pods of the syncer become ready, and end when they are deleted.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::place::{SYNCER, SYSTEM};
+
+/// The nodes whose Pods do not become ready.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Broken(Arc<Mutex<BTreeSet<String>>>);
+
+/// Ends with its value.
+#[derive(Debug)]
+pub(crate) struct Kubelets(JoinHandle<()>);
+
+impl Kubelets {
+    pub(crate) fn play(client: Client, broken: Broken) -> Self {
+        Self(tokio::spawn(async move {
+            let api: Api<Pod> = Api::namespaced(client, SYSTEM);
+            loop {
+                round(&api, &broken).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Kubelets {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn round(api: &Api<Pod>, broken: &Broken) {
+    let Ok(pods) = api.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
+    for pod in pods {
+        let name = pod.metadata.name.clone().unwrap_or_default();
+        if pod.metadata.deletion_timestamp.is_some() {
+            let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+            drop(api.delete(&name, &at_once).await);
+            continue;
+        }
+        let node = node_of(&pod);
+        let wanted = if broken.has(&node) { "False" } else { "True" };
+        let conditions = pod.status.and_then(|status| status.conditions).unwrap_or_default();
+        let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+        if ready.is_some_and(|ready| ready.status == wanted) {
+            continue;
+        }
+        let condition = json!({
+            "type": "Ready",
+            "status": wanted,
+            "reason": if wanted == "True" { "" } else { "ContainersNotReady" },
+            "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        });
+        // What a scheduler would do, which is not there either.
+        if pod.spec.is_some_and(|spec| spec.node_name.is_none()) {
+            bind(api, &name, &node).await;
+        }
+        let patch = json!({"status": {"phase": "Running", "conditions": [condition]}});
+        drop(api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(patch)).await);
+    }
+}
+
+/// The node that the DaemonSet's controller means a Pod for.
+fn node_of(pod: &Pod) -> String {
+    let spec = serde_json::to_value(&pod.spec).unwrap_or_default();
+    let terms = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0";
+    let node = spec.pointer(&format!("{terms}/matchFields/0/values/0")).or(spec.get("nodeName"));
+    node.and_then(|node| node.as_str()).unwrap_or_default().to_owned()
+}
+
+async fn bind(api: &Api<Pod>, name: &str, node: &str) {
+    let binding = json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    });
+    drop(api.create_subresource::<_, serde_json::Value>("binding", name, &PostParams::default(), &binding).await);
+}
+
+impl Broken {
+    pub(crate) fn breaks(&self, node: &str) {
+        self.0.lock().unwrap().insert(node.to_owned());
+    }
+
+    pub(crate) fn mends(&self, node: &str) {
+        self.0.lock().unwrap().remove(node);
+    }
+
+    fn has(&self, node: &str) -> bool {
+        self.0.lock().unwrap().contains(node)
+    }
+}

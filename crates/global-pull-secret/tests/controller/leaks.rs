@@ -1,0 +1,92 @@
+//! Nothing that the program says, logs, counts or writes holds a credential, but the merged Secret.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod, Secret};
+use kube::api::ListParams;
+use serde_json::json;
+
+use crate::faults::ask;
+use crate::place::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, SYSTEM, until};
+use crate::rig::{CANARY, Rig, document, encode};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_credential_is_told_anywhere() {
+    let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
+    rig.stop();
+    let hosted = rig.place.kubeconfig_of(SYSTEM).await;
+    let control_plane = rig.place.kubeconfig_of(&rig.place.namespace).await;
+    let mut program = program(&rig, &control_plane, &hosted);
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let started: serde_json::Value = serde_json::from_str(&first).unwrap();
+    rig.add("r.io=2 q.io=3").await;
+    rig.tells("RolledOut=True/RolledOut").await;
+    odd_content(&rig).await;
+    let mut told = String::new();
+    for name in ["health", "metrics"] {
+        let address: std::net::SocketAddr = started[name].as_str().unwrap().parse().unwrap();
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            told += &ask(address, path).await;
+        }
+    }
+    told += &serde_json::to_string(&rig.place.get::<ConfigMap>(STATUS).await).unwrap();
+    told += &serde_json::to_string(&rig.place.get::<DaemonSet>(SYNCER).await).unwrap();
+    let everything = ListParams::default();
+    told += &serde_json::to_string(&rig.place.api::<Event>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
+    told += &serde_json::to_string(&rig.place.api::<Pod>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
+    let merged: Secret = rig.place.get(GLOBAL).await.unwrap();
+    told += &serde_json::to_string(&merged.metadata).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    told += &first;
+    told += &lines.map_while(Result::ok).collect::<String>();
+    program.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("InvalidSecret") && told.contains("global_pull_secret_nodes"), "{told}");
+    let encoded = encode(format!("u:{CANARY}2").as_bytes());
+    assert!(document("r.io=2").contains(&encoded));
+    assert!(!told.contains(CANARY) && !told.contains(&encoded), "{told}");
+}
+
+fn program(rig: &Rig, control_plane: &Path, hosted: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
+        .args(["run", "--log-level", "debug", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0"])
+        .args(["--syncer-image", "i", "--syncer-priority-class", "system-node-critical"])
+        .arg("--control-plane-namespace")
+        .arg(&rig.place.namespace)
+        .arg("--kubeconfig")
+        .arg(control_plane)
+        .arg("--hosted-kubeconfig")
+        .arg(hosted)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Credentials where they do not belong, and documents that are broken at a credential.
+async fn odd_content(rig: &Rig) {
+    for (what, odd) in [
+        ("a key", format!(r#"{{"auths": {{"u:{CANARY}@r.io": {{"auth": "{CANARY}"}}}}}}"#)),
+        ("a name", format!(r#"{{"auths": {{"r.io": {{"{CANARY}": ["{CANARY}"], "password": "{CANARY}"}}}}}}"#)),
+        ("an entry", format!(r#"{{"auths": {{"r.io": "{CANARY}"}}, "credsStore": "{CANARY}"}}"#)),
+        ("no JSON", format!(r#"{{"auths": {{"r.io": {{"auth": {CANARY}}}}}}}"#)),
+        ("its end", format!(r#"{{"auths": {{"r.io": {{"auth": "{CANARY}"#)),
+    ] {
+        // Servers refuse what is no JSON in a Secret of the proper type, so it comes as an opaque one.
+        rig.place.delete::<Secret>(ADDITIONAL).await;
+        let data = json!({".dockerconfigjson": odd});
+        drop(rig.place.create::<Secret>(SYSTEM, json!({"metadata": {"name": ADDITIONAL}, "stringData": data})).await);
+        until(what, async || {
+            let conditions = rig.conditions().await;
+            conditions.iter().any(|one| one.reason == "InvalidSecret").then_some(())
+        })
+        .await;
+        rig.place.delete::<Secret>(ADDITIONAL).await;
+        rig.add("r.io=2 q.io=3").await;
+        rig.tells("Valid=True/Valid").await;
+    }
+}

@@ -1,0 +1,17 @@
+//! The controller as a whole: on the emulator, and on a real kube-apiserver with its controllers; with the RBAC of `deploy/`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "in a test that is the right way to fail"
+)]
+
+mod commands;
+mod faults;
+mod kubelet;
+mod leaks;
+mod place;
+mod rig;
+mod story;

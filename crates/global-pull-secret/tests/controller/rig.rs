@@ -1,0 +1,173 @@
+//! A running controller in a place.
+
+use std::collections::BTreeMap;
+
+use global_pull_secret::run::Progress;
+use global_pull_secret::server::Server;
+use global_pull_secret::settings::Settings;
+use global_pull_secret::status::{self, Condition};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
+use kube::api::ListParams;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::kubelet::{Broken, Kubelets};
+use crate::place::{ADDITIONAL, GLOBAL, Kind, Place, STATUS, SYSTEM, until};
+
+/// `{"auth": …}` of `u:` and this password.
+pub(crate) const CANARY: &str = "c4n4ry";
+
+pub(crate) struct Rig {
+    pub(crate) place: Place,
+    pub(crate) broken: Broken,
+    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) metrics: std::net::SocketAddr,
+    pub(crate) health: std::net::SocketAddr,
+    flags: BTreeMap<&'static str, String>,
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+    _kubelets: Kubelets,
+}
+
+/// `quay.io=1 b.io=2` as a document; the values become parts of passwords.
+pub(crate) fn document(entries: &str) -> String {
+    let entries = entries.split_whitespace().map(|entry| {
+        let (key, value) = entry.split_once('=').unwrap();
+        let password = format!("{CANARY}{value}");
+        let auth = encode(format!("u:{password}").as_bytes());
+        format!(r#""{key}": {{"auth": "{auth}"}}"#)
+    });
+    format!(r#"{{"auths": {{{}}}}}"#, entries.collect::<Vec<_>>().join(", "))
+}
+
+/// Base64, with the little that a test needs.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let value = serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec())).unwrap();
+    value.as_str().unwrap().to_owned()
+}
+
+impl Rig {
+    /// A controller with the rights that `deploy/` gives it, in a place with three nodes and the original `q.io=1`.
+    pub(crate) async fn new(kind: Kind, flags: &[(&'static str, &str)]) -> Option<Self> {
+        Self::with_nodes(kind, 3, flags).await
+    }
+
+    pub(crate) async fn with_nodes(kind: Kind, nodes: usize, more: &[(&'static str, &str)]) -> Option<Self> {
+        let place = Place::new(kind, nodes).await?;
+        place.deploy().await;
+        place.put_secret(&place.namespace, "pull-secret", &document("q.io=1")).await;
+        let path = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+        let mut flags = BTreeMap::from([
+            ("kubeconfig", path(place.kubeconfig_of(&place.namespace).await)),
+            ("hosted-kubeconfig", path(place.kubeconfig_of(SYSTEM).await)),
+            ("control-plane-namespace", place.namespace.clone()),
+            ("syncer-image", "registry.example/syncer:1".to_owned()),
+            ("syncer-priority-class", "system-node-critical".to_owned()),
+            ("settle", "300ms".to_owned()),
+            ("health-port", "0".to_owned()),
+            ("metrics-port", "0".to_owned()),
+        ]);
+        flags.extend(more.iter().map(|(flag, value)| (*flag, (*value).to_owned())));
+        let broken = Broken::default();
+        let kubelets = Kubelets::play(place.client.clone(), broken.clone());
+        let stop = CancellationToken::new();
+        let server = server(&flags).await;
+        Some(Self {
+            progress: server.progress(),
+            metrics: server.metrics_address(),
+            health: server.health_address(),
+            running: tokio::spawn(server.run(stop.clone())),
+            place,
+            broken,
+            flags,
+            stop,
+            _kubelets: kubelets,
+        })
+    }
+
+    /// Ends the controller in the middle of whatever it does, and starts another one.
+    pub(crate) async fn restart(&mut self) {
+        self.stop();
+        let server = server(&self.flags).await;
+        self.stop = CancellationToken::new();
+        self.progress = server.progress();
+        self.running = tokio::spawn(server.run(self.stop.clone()));
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.running.abort();
+    }
+
+    pub(crate) async fn add(&self, entries: &str) {
+        self.place.put_secret(SYSTEM, ADDITIONAL, &document(entries)).await;
+    }
+
+    pub(crate) async fn original(&self, entries: &str) {
+        self.place.put_secret(&self.place.namespace, "pull-secret", &document(entries)).await;
+    }
+
+    /// What is deployed, as [`document`] writes it.
+    pub(crate) async fn deployed(&self) -> Option<String> {
+        let secret: Secret = self.place.get(GLOBAL).await?;
+        let text = String::from_utf8(secret.data?.remove(".dockerconfigjson")?.0).ok()?;
+        let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let entries = parsed["auths"].as_object()?.iter().map(|(key, entry)| {
+            let auth: k8s_openapi::ByteString = serde_json::from_value(entry["auth"].clone()).unwrap();
+            let plain = String::from_utf8(auth.0).unwrap();
+            format!("{key}={}", plain.trim_start_matches("u:").trim_start_matches(CANARY))
+        });
+        Some(entries.collect::<Vec<_>>().join(" "))
+    }
+
+    /// Waits until this is deployed.
+    pub(crate) async fn deploys(&self, expected: &str) {
+        until(expected, async || (self.deployed().await.as_deref() == Some(expected)).then_some(())).await;
+    }
+
+    pub(crate) async fn conditions(&self) -> Vec<Condition> {
+        let status: Option<ConfigMap> = self.place.get(STATUS).await;
+        status.as_ref().map(status::conditions_of).unwrap_or_default()
+    }
+
+    /// Waits until the status has a condition with this status and reason, such as `Valid=True/Valid`. That all is rolled out
+    /// counts for the newest revision only.
+    pub(crate) async fn tells(&self, expected: &str) -> Condition {
+        until(expected, async || {
+            let status: Option<ConfigMap> = self.place.get(STATUS).await;
+            let conditions = status.as_ref().map(status::conditions_of).unwrap_or_default();
+            let found =
+                conditions.into_iter().find(|one| format!("{}={}/{}", one.kind, one.status, one.reason) == expected)?;
+            let told = status?.data?.remove("revision");
+            let is_newest = !expected.starts_with("RolledOut=True") || told == self.revision().await;
+            is_newest.then_some(found)
+        })
+        .await
+    }
+
+    async fn revision(&self) -> Option<String> {
+        let secret: Secret = self.place.get(GLOBAL).await?;
+        String::from_utf8(secret.data?.remove("revision")?.0).ok()
+    }
+
+    /// The reasons of all Events about the additional Secret, in order.
+    pub(crate) async fn events(&self) -> Vec<String> {
+        let events = self.place.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
+        let ours = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(ADDITIONAL));
+        let mut told: Vec<_> = ours.map(|event| (event.event_time.map(|time| time.0), event.reason.unwrap())).collect();
+        told.sort();
+        told.into_iter().map(|(_, reason)| reason).collect()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn server(flags: &BTreeMap<&'static str, String>) -> Server {
+    let environment: BTreeMap<&str, &str> = BTreeMap::new();
+    let checked = Settings::load(flags.clone(), &environment).and_then(Settings::check).unwrap();
+    Server::prepare(checked).await.unwrap()
+}

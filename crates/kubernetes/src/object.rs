@@ -1,0 +1,81 @@
+//! Objects of any namespaced kind: created, replaced and deleted as they were seen.
+
+use std::fmt::Debug;
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::{Api, Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::FIELD_MANAGER;
+use crate::cluster::{Cluster, Verb};
+use crate::error::{Fault, KubernetesError};
+
+/// A kind of objects that live in namespaces.
+pub trait Object:
+    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+impl<K> Object for K where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned
+{
+}
+
+impl Cluster {
+    /// The object of that name; `None` when there is none.
+    pub async fn find<K: Object>(&self, namespace: &str, name: &str) -> Result<Option<K>, KubernetesError> {
+        let api: Api<K> = Api::namespaced(self.client(), namespace);
+        self.call(Verb::Get, &called::<K>(namespace, name), api.get_opt(name)).await
+    }
+
+    /// All objects of the kind with these labels.
+    pub async fn list<K: Object>(&self, namespace: &str, labels: &str) -> Result<Vec<K>, KubernetesError> {
+        let api: Api<K> = Api::namespaced(self.client(), namespace);
+        let parameters = kube::api::ListParams::default().labels(labels);
+        let object = called::<K>(namespace, labels);
+        self.call(Verb::List, &object, api.list(&parameters)).await.map(|list| list.items)
+    }
+
+    /// Creates the object in its namespace; fails with `AlreadyExists` when there is one. Gives back what there is now.
+    pub async fn create<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
+        let (api, name) = self.place_of(object);
+        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        self.call(Verb::Create, &name, api.create(&parameters, object)).await
+    }
+
+    /// Puts the object in the place of the one that was seen, whose uid and resource version it bears: all of it, so what
+    /// others have put in goes. Fails with `Changed` when there is another one by now, or none.
+    pub async fn replace<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
+        let (api, name) = self.place_of(object);
+        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let request = api.replace(object.meta().name.as_deref().unwrap_or_default(), &parameters, object);
+        self.call(Verb::Replace, &name, request).await.map_err(|error| match error.fault {
+            Fault::NotFound => KubernetesError { fault: Fault::Changed, ..error },
+            _ => error,
+        })
+    }
+
+    /// Deletes the object that was seen, by its uid. One that has gone is a success, another of its name is `Changed`.
+    pub async fn delete<K: Object>(&self, object: &K) -> Result<(), KubernetesError> {
+        let (api, name) = self.place_of(object);
+        let preconditions = Preconditions { uid: object.uid(), resource_version: None };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let request = api.delete(object.meta().name.as_deref().unwrap_or_default(), &parameters);
+        match self.call(Verb::Delete, &name, request).await {
+            Err(error) if error.fault == Fault::NotFound => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    fn place_of<K: Object>(&self, object: &K) -> (Api<K>, String) {
+        let namespace = object.namespace().unwrap_or_default();
+        (Api::namespaced(self.client(), &namespace), called::<K>(&namespace, &object.name_any()))
+    }
+}
+
+/// How an object is called in messages, such as `daemonset kube-system/x`.
+pub(crate) fn called<K: Object>(namespace: &str, name: &str) -> String {
+    format!("{} {namespace}/{name}", K::kind(&()).to_lowercase())
+}
