@@ -25,10 +25,11 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub chromium schemathesis -- cargo test --locked --workspace
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd chromium schemathesis -- cargo test --locked --workspace
 
-build: ## Leave release binaries in target/release
+build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
+	cargo build --locked --profile node --package sync-global-pullsecret
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
@@ -43,6 +44,7 @@ bench: ## Measure against baselines in the same run
 	cargo bench --locked --package hyperfleet-api --bench load
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation
+	hack/measure-syncer.sh
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \

@@ -125,7 +125,8 @@ StartLimitIntervalSec=0
 Type=notify
 ExecStart=/usr/bin/dbus-daemon --system --address=systemd: --nofork --nopidfile --systemd-activation
 END
-  write etc/systemd/system/kubelet.service <<'END'
+  # Beside systemd's own, not in /etc: what is there cannot be masked.
+  write units/kubelet.service <<'END'
 [Service]
 Type=notify
 NotifyAccess=all
@@ -148,7 +149,7 @@ exec sleep infinity
 END
   mkdir -p "$root"/etc/systemd/system/{sockets,multi-user}.target.wants
   ln -s ../dbus.socket "$root/etc/systemd/system/sockets.target.wants/"
-  ln -s ../dbus.service ../kubelet.service "$root/etc/systemd/system/multi-user.target.wants/"
+  ln -s ../dbus.service /usr/lib/systemd/system/kubelet.service "$root/etc/systemd/system/multi-user.target.wants/"
 }
 
 mounts() {

@@ -25,6 +25,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("environment.md", environment()),
         ("exit-codes.md", exit_codes()),
         ("names.md", names_page()),
+        ("node-syncer.md", sync_global_pullsecret::reference::page(NOTE)),
         ("openapi.json", openapi()),
         ("sentinel-settings.md", sentinel_settings()),
     ] {

@@ -22,6 +22,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("precondition", &[]),
     ("message-broker", &["daemon", "fleet-model"]),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
+    ("sync-global-pullsecret", &["daemon", "docker-config"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -42,7 +43,18 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
+    (
+        "xtask",
+        &[
+            "daemon",
+            "fleet-model",
+            "hyperfleet-api",
+            "pull-secret",
+            "pull-secret-job",
+            "sentinel",
+            "sync-global-pullsecret",
+        ],
+    ),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

@@ -282,6 +282,9 @@ pub fn start(rules: Rules, journal: Journal, now: Timestamp) -> (State, Vec<Effe
     };
     effects.extend(first);
     state.reason = state.reason_now();
+    if state.reason != Reason::Starting {
+        effects.push(Effect::Report(state.reason));
+    }
     (state, effects)
 }
 

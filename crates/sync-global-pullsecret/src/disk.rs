@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, XattrFlags};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-/// The label by which SELinux decides who may read a file.
+/// The label by which `SELinux` decides who may read a file.
 const LABEL: &str = "security.selinux";
 
 /// What a path holds.
@@ -30,7 +30,7 @@ pub trait Disk {
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives the file a second name, which must be free.
     fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
-    /// Makes a file, readable by its owner only, with owner, group and SELinux label of `like`; flushes it to disk. One
+    /// Makes a file, readable by its owner only, with owner, group and `SELinux` label of `like`; flushes it to disk. One
     /// that is there is replaced.
     fn create(&self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()>;
     /// Gives a file another name; the file that had it loses it.

@@ -14,6 +14,7 @@ pub mod lock;
 mod process;
 pub mod reason;
 mod record;
+pub mod reference;
 pub mod run;
 pub mod serve;
 pub mod settings;

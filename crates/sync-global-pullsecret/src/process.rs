@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::ArgMatches;
 use daemon::environment::ProcessEnvironment;
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::cli::Command;
 use crate::disk::{Disk as _, RealDisk};
 use crate::kubelet_file::{FOLDER, KubeletFile};
 use crate::lock::{Lock, LockError};
@@ -35,13 +36,27 @@ const TAKEN: u8 = 5;
 /// The longest wait for a disk that cannot be used.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
+type Flags = BTreeMap<&'static str, String>;
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    let matches = cli::command().get_matches();
-    let ended = match matches.subcommand() {
-        Some(("ready", below)) => ready(below),
-        Some(("status", below)) => status(below),
-        _ => sync(&matches),
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let (command, flags) = match cli::parse(words) {
+        Ok(line) => line,
+        Err(wrong) => {
+            let _nobody_listens = writeln!(io::stderr(), "error: {wrong}");
+            return ExitCode::from(WRONG_SETTINGS);
+        }
+    };
+    let ended = match command {
+        Command::Ready => ready(&flags),
+        Command::Status => status(&flags),
+        Command::Sync => sync(&flags),
+        Command::Help => say(&cli::help()).map(|()| ExitCode::SUCCESS),
+        Command::Version => {
+            let version = env!("CARGO_PKG_VERSION");
+            say(&format!("sync-global-pullsecret {version}\n")).map(|()| ExitCode::SUCCESS)
+        }
     };
     ended.unwrap_or_else(|error| {
         let _nobody_listens = writeln!(io::stderr(), "error: {error:#}");
@@ -53,15 +68,15 @@ fn say(text: &str) -> anyhow::Result<()> {
     io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
 
-fn ask_running(matches: &ArgMatches) -> anyhow::Result<Result<Status, ask::AskError>> {
-    let flags = |flag: &str| cli::value(matches, flag);
+fn ask_running(flags: &Flags) -> anyhow::Result<Result<Status, ask::AskError>> {
+    let flags = |flag: &str| flags.get(flag).cloned();
     let socket = Values::new(&flags, &ProcessEnvironment).socket();
     let socket = socket.map_err(|faults| anyhow::anyhow!("{}", faults.join("; ")))?;
     Ok(ask::status(&socket))
 }
 
-fn ready(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
-    match ask_running(matches)? {
+fn ready(flags: &Flags) -> anyhow::Result<ExitCode> {
+    match ask_running(flags)? {
         Ok(status) => {
             let fault = status.fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
             say(&format!("{}: {}{fault}\n", status.reason, status.message))?;
@@ -74,9 +89,9 @@ fn ready(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn status(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
-    let status = ask_running(matches)??;
-    if cli::value(matches, "output").as_deref() == Some("json") {
+fn status(flags: &Flags) -> anyhow::Result<ExitCode> {
+    let status = ask_running(flags)??;
+    if flags.get("output").is_some_and(|format| format == "json") {
         say(&(serde_json::to_string_pretty(&status).context("cannot write the status")? + "\n"))?;
     } else {
         say(&status.to_text())?;
@@ -84,8 +99,8 @@ fn status(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn sync(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
-    let flags = |flag: &str| cli::value(matches, flag);
+fn sync(flags: &Flags) -> anyhow::Result<ExitCode> {
+    let flags = |flag: &str| flags.get(flag).cloned();
     let log = Values::new(&flags, &ProcessEnvironment).log();
     tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout()))
         .context("cannot start the log")?;

@@ -203,9 +203,10 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
     fn hear(&mut self, said: Said) -> Option<Event> {
         let source = match said {
             Said::Away(why) => {
-                match &why {
-                    Some(why) => warn!(operation = "source", "The source cannot be asked: {why}"),
-                    None => info!(operation = "source", "The source can be asked again"),
+                if let Some(why) = &why {
+                    warn!(operation = "source", "The source cannot be asked: {why}");
+                } else {
+                    info!(operation = "source", "The source can be asked again");
                 }
                 self.board.change(|status| status.source_away = why);
                 return None;
@@ -303,7 +304,7 @@ async fn touched(touches: Option<&(Watch, Vec<u8>)>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn at(timer: Option<Instant>) {

@@ -1,7 +1,7 @@
 //! Settings: flags over environment over defaults, every one a row of one table.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use daemon::environment::Environment;
@@ -226,11 +226,15 @@ impl<'a, E: Environment> Values<'a, E> {
     }
 
     /// The socket alone, for commands that ask a running process.
-    pub fn socket(&mut self) -> Result<PathBuf, Vec<String>> {
+    pub fn socket(mut self) -> Result<PathBuf, Vec<String>> {
         let file = self.or_default("kubelet-file", absolute);
+        let socket = self.socket_beside(file.as_deref());
+        socket.filter(|_socket| self.faults.is_empty()).ok_or(self.faults)
+    }
+
+    fn socket_beside(&mut self, file: Option<&Path>) -> Option<PathBuf> {
         let socket = self.optional("socket", absolute);
-        let socket = socket.or_else(|| Some(file?.parent()?.join(FOLDER).join("socket")));
-        socket.filter(|_socket| self.faults.is_empty()).ok_or_else(|| std::mem::take(&mut self.faults))
+        socket.or_else(|| Some(file?.parent()?.join(FOLDER).join("socket")))
     }
 
     /// How to log, as far as that can be told: faults are told with the others.
@@ -251,7 +255,7 @@ impl<'a, E: Environment> Values<'a, E> {
         let log = self.log();
         let source = self.source();
         let kubelet_file = self.or_default("kubelet-file", absolute);
-        let socket = self.socket().ok();
+        let socket = self.socket_beside(kubelet_file.as_deref());
         let listen = self.optional("listen", loopback);
         let unit = self.unit();
         let foreign = self.or_default("foreign-entries", |text| match text {

@@ -25,22 +25,22 @@ fn doubled(first: Duration, times: u8, most: Duration) -> Duration {
 
 impl Delays {
     /// After that many failed attempts of a change: 1 s, 2 s.
-    pub(super) fn attempt(self, failures: u8) -> Duration {
+    pub(super) fn attempt(failures: u8) -> Duration {
         doubled(Duration::from_secs(1), failures, Duration::from_secs(4))
     }
 
     /// After that many failed restarts with the old file: 2 s to 5 minutes.
-    pub(super) fn back(self, failures: u8) -> Duration {
+    pub(super) fn back(failures: u8) -> Duration {
         doubled(Duration::from_secs(2), failures, Duration::from_mins(5))
     }
 
     /// While disk or systemd cannot be used: 1 s to 1 minute.
-    pub(super) fn fault(self, faults: u8) -> Duration {
+    pub(super) fn fault(faults: u8) -> Duration {
         doubled(Duration::from_secs(1), faults, Duration::from_mins(1))
     }
 
     /// Before another repair of the same content: 30 s to 10 minutes.
-    pub(super) fn repair(self, repairs: u8) -> Duration {
+    pub(super) fn repair(repairs: u8) -> Duration {
         doubled(Duration::from_secs(30), repairs, Duration::from_mins(10))
     }
 

@@ -33,7 +33,7 @@ pub(super) fn possible(phase: Phase) -> Vec<Event> {
     match phase {
         Phase::Idle | Phase::Synced | Phase::Stopped => {}
         Phase::Resuming => {
-            events.extend([Found::Before, Found::After, Found::Other, Found::Unusable].map(Event::Examined))
+            events.extend([Found::Before, Found::After, Found::Other, Found::Unusable].map(Event::Examined));
         }
         Phase::Looking { .. } => events.extend([Look::AsWanted, Look::Differs, Look::Unusable].map(Event::Looked)),
         Phase::Preparing { .. } | Phase::Writing => {

@@ -1,7 +1,7 @@
 //! The journey of a change: every transition of the machine.
 
 use super::{
-    ATTEMPTS, Change, Disk, Effect, Event, Failed, Found, Look, Next, Phase, Source, Stage, State, Unit, delays,
+    ATTEMPTS, Change, Delays, Disk, Effect, Event, Failed, Found, Look, Next, Phase, Source, Stage, State, Unit, delays,
 };
 use crate::content::ContentId;
 
@@ -130,7 +130,7 @@ impl State {
     fn found_differing(mut self, content: ContentId) -> Step {
         let is_repair = self.journal.change.is_none() && self.journal.applied == Some(content);
         if is_repair && !self.spaced && self.repairs > 0 {
-            let wait = self.rules.delays.repair(self.repairs);
+            let wait = Delays::repair(self.repairs);
             return self.go(Phase::Waiting { next: Next::Repair }, Effect::Wait(wait));
         }
         if is_repair {
@@ -185,7 +185,7 @@ impl State {
         self.faults = delays::count(self.faults);
         let goes_back = self.journal.change.is_some_and(|change| change.stage == Stage::RollBack);
         let next = if goes_back && next == Next::Look { Next::RollBack } else { next };
-        self.go(Phase::Waiting { next }, Effect::Wait(self.rules.delays.fault(self.faults)))
+        self.go(Phase::Waiting { next }, Effect::Wait(Delays::fault(self.faults)))
     }
 
     fn done(mut self, done: Disk) -> Step {
@@ -237,11 +237,12 @@ impl State {
         match (self.phase, unit) {
             (Phase::Restarting { attempt }, Unit::Good) => self.go(Phase::Proving { attempt }, Effect::Prove),
             (Phase::Restarting { attempt }, Unit::Bad) => self.failed(attempt),
-            (Phase::Restarting { .. }, Unit::Unreachable) if self.is_superseded() => self.look(),
+            (Phase::Restarting { .. } | Phase::RestartingBack { .. }, Unit::Unreachable) if self.is_superseded() => {
+                self.look()
+            }
             (Phase::Restarting { attempt }, Unit::Unreachable) => self.fault(Next::Restart(attempt)),
             (Phase::RestartingBack { attempt }, Unit::Good) => self.go(Phase::ProvingBack { attempt }, Effect::Prove),
             (Phase::RestartingBack { attempt }, Unit::Bad) => self.failed_back(attempt),
-            (Phase::RestartingBack { .. }, Unit::Unreachable) if self.is_superseded() => self.look(),
             (Phase::RestartingBack { attempt }, Unit::Unreachable) => self.fault(Next::RestartBack(attempt)),
             _ => self.stay(),
         }
@@ -255,11 +256,12 @@ impl State {
         match (self.phase, unit) {
             (Phase::Proving { .. }, Unit::Good) => self.commit(),
             (Phase::Proving { attempt }, Unit::Bad) => self.failed(attempt),
-            (Phase::Proving { .. }, Unit::Unreachable) if self.is_superseded() => self.look(),
+            (Phase::Proving { .. } | Phase::ProvingBack { .. }, Unit::Unreachable) if self.is_superseded() => {
+                self.look()
+            }
             (Phase::Proving { attempt }, Unit::Unreachable) => self.fault(Next::Prove(attempt)),
             (Phase::ProvingBack { attempt }, Unit::Good) => self.close(attempt > 1),
             (Phase::ProvingBack { attempt }, Unit::Bad) => self.failed_back(attempt),
-            (Phase::ProvingBack { .. }, Unit::Unreachable) if self.is_superseded() => self.look(),
             (Phase::ProvingBack { attempt }, Unit::Unreachable) => self.fault(Next::ProveBack(attempt)),
             _ => self.stay(),
         }
@@ -271,7 +273,7 @@ impl State {
             return self.look();
         }
         if attempt < ATTEMPTS {
-            let wait = Effect::Wait(self.rules.delays.attempt(attempt));
+            let wait = Effect::Wait(Delays::attempt(attempt));
             return self.go(Phase::Waiting { next: Next::Restart(attempt + 1) }, wait);
         }
         if let Some(change) = &mut self.journal.change {
@@ -285,7 +287,7 @@ impl State {
         if self.is_superseded() {
             return self.look();
         }
-        let wait = Effect::Wait(self.rules.delays.back(attempt));
+        let wait = Effect::Wait(Delays::back(attempt));
         self.go(Phase::Waiting { next: Next::RestartBack(delays::count(attempt)) }, wait)
     }
 

@@ -299,6 +299,3 @@ impl Follower<'_> {
 fn not_understood() -> Trouble {
     Trouble::Away("the API server's answer is not understood".to_owned())
 }
-
-#[cfg(test)]
-mod tests;

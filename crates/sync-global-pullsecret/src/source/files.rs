@@ -105,6 +105,3 @@ fn read_file(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     file.take(length + 1).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
-
-#[cfg(test)]
-mod tests;

@@ -133,11 +133,8 @@ impl Inner {
 
     fn change(&mut self, path: &Path, add: Option<usize>, take: Option<&Path>) {
         let folder = path.parent().unwrap().to_path_buf();
-        let change = Change {
-            folder,
-            add: add.map(|file| (path.to_path_buf(), file)),
-            take: take.map(Path::to_path_buf),
-        };
+        let change =
+            Change { folder, add: add.map(|file| (path.to_path_buf(), file)), take: take.map(Path::to_path_buf) };
         change.apply(&mut self.names);
         self.pending.push(change);
     }

@@ -12,6 +12,7 @@ fn id(content: u8) -> ContentId {
 }
 
 #[derive(Debug)]
+#[expect(clippy::option_option, reason = "a kubelet that is down is not one that runs without a file")]
 struct World {
     state: State,
     asked: Vec<Effect>,
