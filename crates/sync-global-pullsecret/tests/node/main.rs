@@ -4,6 +4,7 @@
 
 mod api;
 mod files;
+mod kubernetes;
 mod memory_disk;
 mod program;
 mod real;
