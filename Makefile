@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench image image-push image-dev clean
+.PHONY: help build test lint fmt demo real-parts bench image image-push image-syncer image-dev clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ bench: ## Measure against baselines in the same run
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
 	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG) -f Containerfile .
+
+image-syncer: ## Build the container image of the node syncer
+	$(CONTAINER_TOOL) build --target sync-global-pullsecret \
+	  -t $(IMAGE_REGISTRY)/sync-global-pullsecret:$(IMAGE_TAG) -f Containerfile .
 
 image-push: image ## Build and push the container image
 	$(CONTAINER_TOOL) push $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
