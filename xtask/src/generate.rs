@@ -92,7 +92,7 @@ fn api_settings() -> String {
          | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
     );
     for row in table.rows {
-        let variable = daemon::settings::variable(table.prefix, row.path);
+        let variable = (table.variable)(row.path);
         let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
         let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
         let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);

@@ -21,6 +21,18 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("kubernetes", &["daemon", "fleet-model"]),
     ("precondition", &[]),
     ("message-broker", &["daemon", "fleet-model"]),
+    (
+        "adapter",
+        &[
+            "daemon",
+            "docker-config",
+            "fleet-model",
+            "hyperfleet-client",
+            "kubernetes",
+            "message-broker",
+            "precondition",
+        ],
+    ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("sync-global-pullsecret", &["daemon", "docker-config"]),
     ("emulators", &["daemon"]),
@@ -29,6 +41,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     (
         "pull-secret",
         &[
+            "adapter",
             "daemon",
             "docker-config",
             "emulators",
@@ -46,6 +59,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     (
         "xtask",
         &[
+            "adapter",
             "daemon",
             "fleet-model",
             "hyperfleet-api",

@@ -10,8 +10,7 @@ use crate::environment::Environment;
 /// One setting: a scalar that a flag, a variable or a key of the file can give.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Where it is in the file, such as `database.pool.max_connections`. Its variable is the prefix and this path in
-    /// capitals, `_` for every dot.
+    /// Where it is in the file, such as `database.pool.max_connections`.
     pub path: &'static str,
     /// Its flag, without the dashes.
     pub flag: Option<&'static str>,
@@ -43,8 +42,8 @@ pub enum Kind {
 /// All settings of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// What every variable begins with, without the `_`.
-    pub prefix: &'static str,
+    /// The variable of the setting at a path; mostly [`variable`] with a prefix.
+    pub variable: fn(&str) -> String,
     /// The settings that a flag or a variable can give.
     pub rows: &'static [Row],
     /// Keys that other editions of the program know and this one does not, each with what to do instead.
@@ -60,7 +59,7 @@ pub struct Given {
     pub flags: BTreeMap<&'static str, String>,
 }
 
-/// The variable of a setting.
+/// The usual variable of a setting: the prefix and its path in capitals, `_` for every dot.
 pub fn variable(prefix: &str, path: &str) -> String {
     format!("{prefix}_{}", path.replace('.', "_").to_uppercase())
 }
@@ -80,7 +79,7 @@ pub fn load<T: DeserializeOwned>(
     let mut faults: Vec<String> =
         retired.map(|(path, instead)| format!("{path}: is not a key here: {instead}")).collect();
     for row in table.rows {
-        let name = variable(table.prefix, row.path);
+        let name = (table.variable)(row.path);
         let (origin, text) = match row.flag.and_then(|flag| given.flags.get(flag).map(|text| (flag, text))) {
             Some((flag, text)) => (format!("--{flag}"), Some(text.clone())),
             None => match environment.text(&name) {
@@ -113,6 +112,30 @@ pub fn load<T: DeserializeOwned>(
     }
     // Its own words may quote a value.
     serde_path(Value::Object(tree)).map_err(|fault| vec![fault])
+}
+
+/// The text of the configuration file: that of the flag `--config`, that of the variable, or the first that is where it
+/// is looked for. Which file it is is not told: a credential in the place of a path is a likely mistake.
+pub fn configuration(
+    flag: Option<&str>,
+    environment: &impl Environment,
+    variable: &str,
+    searched: &[&str],
+) -> Result<Option<String>, String> {
+    let given = environment.text(variable).map_err(|error| error.to_string())?;
+    let named = flag.map(|path| ("--config", path.to_owned())).or_else(|| given.map(|path| (variable, path)));
+    if let Some((origin, path)) = named {
+        let text = std::fs::read_to_string(path);
+        return text.map(Some).map_err(|error| format!("{origin}: cannot be read: {}", error.kind()));
+    }
+    for path in searched {
+        match std::fs::read_to_string(path) {
+            Ok(text) => return Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("{path}: cannot be read: {}", error.kind())),
+        }
+    }
+    Ok(None)
 }
 
 /// The file as a tree. A place is told, what stands there is not.
@@ -265,7 +288,7 @@ mod tests {
     }
 
     const TABLE: Table = Table {
-        prefix: "X",
+        variable: |path| variable("X", path),
         rows: &[
             row("server.port", Some("port"), Kind::Number, "80"),
             row("server.secure", None, Kind::Switch, "false"),

@@ -69,6 +69,45 @@ names! {
     ANNOTATION_HANDED_OVER_DIGEST = "hyperfleet.io/digest";
 }
 
+names! {
+    /// The labels of what an adapter makes for a run: its Job, the Job's pods and its input.
+    RUN_LABELS:
+    /// `{adapter}-adapter`.
+    LABEL_APP = "app";
+    /// What the Job is about, such as `pull-secret`.
+    LABEL_JOB_TYPE = "job-type";
+    /// The adapter, such as `pullsecret`.
+    LABEL_RUN_ADAPTER = "hyperfleet.io/adapter";
+    /// The resource's id.
+    LABEL_RUN_RESOURCE = "hyperfleet.io/resource-id";
+    /// The generation that the run is for.
+    LABEL_RUN_GENERATION = "hyperfleet.io/generation";
+    /// `apply`, or `delete` for the run that removes what the others have made.
+    LABEL_RUN_PURPOSE = "hyperfleet.io/purpose";
+}
+
+names! {
+    /// The annotations of an adapter's Job.
+    RUN_ANNOTATIONS:
+    /// Which edition of a pull secret in a Kubernetes Secret (`spec.pullSecret.secretRef`) the run was given.
+    ANNOTATION_SOURCE = "hyperfleet.io/source";
+    /// The event that the run was made upon.
+    ANNOTATION_EVENT = "hyperfleet.io/event-id";
+    /// The trace that the run belongs to, in the W3C's form.
+    ANNOTATION_TRACE = "hyperfleet.io/traceparent";
+    /// The project whose quota the run is counted against.
+    ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
+    /// Which attempt at its generation the run is, from 1.
+    ANNOTATION_ATTEMPT = "hyperfleet.io/attempt";
+    /// Why the run was made.
+    ANNOTATION_BECAUSE = "hyperfleet.io/because";
+}
+
+/// The value of [`LABEL_RUN_PURPOSE`] of a run that makes or repairs.
+pub const PURPOSE_APPLY: &str = "apply";
+/// The value of [`LABEL_RUN_PURPOSE`] of a run that removes.
+pub const PURPOSE_DELETE: &str = "delete";
+
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";
 /// The value of [`LABEL_MANAGED_BY`].
@@ -89,4 +128,51 @@ pub fn secret_name(cluster: &ClusterId) -> String {
 /// otherwise.
 pub fn handed_over_name(cluster: &ClusterId) -> String {
     format!("{cluster}-pull-secret")
+}
+
+/// The name of the Job of an adapter for a resource at a generation: `{adapter}-{id}-gen{generation}`, or where that is
+/// longer than Kubernetes takes, its beginning and a hash.
+pub fn run_name(adapter: &str, resource: &str, generation: i64) -> String {
+    guarded(&format!("{adapter}-{resource}-gen{generation}"))
+}
+
+/// The name of the Secret that an adapter's Job reads: `cluster-{id}-{adapter}-data`, guarded alike.
+pub fn input_name(adapter: &str, resource: &str) -> String {
+    guarded(&format!("cluster-{resource}-{adapter}-data"))
+}
+
+/// Names of Jobs become labels of their pods, so they have at most 63 characters.
+fn guarded(name: &str) -> String {
+    const LONGEST: usize = 63;
+    const HASH: usize = 16;
+    if name.len() <= LONGEST {
+        return name.to_owned();
+    }
+    // FNV-1a: stable over every edition of this program, which no hasher of the standard library is.
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let beginning = name.get(..name.floor_char_boundary(LONGEST - HASH - 1)).unwrap_or_default();
+    format!("{}-{hash:016x}", beginning.trim_end_matches(['-', '.']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_runs_are_the_specifications_and_fit() {
+        assert_eq!(run_name("pullsecret", "cls-123", 1), "pullsecret-cls-123-gen1");
+        assert_eq!(input_name("pullsecret", "cls-123"), "cluster-cls-123-pullsecret-data");
+        let long = "a".repeat(63);
+        let names = [
+            run_name("pullsecret", &long, 1),
+            run_name("pullsecret", &long, 2),
+            input_name("pullsecret", &long),
+            run_name("pullsecret", &format!("{}b", "a".repeat(62)), 1),
+        ];
+        assert!(names.iter().all(|name| name.len() <= 63 && crate::id::is_dns_label(name)), "{names:?}");
+        let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+    }
 }

@@ -14,7 +14,7 @@ use crate::http::auth::Tenancy;
 use crate::sealed::Keyring;
 use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
-use daemon::settings::Given;
+use daemon::settings::{Given, configuration};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 
@@ -31,7 +31,8 @@ pub const SEARCHED: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/confi
 impl Settings {
     /// The settings of flags, environment and file; or everything that is wrong with them.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        let file = configuration(flags.get("config").map(String::as_str), environment).map_err(|fault| vec![fault])?;
+        let flag = flags.get("config").map(String::as_str);
+        let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &SEARCHED).map_err(|fault| vec![fault])?;
         let given = Given { file, flags };
         let mut settings: Self = daemon::settings::load(&table::TABLE, environment, &given)?;
         match environment.text("DATABASE_URL") {
@@ -128,26 +129,6 @@ impl Settings {
         let file = self.pull_secret.reader_token_file.as_ref();
         file.map(|file| secret_text(file, "pull_secret.reader_token_file")).transpose()
     }
-}
-
-/// The text of the configuration file, wherever it is.
-fn configuration(flag: Option<&str>, environment: &impl Environment) -> Result<Option<String>, String> {
-    let variable = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
-    let flag = flag.map(|path| ("--config", path.to_owned()));
-    let named = flag.or_else(|| variable.map(|path| ("HYPERFLEET_CONFIG", path)));
-    if let Some((origin, path)) = named {
-        return std::fs::read_to_string(path)
-            .map(Some)
-            .map_err(|error| format!("{origin}: cannot be read: {}", error.kind()));
-    }
-    for path in SEARCHED {
-        match std::fs::read_to_string(path) {
-            Ok(text) => return Ok(Some(text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("{path}: cannot be read: {}", error.kind())),
-        }
-    }
-    Ok(None)
 }
 
 fn secret_text(file: &Path, setting: &str) -> Result<SecretString, String> {

@@ -93,7 +93,7 @@ impl<'a> Calls<'a> {
 
     /// Tells what an adapter found, at a time later than that of every report before.
     pub async fn report(&self, plural: &str, id: &str, report: &Report) -> Result<Reported, Error> {
-        let observed = self.client.observed_time();
+        let observed = report.observed_time.unwrap_or_else(|| self.client.observe());
         let send = async |posts: bool| {
             let (method, body) = if posts {
                 (Method::POST, report.camel_case(observed))

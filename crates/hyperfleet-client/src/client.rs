@@ -57,8 +57,8 @@ impl Client {
         &self.inner.transport
     }
 
-    /// The time of a report that is made now.
-    pub(crate) fn observed_time(&self) -> Timestamp {
+    /// Begins an observation: the time that the report about it is to carry, later than that of every one before.
+    pub fn observe(&self) -> Timestamp {
         self.inner.observed.next(Timestamp::now())
     }
 

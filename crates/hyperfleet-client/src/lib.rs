@@ -32,6 +32,7 @@ mod settings;
 mod token;
 mod trace;
 mod transport;
+mod view;
 mod watch;
 mod wire;
 
@@ -43,6 +44,7 @@ pub use report::{Report, ReportCondition, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
 pub use trace::{InvalidTraceContext, TraceContext};
+pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
 pub use wire::{
     Condition, FieldError, Metadata, NewResource, Page, Problem, Reference, Resource, ResourceStatus, Status,

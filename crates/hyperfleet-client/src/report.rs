@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::{Metadata, Status, StatusItem};
 
-/// What an adapter tells about a resource. Its time is given by the client: later than that of every report before.
+/// What an adapter tells about a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Who reports.
@@ -16,6 +16,9 @@ pub struct Report {
     pub conditions: Vec<ReportCondition>,
     /// Whatever else it tells.
     pub data: Map<String, Value>,
+    /// When what it tells was true, by [`Client::observe`](crate::Client::observe): the API drops a report that was true
+    /// before the one it has. Without it the client gives the time of sending.
+    pub observed_time: Option<Timestamp>,
     /// About the run behind the report.
     pub metadata: Option<Metadata>,
 }
@@ -132,6 +135,7 @@ mod tests {
                 condition("Health", "NoErrors", None),
             ],
             data: json!({"recordsCreated": ["api.cluster.example.com"]}).as_object().unwrap().clone(),
+            observed_time: None,
             metadata: Some(Metadata { job_name: Some("dns-1".to_owned()), ..Metadata::default() }),
         }
     }

@@ -40,7 +40,9 @@ pub enum Verb {
     Connect,
     /// Read one.
     Get,
-    /// Follow one.
+    /// Read several.
+    List,
+    /// Follow one, or several.
     Watch,
     /// Create one.
     Create,
@@ -153,6 +155,7 @@ impl fmt::Display for Verb {
         formatter.write_str(match self {
             Self::Connect => "set up the client for",
             Self::Get => "get",
+            Self::List => "list",
             Self::Watch => "watch",
             Self::Create => "create",
             Self::Apply => "patch",

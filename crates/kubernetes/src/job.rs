@@ -9,6 +9,7 @@ use kube::runtime::{wait, watcher};
 use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
+use crate::jobs::SeenJob;
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +39,14 @@ pub struct Termination {
 }
 
 impl Cluster {
-    /// Creates the Job unless there is one of its name; returns whether it was created.
-    pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<bool, KubernetesError> {
+    /// Creates the Job unless there is one of its name; returns the one that was created.
+    pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<Option<SeenJob>, KubernetesError> {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);
         let object = format!("job {namespace}/{}", job.metadata.name.as_deref().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         match self.call(Verb::Create, &object, api.create(&parameters, job)).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.fault == Fault::AlreadyExists => Ok(false),
+            Ok(created) => Ok(Some(created.into())),
+            Err(error) if error.fault == Fault::AlreadyExists => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -80,7 +81,7 @@ impl Cluster {
     }
 }
 
-fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
+pub(crate) fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     match problem {
         InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
@@ -92,7 +93,7 @@ fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
 }
 
 /// A Job ends by its condition alone: counts of pods say nothing while some may still be made.
-fn end(job: Option<&Job>) -> Option<JobEnd> {
+pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
     let Some(job) = job else { return Some(JobEnd::Gone) };
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let is_true = |kind: &str| -> Option<&JobCondition> {
@@ -104,6 +105,15 @@ fn end(job: Option<&Job>) -> Option<JobEnd> {
     let failed = is_true("Failed")?;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     Some(JobEnd::Failed { reason: text(&failed.reason), message: text(&failed.message) })
+}
+
+/// When the Job ended, by the condition that says so.
+pub(crate) fn ended_at(job: &Job) -> Option<jiff::Timestamp> {
+    let conditions = job.status.as_ref()?.conditions.as_ref()?;
+    let ended = |condition: &&JobCondition| {
+        matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
+    };
+    conditions.iter().find(ended)?.last_transition_time.as_ref().map(|time| time.0)
 }
 
 /// When the container ended, and what it said.

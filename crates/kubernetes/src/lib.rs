@@ -9,13 +9,15 @@ pub mod cluster;
 pub mod error;
 pub mod event;
 pub mod job;
+pub mod jobs;
+pub mod leadership;
 pub mod lease;
 pub mod secret;
 
 pub use access::Access;
 pub use cluster::{Cluster, Settings, Verb};
 pub use error::{Fault, KubernetesError};
-pub use secret::{AppliedSecret, SecretKey, SeenSecret};
+pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
 
 /// The field manager of everything that this project applies.
 pub const FIELD_MANAGER: &str = "pull-secret";

@@ -1,11 +1,11 @@
-//! Secrets of type `kubernetes.io/dockerconfigjson`: seen, created, applied, deleted.
+//! Secrets with one piece of content: seen, created, applied, deleted.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -18,6 +18,25 @@ use crate::error::{Fault, KubernetesError};
 pub const DOCKER_CONFIG_JSON: &str = "kubernetes.io/dockerconfigjson";
 /// The one key of such a Secret.
 pub const DOCKER_CONFIG_JSON_KEY: &str = ".dockerconfigjson";
+
+/// What a Secret is for: its type, and the one key of it that counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Nodes pull images with it.
+    #[default]
+    DockerConfigJson,
+    /// Of type `Opaque`, with its content under this key.
+    Opaque(String),
+}
+
+/// The Job that a Secret goes with: when the Job is deleted, so is the Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerJob {
+    /// The Job's name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
 
 /// Which Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +63,9 @@ pub struct SeenSecret {
     pub is_immutable: bool,
     /// Whether it is being deleted, and waits for a finalizer.
     pub is_going: bool,
-    /// What it holds under [`DOCKER_CONFIG_JSON_KEY`].
+    /// How many objects it goes with.
+    pub owners: usize,
+    /// What it holds under its form's key.
     pub content: Option<SecretSlice<u8>>,
 }
 
@@ -54,18 +75,27 @@ pub struct AppliedSecret {
     pub labels: BTreeMap<String, String>,
     /// All annotations that are ours.
     pub annotations: BTreeMap<String, String>,
-    /// What it holds under [`DOCKER_CONFIG_JSON_KEY`].
+    /// What it holds under its form's key.
     pub content: SecretSlice<u8>,
+    /// What it is for.
+    pub form: Form,
+    /// What it goes with, if with anything.
+    pub owner: Option<OwnerJob>,
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// The Secret; `None` when there is none of that name.
+    /// The Secret that nodes pull images with; `None` when there is none of that name.
     pub async fn find_secret(&self, key: &SecretKey) -> Result<Option<SeenSecret>, KubernetesError> {
+        self.find_secret_of(key, &Form::DockerConfigJson).await
+    }
+
+    /// The Secret of that form; `None` when there is none of that name.
+    pub async fn find_secret_of(&self, key: &SecretKey, form: &Form) -> Result<Option<SeenSecret>, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let found = self.call(Verb::Get, &key.to_string(), api.get_opt(&key.name)).await?;
-        Ok(found.map(SeenSecret::from))
+        Ok(found.map(|secret| SeenSecret::of(secret, form)))
     }
 
     /// Whether the namespace exists; `None` where this identity may not ask.
@@ -145,12 +175,44 @@ fn is_about_uid(error: &KubernetesError) -> bool {
     error.fault == Fault::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
 }
 
+// === impl Form ===
+
+impl Form {
+    fn kind(&self) -> &str {
+        match self {
+            Self::DockerConfigJson => DOCKER_CONFIG_JSON,
+            Self::Opaque(_) => "Opaque",
+        }
+    }
+
+    fn key(&self) -> &str {
+        match self {
+            Self::DockerConfigJson => DOCKER_CONFIG_JSON_KEY,
+            Self::Opaque(key) => key,
+        }
+    }
+}
+
+// === impl OwnerJob ===
+
+impl OwnerJob {
+    fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: "batch/v1".to_owned(),
+            kind: "Job".to_owned(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            ..OwnerReference::default()
+        }
+    }
+}
+
 // === impl SeenSecret ===
 
-impl From<Secret> for SeenSecret {
-    fn from(secret: Secret) -> Self {
+impl SeenSecret {
+    fn of(secret: Secret, form: &Form) -> Self {
         let Secret { metadata, data, immutable, type_, .. } = secret;
-        let content = data.and_then(|mut data| data.remove(DOCKER_CONFIG_JSON_KEY));
+        let content = data.and_then(|mut data| data.remove(form.key()));
         Self {
             uid: metadata.uid.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
@@ -159,6 +221,7 @@ impl From<Secret> for SeenSecret {
             annotations: metadata.annotations.unwrap_or_default(),
             is_immutable: immutable.unwrap_or_default(),
             is_going: metadata.deletion_timestamp.is_some(),
+            owners: metadata.owner_references.unwrap_or_default().len(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
         }
     }
@@ -189,10 +252,11 @@ impl AppliedSecret {
                 annotations: Some(self.annotations.clone()),
                 uid: seen.map(|seen| seen.uid.clone()),
                 resource_version: seen.map(|seen| seen.resource_version.clone()),
+                owner_references: self.owner.as_ref().map(|owner| vec![owner.reference()]),
                 ..ObjectMeta::default()
             },
-            type_: Some(DOCKER_CONFIG_JSON.to_owned()),
-            data: Some(BTreeMap::from([(DOCKER_CONFIG_JSON_KEY.to_owned(), bytes)])),
+            type_: Some(self.form.kind().to_owned()),
+            data: Some(BTreeMap::from([(self.form.key().to_owned(), bytes)])),
             ..Secret::default()
         }
     }

@@ -1,25 +1,15 @@
 //! Which of several Sentinels leads: one at a time, or for a moment two; events bear being told twice.
 
-mod lease;
 mod postgres;
 
-use std::time::Duration;
-
-use kubernetes::{Cluster, lease::LeaseClaim};
+use kubernetes::Cluster;
+use kubernetes::leadership::{CLAIM, Leadership};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::spread;
 
-pub use lease::ByLease;
 pub use postgres::ByLock;
-
-/// A lease holds so long after its last renewal. A standby takes over within this and one [`CLAIM`].
-const LEASE: Duration = Duration::from_secs(10);
-/// So often a leader renews, and a standby asks.
-const CLAIM: Duration = Duration::from_secs(2);
-/// One question may take so long.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How it is decided who leads.
 #[derive(Debug)]
@@ -27,7 +17,7 @@ pub enum Election {
     /// There is but one.
     Alone,
     /// By a Lease in Kubernetes.
-    Lease(ByLease),
+    Lease(Box<Leadership>),
     /// By an advisory lock in PostgreSQL.
     Lock(ByLock),
 }
@@ -35,8 +25,7 @@ pub enum Election {
 impl Election {
     /// By a Lease; whoever leads is named by `holder`.
     pub fn by_lease(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
-        let claim = LeaseClaim { namespace, name, holder, duration: LEASE };
-        Self::Lease(ByLease::new(cluster, claim))
+        Self::Lease(Box::new(Leadership::new(cluster, namespace, name, holder)))
     }
 
     /// By a lock of that name in a database.
@@ -86,7 +75,9 @@ impl Election {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
+
+    use kubernetes::leadership::{CLAIM, LEASE, PATIENCE};
 
     #[test]
     fn a_standby_takes_over_within_fifteen_seconds() {

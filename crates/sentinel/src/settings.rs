@@ -6,11 +6,10 @@ pub mod table;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::Duration;
 
 use daemon::environment::Environment;
-use daemon::settings::{Given, Table};
+use daemon::settings::{Given, Table, configuration};
 use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
 use message_broker::Name;
 use precondition::Precondition;
@@ -59,48 +58,9 @@ pub fn read<T: DeserializeOwned>(
     flags: BTreeMap<&'static str, String>,
     environment: &impl Environment,
 ) -> Result<T, Vec<String>> {
-    let file = configuration(flags.get("config").map(String::as_str), environment).map_err(|fault| vec![fault])?;
-    let named = HyperFleets { table, environment };
-    daemon::settings::load(table, &named, &Given { file, flags }).map_err(|faults| {
-        let rename = |fault: String| {
-            let row = table.rows.iter().find(|row| fault.starts_with(&format!("{}: ", plain(table, row.path))));
-            row.map_or(fault.clone(), |row| fault.replacen(&plain(table, row.path), &table::variable(row.path), 1))
-        };
-        faults.into_iter().map(rename).collect()
-    })
-}
-
-/// The text of the configuration file, wherever it is.
-fn configuration(flag: Option<&str>, environment: &impl Environment) -> Result<Option<String>, String> {
-    let variable = environment.text("HYPERFLEET_CONFIG").map_err(|error| error.to_string())?;
-    let flag = flag.map(|path| ("--config", path.to_owned()));
-    if let Some((origin, path)) = flag.or_else(|| variable.map(|path| ("HYPERFLEET_CONFIG", path))) {
-        let text = std::fs::read_to_string(path);
-        return text.map(Some).map_err(|error| format!("{origin}: cannot be read: {}", error.kind()));
-    }
-    match std::fs::read_to_string(SEARCHED) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{SEARCHED}: cannot be read: {}", error.kind())),
-    }
-}
-
-/// An environment in which settings have HyperFleet's names.
-struct HyperFleets<'a, E> {
-    table: &'a Table,
-    environment: &'a E,
-}
-
-impl<E: Environment> Environment for HyperFleets<'_, E> {
-    fn raw(&self, name: &str) -> Option<OsString> {
-        let row = self.table.rows.iter().find(|row| plain(self.table, row.path) == name)?;
-        self.environment.raw(&table::variable(row.path))
-    }
-}
-
-/// What a variable would be called without HyperFleet's names.
-fn plain(table: &Table, path: &str) -> String {
-    daemon::settings::variable(table.prefix, path)
+    let flag = flags.get("config").map(String::as_str);
+    let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &[SEARCHED]).map_err(|fault| vec![fault])?;
+    daemon::settings::load(table, environment, &Given { file, flags })
 }
 
 // === impl Settings ===
@@ -157,7 +117,8 @@ impl Settings {
 
     /// What holds together in itself but not with the rest.
     fn faults(&self) -> Vec<String> {
-        let Self { decision, leader_election, .. } = self;
+        let Self { decision, leader_election, broker, .. } = self;
+        let is_of_google = broker.kind == Some(BrokerKind::GooglePubSub);
         let election = leader_election.method;
         let checks = [
             (self.poll_interval >= Duration::from_secs(1), "poll_interval: must be 1s or more"),
@@ -184,6 +145,18 @@ impl Settings {
             (
                 election != Method::None || leader_election.name.is_none(),
                 "leader_election.name: has no effect without leader_election.method",
+            ),
+            (
+                !is_of_google || broker.rabbitmq.exchange.is_none(),
+                "broker.rabbitmq.exchange: has no effect with broker.type googlepubsub",
+            ),
+            (
+                !is_of_google || broker.rabbitmq.routing_key.is_none(),
+                "broker.rabbitmq.routing_key: has no effect with broker.type googlepubsub",
+            ),
+            (
+                broker.kind != Some(BrokerKind::RabbitMq) || !broker.googlepubsub.create_topic_if_missing,
+                "broker.googlepubsub.create_topic_if_missing: has no effect with broker.type rabbitmq",
             ),
             (self.publish_when.len() <= 64, "publish_when: must be at most 64 adapters"),
         ];

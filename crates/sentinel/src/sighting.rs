@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyperfleet_client::{Resource, Status};
+use hyperfleet_client::{Resource, Status, View};
 use precondition::{AdapterFacts, Context, Outcome, Precondition, Verdict};
 use serde_json::Value;
 
@@ -71,17 +71,12 @@ impl Lens {
 
     /// What each adapter's `publish_when` says of a resource.
     pub fn verdicts(&self, resource: &Resource) -> Vec<(&str, Verdict)> {
-        let document = serde_json::to_value(resource).unwrap_or(Value::Null);
-        let status = status_view(resource);
-        let metadata = metadata(resource);
-        let reported = status.get("adapters").and_then(Value::as_object).into_iter().flatten();
-        let adapters = reported.filter_map(|(name, report)| {
-            let reported_generation = report.get("observed_generation")?.as_u64()?;
-            Some((name.as_str(), AdapterFacts { reported_generation }))
-        });
-        let context = Context::of(&document)
-            .with_status(&status)
-            .with_metadata(&metadata)
+        let view = View::of(resource);
+        let adapters =
+            view.reported_generations().map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
+        let context = Context::of(&view.document)
+            .with_status(&view.status)
+            .with_metadata(&view.metadata)
             .at_generation(resource.generation.unsigned_abs())
             .with_adapters(adapters);
         self.rules.iter().map(|(adapter, rule)| (&**adapter, rule.evaluate(&context))).collect()
@@ -158,47 +153,6 @@ fn changed(resource: &Resource) -> Option<Moment> {
         });
     let concluded = resource.status.conditions.iter().filter_map(|condition| condition.last_updated_time);
     own.chain(reported).chain(concluded).max().map(Moment::at)
-}
-
-/// The status with `adapters`; where the API has no such view, made up from the adapters' conditions.
-fn status_view(resource: &Resource) -> Value {
-    let mut adapters = resource.status.adapters.clone();
-    if adapters.is_empty() {
-        for condition in &resource.status.conditions {
-            if let Some(name) = condition.kind.strip_suffix(SUCCESSFUL) {
-                let report = serde_json::json!({
-                    "available": condition.status.as_str(),
-                    "observed_generation": condition.observed_generation,
-                });
-                adapters.insert(kebab(name), report);
-            }
-        }
-    }
-    serde_json::json!({ "conditions": resource.status.conditions, "adapters": adapters })
-}
-
-/// What the specification's expressions know as `metadata`.
-fn metadata(resource: &Resource) -> Value {
-    serde_json::json!({
-        "id": resource.id,
-        "name": resource.name,
-        "kind": resource.kind,
-        "labels": resource.labels,
-        "generation": resource.generation,
-        "deletionTimestamp": resource.deleted_time,
-    })
-}
-
-/// `MyAdapter` is the adapter `my-adapter`.
-fn kebab(name: &str) -> String {
-    let mut text = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !text.is_empty() {
-            text.push('-');
-        }
-        text.push(letter.to_ascii_lowercase());
-    }
-    text
 }
 
 #[cfg(test)]

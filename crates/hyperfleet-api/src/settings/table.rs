@@ -3,7 +3,12 @@
 use daemon::settings::{Kind, Row, Table};
 
 /// All settings of the API.
-pub const TABLE: Table = Table { prefix: "HYPERFLEET", rows: SETTINGS, retired: RETIRED };
+pub const TABLE: Table = Table { variable, rows: SETTINGS, retired: RETIRED };
+
+/// The variable of a setting.
+fn variable(path: &str) -> String {
+    daemon::settings::variable("HYPERFLEET", path)
+}
 
 /// Keys of HyperFleet's own server that have no effect here.
 const RETIRED: &[(&str, &str)] = &[

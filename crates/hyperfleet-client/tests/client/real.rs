@@ -89,6 +89,7 @@ fn report(adapter: &str, generation: i64, available: Status) -> Report {
         observed_generation: generation,
         conditions,
         data: Map::new(),
+        observed_time: None,
         metadata: None,
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn report() -> Report {
         observed_generation: 1,
         conditions: ["Available", "Applied", "Health"].map(condition).into(),
         data: Map::new(),
+        observed_time: None,
         metadata: None,
     }
 }

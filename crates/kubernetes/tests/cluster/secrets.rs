@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kubernetes::{AppliedSecret, Fault, SecretKey, SeenSecret};
+use kubernetes::{AppliedSecret, Fault, Form, SecretKey, SeenSecret};
 use rstest::rstest;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::{Value, json};
@@ -49,6 +49,8 @@ pub(crate) fn secret(auth: &str) -> AppliedSecret {
         labels: pair("managed-by", "us"),
         annotations: pair("example.com/generation", "1"),
         content: SecretSlice::from(document(auth).into_bytes()),
+        form: Form::DockerConfigJson,
+        owner: None,
     }
 }
 

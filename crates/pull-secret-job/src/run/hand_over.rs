@@ -4,7 +4,7 @@ use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::{AppliedSecret, Cluster, Fault, KubernetesError, SecretKey, SeenSecret};
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, SecretKey, SeenSecret};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::VersionNumber;
 use tokio::time::Instant;
@@ -284,7 +284,13 @@ fn applied(should_be: &decide::Wanted, content: &SecretSlice<u8>, seen: Option<&
     let since = seen.and_then(|seen| seen.annotations.get(names::ANNOTATION_CREATED_AT).cloned());
     let now = || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     annotations.insert(names::ANNOTATION_CREATED_AT.to_owned(), since.unwrap_or_else(now));
-    AppliedSecret { labels: should_be.labels.clone(), annotations, content: content.clone() }
+    AppliedSecret {
+        labels: should_be.labels.clone(),
+        annotations,
+        content: content.clone(),
+        form: Form::DockerConfigJson,
+        owner: None,
+    }
 }
 
 fn tell(plan: &Plan, duration_ms: u64) {

@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::{sleep, timeout};
 
-use super::{CLAIM, PATIENCE};
+use kubernetes::leadership::{CLAIM, PATIENCE};
 
 /// The server notices within ten seconds that the machine of a leader is gone, and gives the lock up.
 const KEEPALIVE: &str = "SET tcp_keepalives_idle = 4; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \

@@ -3,10 +3,10 @@
 use daemon::settings::{Kind, Row, Table};
 
 /// All settings of the Sentinel.
-pub const TABLE: Table = Table { prefix: "HYPERFLEET", rows: &joined::<27, 7, 34>(OWN, BROKER), retired: RETIRED };
+pub const TABLE: Table = Table { variable, rows: &joined::<27, 7, 34>(OWN, BROKER), retired: RETIRED };
 
 /// The settings of `pull-secret events`: which broker, and what is listened to.
-pub const EVENTS: Table = Table { prefix: "HYPERFLEET", rows: &joined::<2, 7, 9>(TAIL, BROKER), retired: RETIRED };
+pub const EVENTS: Table = Table { variable, rows: &joined::<2, 7, 9>(TAIL, BROKER), retired: RETIRED };
 
 /// The variable of a setting: HyperFleet's own where it has one.
 pub fn variable(path: &str) -> String {

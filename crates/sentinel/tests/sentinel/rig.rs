@@ -122,6 +122,7 @@ impl Api {
             observed_generation: generation,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: Map::new(),
+            observed_time: None,
             metadata: None,
         };
         let reported = self.client().within(&budget()).report("clusters", id, &report).await.unwrap();

@@ -1,0 +1,117 @@
+//! A resource as the specification's expressions know it: `spec`, `status.adapters`, `metadata`.
+
+use serde_json::{Map, Value, json};
+
+use crate::wire::Resource;
+
+/// What the type of an adapter's own condition ends with.
+const SUCCESSFUL: &str = "Successful";
+
+/// A resource as expressions see it. Its pull secret is in it only as a mark.
+#[derive(Clone, PartialEq)]
+pub struct View {
+    /// The whole resource.
+    pub document: Value,
+    /// Its status, with `adapters` by their names; where the API has no such view, made up from the adapters' conditions.
+    pub status: Value,
+    /// Its id, name, kind, labels, generation and time of deletion.
+    pub metadata: Value,
+}
+
+// === impl View ===
+
+impl View {
+    /// The view of a resource.
+    pub fn of(resource: &Resource) -> Self {
+        Self {
+            document: serde_json::to_value(resource).unwrap_or(Value::Null),
+            status: status(resource),
+            metadata: metadata(resource),
+        }
+    }
+
+    /// What each adapter has reported, by its name: members `available`, `data`, `observed_generation`, as far as the API
+    /// tells.
+    pub fn adapters(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let adapters = self.status.get("adapters").and_then(Value::as_object);
+        adapters.into_iter().flatten().map(|(name, report)| (name.as_str(), report))
+    }
+
+    /// What an adapter has reported.
+    pub fn adapter(&self, name: &str) -> Option<&Value> {
+        self.status.get("adapters")?.get(name)
+    }
+
+    /// The generations that adapters have reported about.
+    pub fn reported_generations(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.adapters().filter_map(|(name, report)| Some((name, report.get("observed_generation")?.as_u64()?)))
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("View").field("metadata", &self.metadata).finish_non_exhaustive()
+    }
+}
+
+fn status(resource: &Resource) -> Value {
+    let mut adapters = resource.status.adapters.clone();
+    if adapters.is_empty() {
+        adapters = from_conditions(resource);
+    }
+    json!({ "conditions": resource.status.conditions, "adapters": adapters })
+}
+
+/// HyperFleet's own server has no view of adapters, but a condition for each.
+fn from_conditions(resource: &Resource) -> Map<String, Value> {
+    let named = |condition: &crate::Condition| {
+        let name = condition.kind.strip_suffix(SUCCESSFUL)?;
+        let report = json!({
+            "available": condition.status.as_str(),
+            "observed_generation": condition.observed_generation,
+        });
+        Some((kebab(name), report))
+    };
+    resource.status.conditions.iter().filter_map(named).collect()
+}
+
+fn metadata(resource: &Resource) -> Value {
+    json!({
+        "id": resource.id,
+        "name": resource.name,
+        "kind": resource.kind,
+        "labels": resource.labels,
+        "generation": resource.generation,
+        "deletionTimestamp": resource.deleted_time,
+    })
+}
+
+/// `MyAdapter` is the adapter `my-adapter`.
+fn kebab(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adapters_are_known_by_their_reports_or_by_the_conditions() {
+        let resource = |status: Value| -> Resource {
+            serde_json::from_value(json!({"id": "a", "generation": 2, "status": status})).unwrap()
+        };
+        let view = View::of(&resource(json!({"adapters": {"dns": {"available": "True", "observed_generation": 1}}})));
+        assert_eq!(view.reported_generations().collect::<Vec<_>>(), [("dns", 1)]);
+        let condition = json!({"type": "LandingZoneSuccessful", "status": "False", "observed_generation": 2});
+        let view = View::of(&resource(json!({"conditions": [condition]})));
+        assert_eq!(view.adapter("landing-zone").unwrap()["available"], "False");
+        assert_eq!(view.metadata["generation"], 2);
+    }
+}
