@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-dev clean
+.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-syncer image-dev clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +25,11 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub chromium schemathesis -- cargo test --locked --workspace
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd chromium schemathesis -- cargo test --locked --workspace
 
-build: ## Leave release binaries in target/release
+build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret
+	cargo build --locked --profile node --package sync-global-pullsecret
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
@@ -44,6 +45,7 @@ bench: ## Measure against baselines in the same run
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation
 	cargo bench --locked --package global-pull-secret --bench nodes
+	hack/measure-syncer.sh
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
@@ -52,6 +54,10 @@ image: ## Build the container image
 image-global: ## Build the container image of the Global Pull Secret controller
 	$(CONTAINER_TOOL) build --target global-pull-secret \
 	  -t $(IMAGE_REGISTRY)/global-pull-secret:$(IMAGE_TAG) -f Containerfile .
+
+image-syncer: ## Build the container image of the node syncer
+	$(CONTAINER_TOOL) build --target sync-global-pullsecret \
+	  -t $(IMAGE_REGISTRY)/sync-global-pullsecret:$(IMAGE_TAG) -f Containerfile .
 
 image-push: image ## Build and push the container image
 	$(CONTAINER_TOOL) push $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)

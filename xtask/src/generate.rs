@@ -29,6 +29,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("global-pull-secret-cli.md", global_command_line()),
         ("global-pull-secret-settings.md", global_settings()),
         ("names.md", names_page()),
+        ("node-syncer.md", sync_global_pullsecret::reference::page(NOTE)),
         ("openapi.json", openapi()),
         ("sentinel-settings.md", sentinel_settings()),
     ] {

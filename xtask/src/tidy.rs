@@ -35,6 +35,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes"]),
+    ("sync-global-pullsecret", &["daemon", "docker-config"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -67,6 +68,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "pull-secret",
             "pull-secret-job",
             "sentinel",
+            "sync-global-pullsecret",
         ],
     ),
 ];

@@ -117,6 +117,12 @@ impl Document {
         self.others.remove(name).is_some()
     }
 
+    /// Puts the member of that name beside `auths` as it stands in another document; says whether it is there.
+    pub fn copy_other_member(&mut self, from: &Self, name: &str) -> bool {
+        let found = from.others.get(name).map(Arc::clone);
+        found.map(|value| self.others.insert(name.to_owned(), value)).is_some()
+    }
+
     /// The document as JSON: compact, members and keys in order, entries as they were read.
     pub fn to_bytes(&self) -> SecretSlice<u8> {
         let mut bytes = self.bytes();

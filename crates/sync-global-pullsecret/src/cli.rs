@@ -1,0 +1,177 @@
+//! The command line: read from the table of settings, without a library, as every page of this program is on every node.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::reason::Reason;
+use crate::settings::SETTINGS;
+
+/// How wide the help is.
+const WIDTH: usize = 100;
+
+/// What is asked of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Keep the kubelet's file.
+    Sync,
+    /// Say by the exit code whether a running syncer is ready.
+    Ready,
+    /// Say how things are.
+    Status,
+    /// Print the help.
+    Help,
+    /// Print the version.
+    Version,
+}
+
+/// A command and its flags, by their names without the dashes.
+pub type Line = (Command, BTreeMap<&'static str, String>);
+
+/// A setting of one command alone.
+const OUTPUT: &str = "output";
+
+/// Flags that every command takes.
+const FOR_ALL: &[&str] = &["kubelet-file", "socket"];
+
+/// Reads the words behind the program's name. A flag that is given twice counts as given last.
+pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Line, String> {
+    let mut words = words.into_iter();
+    let mut command = None;
+    let mut flags = BTreeMap::new();
+    while let Some(word) = words.next() {
+        let Some(flag) = word.strip_prefix("--").or_else(|| word.strip_prefix('-').filter(|flag| flag.len() == 1))
+        else {
+            let named = match word.as_str() {
+                "ready" => Command::Ready,
+                "status" => Command::Status,
+                "help" => Command::Help,
+                "version" => Command::Version,
+                // It is not repeated: it may be a credential in the wrong place.
+                _ => return Err("there are the commands ready, status, help and version".to_owned()),
+            };
+            if command.replace(named).is_some() {
+                return Err("one command is enough".to_owned());
+            }
+            continue;
+        };
+        match flag {
+            "help" | "h" => return Ok((Command::Help, flags)),
+            "version" | "V" => return Ok((Command::Version, flags)),
+            _ => {}
+        }
+        let (flag, value) = match flag.split_once('=') {
+            Some((flag, value)) => (flag, Some(value.to_owned())),
+            None => (flag, None),
+        };
+        let known = SETTINGS.iter().map(|setting| setting.flag).chain([OUTPUT]).find(|known| *known == flag);
+        let known = known.ok_or_else(|| "there is no such flag; --help lists them".to_owned())?;
+        let value = value.or_else(|| words.next()).ok_or_else(|| format!("--{known}: needs a value"))?;
+        flags.insert(known, value);
+    }
+    let command = command.unwrap_or(Command::Sync);
+    for flag in flags.keys() {
+        let fits = if *flag == OUTPUT { command == Command::Status } else { command == Command::Sync };
+        let is_for_all = command != Command::Sync && FOR_ALL.contains(flag);
+        if !(fits || is_for_all) {
+            return Err(format!("--{flag}: has no effect with this command"));
+        }
+    }
+    if flags.get(OUTPUT).is_some_and(|format| format != "text" && format != "json") {
+        return Err(format!("--{OUTPUT}: must be text or json"));
+    }
+    Ok((command, flags))
+}
+
+/// The help.
+pub fn help() -> String {
+    let mut help = String::new();
+    for paragraph in [
+        "Keep the kubelet's credentials on this node as the global pull secret says",
+        "Runs on each node, as root. When the credentials change, the kubelet's file is replaced (entries of others stay), \
+         the kubelet is restarted over D-Bus and watched; if it does not come up three times, the file is put back and the \
+         kubelet restarted with it. Whatever ends this process at any instruction, the next one finishes or undoes what was \
+         begun. Flags come before environment variables; a blank value counts as missing. A TIME is written as 500ms, 90s, \
+         1m30s or 2h. The log is on stdout.",
+    ] {
+        wrap(&mut help, "", paragraph);
+        help.push('\n');
+    }
+    help += "Usage: sync-global-pullsecret [FLAG VALUE]...\n       \
+             sync-global-pullsecret ready [--socket FILE | --kubelet-file FILE]\n       \
+             sync-global-pullsecret status [--socket FILE | --kubelet-file FILE] [--output text|json]\n\n\
+             Commands:\n  ready    Succeed if the kubelet runs with the expected credentials: for the readiness probe\n  \
+             status   Say how things are on this node, and why\n  help     Print this\n  version  Print the version\n\nFlags:\n";
+    for setting in SETTINGS {
+        let default =
+            if setting.default.is_empty() { String::new() } else { format!(", default: {}", setting.default) };
+        // Writing to a String cannot fail, here and below.
+        let _infallible = writeln!(help, "  --{} {}", setting.flag, setting.value);
+        wrap(&mut help, "        ", &format!("{} [env: {}{default}]", setting.help, setting.variable));
+    }
+    help += "\nReasons, in the log, in `status` and in the metric sync_global_pullsecret_reason:\n";
+    for reason in Reason::ALL {
+        let _infallible = writeln!(help, "  {reason}");
+        wrap(&mut help, "        ", reason.meaning());
+    }
+    help += "\nExit codes: 0 told to stop, or ready; 1 not ready, or a defect; 2 wrong settings; 5 another syncer works on \
+             this node\n";
+    help
+}
+
+fn wrap(page: &mut String, indent: &str, text: &str) {
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if length > 0 && indent.len() + length + 1 + width > WIDTH {
+            page.push('\n');
+            length = 0;
+        }
+        let before = if length == 0 { indent } else { " " };
+        page.push_str(before);
+        page.push_str(word);
+        length += width + usize::from(length > 0);
+    }
+    page.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn line(text: &str) -> Result<Line, String> {
+        parse(text.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_are_read_in_both_spellings_and_the_last_one_counts() {
+        let (command, flags) = line("--unit a.service --unit=b.service --revision r=1").unwrap();
+        assert_eq!(command, Command::Sync);
+        assert_eq!(flags, BTreeMap::from([("unit", "b.service".to_owned()), ("revision", "r=1".to_owned())]));
+        assert_eq!(line("status --output json --socket /s").unwrap().0, Command::Status);
+        assert_eq!(line("--socket /s ready").unwrap().0, Command::Ready);
+        assert_eq!(line("-h").unwrap().0, Command::Help);
+    }
+
+    #[rstest]
+    #[case("s3cr3t", "there are the commands ready, status, help and version")]
+    #[case("--s3cr3t 1", "there is no such flag; --help lists them")]
+    #[case("--unit", "--unit: needs a value")]
+    #[case("ready status", "one command is enough")]
+    #[case("ready --unit a.service", "--unit: has no effect with this command")]
+    #[case("--output json", "--output: has no effect with this command")]
+    #[case("status --output yaml", "--output: must be text or json")]
+    fn what_is_wrong_is_said(#[case] words: &str, #[case] told: &str) {
+        assert_eq!(line(words).unwrap_err(), told);
+    }
+
+    #[test]
+    fn the_help_knows_everything_and_fits() {
+        let help = help();
+        assert!(SETTINGS.iter().all(|setting| help.contains(&format!("  --{} ", setting.flag))));
+        assert!(Reason::ALL.iter().all(|reason| help.contains(&format!("  {reason}\n"))));
+        let longest = help.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= 120, "{longest}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The few things that are done to files, each of which can fail, and be the last.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::path::Path;
+
+use rustix::fs::{OFlags, XattrFlags};
+use rustix::io::Errno;
+use zeroize::Zeroizing;
+
+/// The label by which `SELinux` decides who may read a file.
+const LABEL: &str = "security.selinux";
+
+/// What a path holds.
+pub enum Held {
+    /// Nothing.
+    Absent,
+    /// A file with these bytes.
+    Bytes(Zeroizing<Vec<u8>>),
+    /// A file of so many bytes, more than anybody wants.
+    TooLarge(u64),
+}
+
+/// Files, as far as the syncer needs them. Every method is one step after which a process may end.
+pub trait Disk {
+    /// Reads a regular file of at most `most` bytes. What is no regular file is an error.
+    fn read(&self, path: &Path, most: u64) -> io::Result<Held>;
+    /// Makes the folder, readable by its owner only; one that is there is fine. Its parent must be there.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+    /// Gives the file a second name, which must be free.
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
+    /// Makes a file, readable by its owner only, with owner, group and `SELinux` label of `like`; flushes it to disk. One
+    /// that is there is replaced.
+    fn create(&self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()>;
+    /// Gives a file another name; the file that had it loses it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a name; one that is not there is fine.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes names in the folder outlast a power cut.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The real disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+// === impl Held ===
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => formatter.write_str("Absent"),
+            Self::Bytes(bytes) => write!(formatter, "Bytes({} of them)", bytes.len()),
+            Self::TooLarge(length) => write!(formatter, "TooLarge({length})"),
+        }
+    }
+}
+
+// === impl RealDisk ===
+
+impl Disk for RealDisk {
+    fn read(&self, path: &Path, most: u64) -> io::Result<Held> {
+        // Neither a link nor a pipe may lead or hold us elsewhere.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::Absent),
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(io::Error::other("a symbolic link stands in place of the file"));
+            }
+            Err(error) => return Err(error),
+        };
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(io::Error::other("something else than a file stands in its place"));
+        }
+        if meta.len() > most {
+            return Ok(Held::TooLarge(meta.len()));
+        }
+        // One allocation that never grows, so that no copy of a credential is left behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(most.min(meta.len() + 1)).unwrap_or(0)));
+        file.take(meta.len()).read_to_end(&mut bytes)?;
+        Ok(Held::Bytes(bytes))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        }
+    }
+
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        fs::hard_link(file, name)
+    }
+
+    fn create(&self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()> {
+        self.remove(path)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        if let Some(like) = like {
+            copy_owner(like, &file)?;
+            copy_label(like, &file)?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+fn copy_owner(like: &Path, file: &File) -> io::Result<()> {
+    let (wanted, has) = (fs::symlink_metadata(like)?, file.metadata()?);
+    if (wanted.uid(), wanted.gid()) == (has.uid(), has.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(wanted.uid()), Some(wanted.gid()))
+}
+
+fn copy_label(like: &Path, file: &File) -> io::Result<()> {
+    // A label is a short text; SELinux's own tools reckon with 255 bytes and less.
+    let mut label = [0_u8; 1024];
+    let length = match rustix::fs::lgetxattr(like, LABEL, &mut label[..]) {
+        Ok(length) => length,
+        Err(Errno::NODATA | Errno::NOTSUP) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let label = label.get(..length).unwrap_or_default();
+    Ok(rustix::fs::fsetxattr(file, LABEL, label, XattrFlags::empty())?)
+}

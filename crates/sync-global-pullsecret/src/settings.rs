@@ -1,0 +1,277 @@
+//! Settings: flags over environment over defaults, every one a row of one table.
+
+mod table;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use daemon::environment::Environment;
+use daemon::log;
+
+use crate::combine::Foreign;
+use crate::decide::{Delays, Rules};
+use crate::kubelet_file::FOLDER;
+use crate::run::RevisionRule;
+use crate::source::{ApiSettings, Folder, SourceSettings};
+use crate::units::UnitSettings;
+
+pub use table::{SETTINGS, Setting};
+
+/// All that a process needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where credentials come from.
+    pub source: SourceSettings,
+    /// The kubelet's file.
+    pub kubelet_file: PathBuf,
+    /// What happens to what others have put there.
+    pub foreign: Foreign,
+    /// The kubelet's unit.
+    pub unit: UnitSettings,
+    /// The machine's rules.
+    pub rules: Rules,
+    /// What the process has to do with revisions.
+    pub revision: RevisionRule,
+    /// The socket of health, status and metrics.
+    pub socket: PathBuf,
+    /// A loopback address for the same.
+    pub listen: Option<SocketAddr>,
+    /// Where the last status goes.
+    pub termination_log: PathBuf,
+    /// The log.
+    pub log: log::Settings,
+}
+
+/// Where values come from: flags, then the environment, then defaults.
+pub struct Values<'a, E> {
+    flags: &'a dyn Fn(&str) -> Option<String>,
+    environment: &'a E,
+    faults: Vec<String>,
+}
+
+impl<'a, E: Environment> Values<'a, E> {
+    /// Values of these flags and this environment.
+    pub fn new(flags: &'a dyn Fn(&str) -> Option<String>, environment: &'a E) -> Self {
+        Self { flags, environment, faults: Vec::new() }
+    }
+
+    fn given(&mut self, flag: &str) -> Option<(String, String)> {
+        if let Some(value) = (self.flags)(flag).filter(|value| !value.trim().is_empty()) {
+            return Some((format!("--{flag}"), value.trim().to_owned()));
+        }
+        let variable = SETTINGS.iter().find(|setting| setting.flag == flag)?.variable;
+        match self.environment.text(variable) {
+            Ok(value) => value.map(|value| (variable.to_owned(), value)),
+            Err(error) => {
+                self.faults.push(error.to_string());
+                None
+            }
+        }
+    }
+
+    fn optional<T>(&mut self, flag: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+        let (origin, value) = self.given(flag)?;
+        match read(&value) {
+            Ok(value) => Some(value),
+            Err(must) => {
+                // The value is not repeated: it may be a credential in the wrong place.
+                self.faults.push(format!("{origin}: {must}"));
+                None
+            }
+        }
+    }
+
+    fn or_default<T>(&mut self, flag: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+        let faults = self.faults.len();
+        let given = self.optional(flag, &read);
+        let default = SETTINGS.iter().find(|setting| setting.flag == flag).map_or("", |setting| setting.default);
+        given.or_else(|| read(default).ok().filter(|_default| self.faults.len() == faults))
+    }
+
+    /// The socket alone, for commands that ask a running process.
+    pub fn socket(mut self) -> Result<PathBuf, Vec<String>> {
+        let file = self.or_default("kubelet-file", absolute);
+        let socket = self.socket_beside(file.as_deref());
+        socket.filter(|_socket| self.faults.is_empty()).ok_or(self.faults)
+    }
+
+    fn socket_beside(&mut self, file: Option<&Path>) -> Option<PathBuf> {
+        let socket = self.optional("socket", absolute);
+        socket.or_else(|| Some(file?.parent()?.join(FOLDER).join("socket")))
+    }
+
+    /// How to log, as far as that can be told: faults are told with the others.
+    pub fn log(&mut self) -> log::Settings {
+        let format =
+            self.or_default("log-format", |text| text.parse().map_err(|error: log::Unknown| error.to_string()));
+        let level = self.or_default("log-level", |text| log::level(text).map_err(|error| error.to_string()));
+        let crates = &["daemon", "sync_global_pullsecret"];
+        log::Settings {
+            format: format.unwrap_or_default(),
+            level: level.unwrap_or(tracing::level_filters::LevelFilter::INFO),
+            crates,
+        }
+    }
+
+    /// All settings, or everything that is wrong.
+    pub fn resolve(mut self) -> Result<Settings, Vec<String>> {
+        let log = self.log();
+        let source = self.source();
+        let kubelet_file = self.or_default("kubelet-file", absolute);
+        let socket = self.socket_beside(kubelet_file.as_deref());
+        let listen = self.optional("listen", loopback);
+        let unit = self.unit();
+        let foreign = self.or_default("foreign-entries", |text| match text {
+            "keep" => Ok(Foreign::Keep),
+            "remove" => Ok(Foreign::Remove),
+            _ => Err("must be keep or remove".to_owned()),
+        });
+        let restart = self.or_default("restart-policy", |text| match text {
+            "always" => Ok(true),
+            "never" => Ok(false),
+            _ => Err("must be always or never".to_owned()),
+        });
+        let held = self.or_default("retry-failed-after", duration);
+        let expected = self.optional("revision", |text| Ok(text.to_owned()));
+        let only =
+            self.or_default("only-this-revision", |text| text.parse().map_err(|_| "must be true or false".to_owned()));
+        if only == Some(true) && expected.is_none() {
+            self.faults.push("--only-this-revision: has no effect without --revision".to_owned());
+        }
+        let termination_log = self.or_default("termination-log", absolute);
+        let settings = (|| {
+            Some(Settings {
+                source: source?,
+                kubelet_file: kubelet_file?,
+                foreign: foreign?,
+                unit: unit?,
+                rules: Rules { restart: restart?, delays: Delays { held: held? } },
+                revision: RevisionRule { expected, only: only? },
+                socket: socket?,
+                listen,
+                termination_log: termination_log?,
+                log,
+            })
+        })();
+        settings.filter(|_settings| self.faults.is_empty()).ok_or(self.faults)
+    }
+
+    fn unit(&mut self) -> Option<UnitSettings> {
+        let bus = self.or_default("bus", |text| {
+            let fits = text.parse::<zbus::Address>().is_ok();
+            if fits { Ok(text.to_owned()) } else { Err("must be a D-Bus address, such as unix:path=FILE".to_owned()) }
+        });
+        let unit = self.or_default("unit", |text| match text {
+            text if text.contains('.') && !text.contains(['/', ' ']) => Ok(text.to_owned()),
+            _ => Err("must be the name of a unit, such as kubelet.service".to_owned()),
+        });
+        let restart_timeout = self.or_default("restart-timeout", duration);
+        let stable_for = self.or_default("stable-for", duration);
+        Some(UnitSettings { bus: bus?, unit: unit?, restart_timeout: restart_timeout?, stable_for: stable_for? })
+    }
+
+    fn source(&mut self) -> Option<SourceSettings> {
+        if let Some(folder) = self.optional("from-files", absolute) {
+            for flag in ["secret", "api-server"] {
+                if let Some((origin, _)) = self.given(flag) {
+                    self.faults.push(format!("{origin}: has no effect beside --from-files"));
+                }
+            }
+            return Some(SourceSettings::Files(Folder(folder)));
+        }
+        let secret = self.or_default("secret", |text| text.parse().map_err(|error| format!("{error}")))?;
+        let authority = self.or_default("api-authority", absolute)?;
+        let token = self.or_default("api-token", absolute)?;
+        let (encrypted, host, port) = match self.given("api-server") {
+            Some((origin, url)) => match server(&url) {
+                Ok(server) => server,
+                Err(must) => {
+                    self.faults.push(format!("{origin}: {must}"));
+                    return None;
+                }
+            },
+            None => self.server_of_pods()?,
+        };
+        let authority = encrypted.then_some(authority);
+        Some(SourceSettings::Api(ApiSettings { secret, host, port, authority, token }))
+    }
+
+    fn server_of_pods(&mut self) -> Option<(bool, String, u16)> {
+        let text = |name: &str| self.environment.text(name).ok().flatten();
+        let host = text("KUBERNETES_SERVICE_HOST");
+        let port = text("KUBERNETES_SERVICE_PORT").and_then(|port| port.parse().ok());
+        let server = host.map(|host| (true, host.trim_matches(['[', ']']).to_owned(), port.unwrap_or(443)));
+        if server.is_none() {
+            let told = "no source: outside of a pod, --api-server or --from-files is needed";
+            self.faults.push(told.to_owned());
+        }
+        server
+    }
+}
+
+fn absolute(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err("must be a path that begins with /".to_owned()) }
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let must = "must be a loopback address with a port, such as 127.0.0.1:9110";
+    text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).ok_or_else(|| must.to_owned())
+}
+
+/// Whether it is encrypted, its host without brackets, its port.
+fn server(url: &str) -> Result<(bool, String, u16), String> {
+    let must = || "must be a URL such as https://10.0.0.1:6443".to_owned();
+    let (scheme, rest) = url.split_once("://").ok_or_else(must)?;
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse::<u16>().map_err(|_no_port| must())?)),
+        _ => (authority, None),
+    };
+    let host = host.trim_matches(['[', ']']);
+    if host.is_empty() || host.contains(['/', '@', '?', '#', ' ']) {
+        return Err(must());
+    }
+    match scheme {
+        "https" => Ok((true, host.to_owned(), port.unwrap_or(443))),
+        "http" if host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()) => {
+            Ok((false, host.to_owned(), port.unwrap_or(80)))
+        }
+        "http" => Err("must begin with https://; http:// is for loopback only".to_owned()),
+        _ => Err(must()),
+    }
+}
+
+/// A time such as `500ms`, `5s`, `1m30s` or `2h`; more than nothing, and less than 100 days.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let must = || "must be a time such as 500ms, 90s, 1m30s or 2h".to_owned();
+    let mut total = Duration::ZERO;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let digits = rest.find(|char: char| !char.is_ascii_digit()).ok_or_else(must)?;
+        let (number, unit) = rest.split_at(digits);
+        let end = unit.find(|char: char| char.is_ascii_digit()).unwrap_or(unit.len());
+        let (unit, next) = unit.split_at(end);
+        let milliseconds: u64 = match unit {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(must()),
+        };
+        let number: u64 = number.parse().map_err(|_no_number| must())?;
+        total = total.saturating_add(Duration::from_millis(number.saturating_mul(milliseconds)));
+        rest = next;
+    }
+    if total.is_zero() || total > Duration::from_hours(2400) { Err(must()) } else { Ok(total) }
+}
+
+impl<E> std::fmt::Debug for Values<'_, E> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Values").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

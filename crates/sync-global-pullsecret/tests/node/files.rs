@@ -1,0 +1,38 @@
+//! Mounted Secrets, read while they are swapped.
+
+use sync_global_pullsecret::source::{Folder, Reader, Said, SourceSettings};
+use tokio::sync::mpsc;
+use zeroize::Zeroizing;
+
+use crate::real::Mounted;
+
+fn document(number: u32) -> String {
+    format!(r#"{{"auths":{{"r{number}.io":{{"auth":"YTph"}}}}}}"#)
+}
+
+/// Credentials and revision are never of two states, the last state is always seen, and a swap is never taken for a loss.
+#[tokio::test]
+async fn swaps_are_seen_whole() {
+    const LAST: u32 = 300;
+    let mounted = Mounted::new();
+    mounted.publish("original", Some(&document(0)), Some("original"));
+    mounted.publish("global", Some(&document(1)), Some("1"));
+    let reader = Reader::new(Zeroizing::new([7; 32]));
+    let (sender, mut sayings) = mpsc::channel(4);
+    let source = SourceSettings::Files(Folder(mounted.path().to_path_buf()));
+    drop(tokio::spawn(source.run(reader.clone(), sender)));
+    let publishing = tokio::task::spawn_blocking(move || {
+        for number in 2..=LAST {
+            mounted.publish("global", Some(&document(number)), Some(&number.to_string()));
+        }
+        mounted
+    });
+    let mut seen = 0;
+    while seen < LAST {
+        let Said::Content(content) = sayings.recv().await.unwrap() else { panic!("lost") };
+        seen = content.revision().unwrap().parse().unwrap_or_else(|_| panic!("fell back to the original"));
+        let Said::Content(expected) = reader.read(Zeroizing::new(document(seen).into_bytes()), None) else { panic!() };
+        assert_eq!(content.id(), expected.id(), "credentials of one state, revision of another");
+    }
+    drop(publishing.await.unwrap());
+}
