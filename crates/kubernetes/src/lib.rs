@@ -12,12 +12,15 @@ pub mod job;
 pub mod jobs;
 pub mod leadership;
 pub mod lease;
+pub mod place;
 pub mod secret;
+pub mod sight;
 
 pub use access::Access;
 pub use cluster::{Cluster, Settings, Verb};
 pub use error::{Fault, KubernetesError};
 pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
+pub use sight::{JobSight, PodSight, SecretSight};
 
 /// The field manager of everything that this project applies.
 pub const FIELD_MANAGER: &str = "pull-secret";
