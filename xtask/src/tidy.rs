@@ -21,6 +21,18 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("kubernetes", &["daemon", "fleet-model"]),
     ("precondition", &[]),
     ("message-broker", &["daemon", "fleet-model"]),
+    (
+        "adapter",
+        &[
+            "daemon",
+            "docker-config",
+            "fleet-model",
+            "hyperfleet-client",
+            "kubernetes",
+            "message-broker",
+            "precondition",
+        ],
+    ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
@@ -28,6 +40,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     (
         "pull-secret",
         &[
+            "adapter",
             "daemon",
             "docker-config",
             "emulators",
@@ -42,7 +55,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    ("xtask", &["daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
+    ("xtask", &["adapter", "daemon", "fleet-model", "hyperfleet-api", "pull-secret", "pull-secret-job", "sentinel"]),
 ];
 
 /// What a decision must not contain: it is a function of facts and a timestamp.

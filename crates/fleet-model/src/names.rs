@@ -97,6 +97,8 @@ names! {
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
     /// The project whose quota the run is counted against.
     ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
+    /// Which attempt at its generation the run is, from 1.
+    ANNOTATION_ATTEMPT = "hyperfleet.io/attempt";
     /// Why the run was made.
     ANNOTATION_BECAUSE = "hyperfleet.io/because";
 }

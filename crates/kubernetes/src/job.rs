@@ -9,6 +9,7 @@ use kube::runtime::{wait, watcher};
 use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
+use crate::jobs::SeenJob;
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +39,14 @@ pub struct Termination {
 }
 
 impl Cluster {
-    /// Creates the Job unless there is one of its name; returns whether it was created.
-    pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<bool, KubernetesError> {
+    /// Creates the Job unless there is one of its name; returns the one that was created.
+    pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<Option<SeenJob>, KubernetesError> {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);
         let object = format!("job {namespace}/{}", job.metadata.name.as_deref().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         match self.call(Verb::Create, &object, api.create(&parameters, job)).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.fault == Fault::AlreadyExists => Ok(false),
+            Ok(created) => Ok(Some(created.into())),
+            Err(error) if error.fault == Fault::AlreadyExists => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -66,6 +66,13 @@ impl Cluster {
         Ok(found.items.into_iter().map(SeenJob::from).collect())
     }
 
+    /// The Job of that name, whatever its labels.
+    pub async fn find_job(&self, namespace: &str, name: &str) -> Result<Option<SeenJob>, KubernetesError> {
+        let api: Api<Job> = Api::namespaced(self.client(), namespace);
+        let object = format!("job {namespace}/{name}");
+        Ok(self.call(Verb::Get, &object, api.get_opt(name)).await?.map(SeenJob::from))
+    }
+
     /// Follows the Jobs with these labels. An error is told and followed by another attempt, after a wait.
     pub fn watch_jobs(&self, namespace: &str, selector: &str) -> JobWatch {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);

@@ -63,6 +63,8 @@ pub struct SeenSecret {
     pub is_immutable: bool,
     /// Whether it is being deleted, and waits for a finalizer.
     pub is_going: bool,
+    /// How many objects it goes with.
+    pub owners: usize,
     /// What it holds under its form's key.
     pub content: Option<SecretSlice<u8>>,
 }
@@ -219,6 +221,7 @@ impl SeenSecret {
             annotations: metadata.annotations.unwrap_or_default(),
             is_immutable: immutable.unwrap_or_default(),
             is_going: metadata.deletion_timestamp.is_some(),
+            owners: metadata.owner_references.unwrap_or_default().len(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
         }
     }

@@ -7,46 +7,71 @@ use daemon::environment::{Environment as _, ProcessEnvironment};
 use message_broker::pubsub::{self, Endpoint, Provision, PubSub};
 use message_broker::rabbitmq::{self, Exchange, RabbitMq};
 use message_broker::{Broker, Name};
+use secrecy::SecretString;
 use sentinel::settings::{self, BrokerKind, ExchangeType};
+
+/// How a broker is reached, by whichever component's settings.
+#[derive(Default)]
+pub(crate) struct Connection {
+    pub(crate) rabbitmq_url: Option<SecretString>,
+    pub(crate) exchange: Option<String>,
+    pub(crate) exchange_kind: Option<Exchange>,
+    pub(crate) routing_key: Option<String>,
+    pub(crate) project: Option<String>,
+    pub(crate) may_create: bool,
+}
 
 /// The broker that the settings name. Nothing is sent yet.
 pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
     let settings::Broker { kind, rabbitmq, googlepubsub } = settings;
+    let connection = Connection {
+        rabbitmq_url: rabbitmq.url,
+        exchange: rabbitmq.exchange,
+        exchange_kind: Some(match rabbitmq.exchange_type {
+            ExchangeType::Topic => Exchange::Topic,
+            ExchangeType::Fanout => Exchange::Fanout,
+            ExchangeType::Direct => Exchange::Direct,
+            ExchangeType::Headers => Exchange::Headers,
+        }),
+        routing_key: rabbitmq.routing_key,
+        project: googlepubsub.project_id,
+        may_create: googlepubsub.create_topic_if_missing,
+    };
     match kind {
         None => bail!("broker.type: is missing; give rabbitmq or googlepubsub in the file or as BROKER_TYPE"),
-        Some(BrokerKind::RabbitMq) => {
-            if googlepubsub.project_id.is_some() {
-                bail!("broker.googlepubsub.project_id: has no effect with broker.type rabbitmq");
-            }
-            let url = rabbitmq.url.context("broker.rabbitmq.url: is missing; give it as BROKER_RABBITMQ_URL")?;
-            let exchange = rabbitmq.exchange.as_deref().map(Name::from_str).transpose();
-            let settings = rabbitmq::Settings {
-                exchange_kind: match rabbitmq.exchange_type {
-                    ExchangeType::Topic => Exchange::Topic,
-                    ExchangeType::Fanout => Exchange::Fanout,
-                    ExchangeType::Direct => Exchange::Direct,
-                    ExchangeType::Headers => Exchange::Headers,
-                },
-                exchange: exchange.context("broker.rabbitmq.exchange")?,
-                routing_key: rabbitmq.routing_key.unwrap_or_default(),
-                ..rabbitmq::Settings::new(url)
-            };
-            Ok(Broker::RabbitMq(RabbitMq::new(settings)?))
-        }
-        Some(BrokerKind::GooglePubSub) => {
-            if rabbitmq.url.is_some() {
-                bail!("broker.rabbitmq.url: has no effect with broker.type googlepubsub");
-            }
-            let project = googlepubsub
-                .project_id
-                .context("broker.googlepubsub.project_id: is missing; give it as BROKER_GOOGLEPUBSUB_PROJECT_ID")?;
-            let emulator = ProcessEnvironment.text("PUBSUB_EMULATOR_HOST")?;
-            let may_create = googlepubsub.create_topic_if_missing;
-            Ok(Broker::PubSub(PubSub::new(pubsub::Settings {
-                endpoint: emulator.map_or(Endpoint::Google, Endpoint::Emulator),
-                provision: if may_create { Provision::Create } else { Provision::Check },
-                ..pubsub::Settings::new(&project)
-            })))
-        }
+        Some(BrokerKind::RabbitMq) => self::rabbitmq(connection),
+        Some(BrokerKind::GooglePubSub) => pubsub(connection),
     }
+}
+
+/// RabbitMQ.
+pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
+    if connection.project.is_some() {
+        bail!(
+            "the project of Google Pub/Sub (BROKER_GOOGLEPUBSUB_PROJECT_ID): has no effect with broker type rabbitmq"
+        );
+    }
+    let url = connection.rabbitmq_url.context("broker.rabbitmq.url: is missing; give it as BROKER_RABBITMQ_URL")?;
+    let exchange = connection.exchange.as_deref().map(Name::from_str).transpose();
+    let settings = rabbitmq::Settings {
+        exchange: exchange.context("the exchange's name (broker.rabbitmq.exchange)")?,
+        routing_key: connection.routing_key.unwrap_or_default(),
+        ..rabbitmq::Settings::new(url)
+    };
+    let exchange_kind = connection.exchange_kind.unwrap_or(settings.exchange_kind);
+    Ok(Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings { exchange_kind, ..settings })?))
+}
+
+/// Google Pub/Sub, or its emulator.
+pub(crate) fn pubsub(connection: Connection) -> anyhow::Result<Broker> {
+    if connection.rabbitmq_url.is_some() {
+        bail!("the address of RabbitMQ (BROKER_RABBITMQ_URL): has no effect with broker type googlepubsub");
+    }
+    let project = connection.project.context("the project: is missing; give it as BROKER_GOOGLEPUBSUB_PROJECT_ID")?;
+    let emulator = ProcessEnvironment.text("PUBSUB_EMULATOR_HOST")?;
+    Ok(Broker::PubSub(PubSub::new(pubsub::Settings {
+        endpoint: emulator.map_or(Endpoint::Google, Endpoint::Emulator),
+        provision: if connection.may_create { Provision::Create } else { Provision::Check },
+        ..pubsub::Settings::new(&project)
+    })))
 }

@@ -1,7 +1,9 @@
 //! The commands and their flags.
 
+mod adapter;
 mod api;
 mod sentinel;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,6 +14,7 @@ use emulators::secret_manager::Fault;
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{SETTINGS, Setting};
 
+pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
 pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
 
@@ -42,6 +45,11 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file. HyperFleet's keys and variables are heard. The
     /// log is on stdout, one JSON object a line.
     Sentinel(Box<SentinelArguments>),
+    /// Work on what the Sentinel tells: see when a cluster is ready, run its Job, report what became of it
+    ///
+    /// Flags come before variables, variables before the configuration file (an `AdapterConfig`). Without a file it is the
+    /// pull secret adapter, and needs to be told only the API and the broker. The log is on stdout, one JSON object a line.
+    Adapter(Box<AdapterArguments>),
     /// Listen to what the Sentinel tells
     #[command(arg_required_else_help = true)]
     Events {

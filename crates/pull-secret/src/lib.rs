@@ -2,6 +2,7 @@
 
 pub mod cli;
 
+mod adapter;
 mod api;
 mod broker;
 mod emulator;
@@ -56,6 +57,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Api(arguments) => api::api(*arguments),
         Command::Sentinel(arguments) => sentinel::sentinel(*arguments),
+        Command::Adapter(arguments) => adapter::adapter(*arguments),
         Command::Events { command } => events::events(command),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
         Command::Validate(arguments) => validate::validate(&arguments),

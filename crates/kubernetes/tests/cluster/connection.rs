@@ -56,6 +56,7 @@ fn seen() -> SeenSecret {
         annotations: BTreeMap::default(),
         is_immutable: false,
         is_going: false,
+        owners: 0,
         content: None,
     }
 }

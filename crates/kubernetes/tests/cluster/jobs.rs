@@ -22,7 +22,7 @@ impl Place {
     async fn started(&self, pods: usize) -> Vec<String> {
         // Without its ServiceAccount a pod is refused, and made only some seconds later.
         until(async || self.api::<ServiceAccount>().get_opt("default").await.unwrap()).await;
-        assert!(self.cluster.create_job_once(&self.namespace, &job(pods)).await.unwrap());
+        assert!(self.cluster.create_job_once(&self.namespace, &job(pods)).await.unwrap().is_some());
         until(async || {
             let labelled = ListParams::default().labels(&format!("job-name={NAME}"));
             let found = self.api::<Pod>().list(&labelled).await.unwrap().items;
@@ -88,9 +88,9 @@ async fn joined(waiting: JoinHandle<Result<JobEnd, KubernetesError>>) -> Result<
 async fn it_is_created_once(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
     let cluster = &place.cluster;
-    assert!(cluster.create_job_once(&place.namespace, &job(1)).await.unwrap());
+    assert!(cluster.create_job_once(&place.namespace, &job(1)).await.unwrap().is_some());
     let created = place.api::<Job>().get(NAME).await.unwrap();
-    assert!(!cluster.create_job_once(&place.namespace, &job(2)).await.unwrap());
+    assert!(cluster.create_job_once(&place.namespace, &job(2)).await.unwrap().is_none());
     let same = place.api::<Job>().get(NAME).await.unwrap();
     assert_eq!((same.metadata.uid, same.spec.unwrap().parallelism), (created.metadata.uid, Some(1)));
     let refused = cluster.create_job_once("cluster-nowhere", &job(1)).await.unwrap_err();

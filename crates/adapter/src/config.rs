@@ -1,0 +1,169 @@
+//! The `AdapterConfig`: read, completed with what is built in for its type, and checked.
+
+mod broker;
+mod builtin;
+mod check;
+mod schema;
+mod shape;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use daemon::environment::Environment;
+use daemon::settings::{Given, configuration};
+use hyperfleet_client::{ReportMethod, TokenSettings};
+use message_broker::{Backoff, Consume, Subscription};
+use precondition::Precondition;
+
+use crate::binding::{Binding, ValueSource};
+use crate::limits::Quota;
+use schema::loosen;
+
+pub use broker::{Broker, BrokerKind};
+pub use shape::{
+    Address, Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Logging, Metadata, Method,
+    Output, Resources, Retry, Spec,
+};
+
+/// Where the configuration is looked for when nothing says where it is.
+pub const SEARCHED: &[&str] = &["/etc/hyperfleet/adapter.yaml", "/etc/hyperfleet/config.yaml"];
+
+/// The configuration, completed and checked: what an adapter is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The adapter's type, by which the API knows its reports.
+    pub adapter: String,
+    /// What it calls itself, in Events and to the API.
+    pub name: String,
+    /// What it works on, as paths have it.
+    pub resource_type: String,
+    /// Where its Jobs run.
+    pub namespace: String,
+    /// Which API.
+    pub client: hyperfleet_client::Settings,
+    /// What it listens to.
+    pub subscription: Subscription,
+    /// How.
+    pub consume: Consume,
+    /// What a resource must fulfil before a run, besides its dependencies.
+    pub preconditions: Vec<Precondition>,
+    /// The adapters that must say that a resource is available before a run.
+    pub dependencies: Vec<String>,
+    /// The variables of its Jobs.
+    pub bindings: Vec<Binding>,
+    /// The arguments of a run that makes or repairs.
+    pub args: Vec<String>,
+    /// The arguments of a run that removes; none where nothing need be removed.
+    pub delete_args: Option<Vec<String>>,
+    /// The image of its Jobs.
+    pub image: String,
+    /// The Secret that a run reads, if any.
+    pub input: Option<Input>,
+    /// The Secret that a run leaves behind, watched for drift, if any.
+    pub output: Option<OutputPlan>,
+    /// The variable that names the project whose quota runs are counted against.
+    pub project_variable: Option<String>,
+    /// The quota.
+    pub quota: Quota,
+    /// When failed runs are repeated.
+    pub retry: Retry,
+    /// The rest, as it was given.
+    pub config: Config,
+}
+
+/// The Secret that a run leaves behind.
+#[derive(Clone, Debug)]
+pub struct OutputPlan {
+    /// Its namespace.
+    pub namespace: ValueSource,
+    /// Its name.
+    pub name: ValueSource,
+}
+
+/// The JSON Schema of the configuration file. What the file need not have, because a flag, a variable or a default gives
+/// it, is not required.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Config).to_value();
+    loosen(&mut schema, table::TABLE.rows);
+    schema
+}
+
+// === impl Config ===
+
+impl Config {
+    /// The configuration of flags, environment and file, completed with what is built in; or everything that is wrong with
+    /// it.
+    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        let flag = flags.get("config").map(String::as_str);
+        let file =
+            configuration(flag, environment, "HYPERFLEET_ADAPTER_CONFIG", SEARCHED).map_err(|fault| vec![fault])?;
+        Self::read(file, flags, environment)
+    }
+
+    /// The same, of a file's text.
+    pub fn read(
+        file: Option<String>,
+        flags: BTreeMap<&'static str, String>,
+        environment: &impl Environment,
+    ) -> Result<Self, Vec<String>> {
+        let file = file.unwrap_or_else(|| builtin::FILE.to_owned());
+        let mut config: Self = daemon::settings::load(&table::TABLE, environment, &Given { file: Some(file), flags })?;
+        builtin::complete(&mut config);
+        Ok(config)
+    }
+
+    /// What an adapter is made of; or everything that is wrong with it.
+    pub fn plan(self) -> Result<Plan, Vec<String>> {
+        let checked = check::check(&self)?;
+        let Spec { criteria, hyperfleet_api, broker, job_template, limits, retry, .. } = &self.spec;
+        let client = hyperfleet_client::Settings {
+            attempt_timeout: hyperfleet_api.timeout,
+            ca_file: hyperfleet_api.ca_file.clone(),
+            token: hyperfleet_api
+                .token_path
+                .clone()
+                .map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
+            user_agent: format!("hyperfleet-adapter/{} ({})", env!("CARGO_PKG_VERSION"), self.metadata.name),
+            report_method: match hyperfleet_api.report_method {
+                Method::Auto => ReportMethod::Auto,
+                Method::Put => ReportMethod::Put,
+                Method::Post => ReportMethod::Post,
+            },
+            ..hyperfleet_client::Settings::new(checked.base_url)
+        };
+        let consume = Consume {
+            concurrency: limits.concurrency.saturating_mul(2),
+            max_attempts: Some(broker.max_attempts),
+            backoff: Backoff::default(),
+            ..Consume::default()
+        };
+        Ok(Plan {
+            adapter: self.spec.adapter_type.clone(),
+            name: self.metadata.name.clone(),
+            resource_type: self.spec.resource_type.clone(),
+            namespace: self.metadata.namespace.clone(),
+            client,
+            subscription: checked.subscription,
+            consume,
+            preconditions: checked.preconditions,
+            dependencies: criteria.dependencies.clone().unwrap_or_default(),
+            bindings: job_template.env.clone().unwrap_or_default(),
+            args: job_template.args.clone().unwrap_or_default(),
+            delete_args: job_template.delete_args.clone().filter(|args| !args.is_empty()),
+            image: checked.image,
+            input: self.spec.input.clone(),
+            output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
+            project_variable: limits.project_variable.clone(),
+            quota: Quota {
+                writes_per_minute: limits.writes_per_minute,
+                writes_per_run: limits.writes_per_run,
+                runs_at_once: limits.runs_per_project,
+            },
+            retry: *retry,
+            config: self,
+        })
+    }
+}

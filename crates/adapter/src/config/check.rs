@@ -1,0 +1,120 @@
+//! What must hold of a configuration as a whole.
+
+use std::time::Duration;
+
+use fleet_model::id::{is_dns_label, is_dns_subdomain};
+use hyperfleet_client::BaseUrl;
+use message_broker::Subscription;
+use precondition::Precondition;
+
+use super::shape::{Config, Spec};
+use super::table::variable;
+use crate::binding::Binding;
+
+/// What was made of texts.
+pub(super) struct Checked {
+    pub(super) base_url: BaseUrl,
+    pub(super) subscription: Subscription,
+    pub(super) preconditions: Vec<Precondition>,
+    pub(super) image: String,
+}
+
+const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
+
+pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
+    let mut faults = rules(config);
+    let spec = &config.spec;
+    let base_url = required("spec.hyperfleetAPI.url", spec.hyperfleet_api.url.as_deref())
+        .and_then(|url| url.parse::<BaseUrl>().map_err(|error| format!("spec.hyperfleetAPI.url: {error}")));
+    let named = spec.broker.subscription.clone().unwrap_or_else(|| format!("{}-adapter-sub", spec.adapter_type));
+    let subscription = Subscription::new(&spec.broker.topic, &named)
+        .map_err(|error| format!("spec.broker.topic and spec.broker.subscription: {error}"));
+    let image = required("spec.jobTemplate.image", spec.job_template.image.as_deref()).map(str::to_owned);
+    let mut preconditions = Vec::new();
+    for (index, given) in spec.criteria.preconditions.iter().flatten().enumerate() {
+        match Precondition::parse(&given.expression) {
+            Ok(precondition) => preconditions.push(precondition),
+            Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
+        }
+    }
+    faults.extend(base_url.as_ref().err().cloned());
+    faults.extend(subscription.as_ref().err().cloned());
+    faults.extend(image.as_ref().err().cloned());
+    match (base_url, subscription, image) {
+        (Ok(base_url), Ok(subscription), Ok(image)) if faults.is_empty() => {
+            Ok(Checked { base_url, subscription, preconditions, image })
+        }
+        _ => Err(faults),
+    }
+}
+
+fn rules(config: &Config) -> Vec<String> {
+    let Spec { adapter_type, resource_type, broker, job_template, input, limits, retry, .. } = &config.spec;
+    let seconds = Duration::from_secs;
+    let checks = [
+        (config.api_version == API_VERSION, "apiVersion: must be hyperfleet.redhat.com/v1alpha1"),
+        (config.kind == "AdapterConfig", "kind: must be AdapterConfig"),
+        (is_dns_subdomain(&config.metadata.name), "metadata.name: must be a DNS-1123 subdomain"),
+        (is_dns_label(&config.metadata.namespace), "metadata.namespace: must be a DNS-1123 label"),
+        (
+            is_dns_label(adapter_type) && adapter_type.len() <= 20,
+            "spec.adapterType: must be a DNS-1123 label of at most 20 characters",
+        ),
+        (
+            !resource_type.is_empty() && resource_type.chars().all(|char| char.is_ascii_alphanumeric() || char == '-'),
+            "spec.resourceType: must be what the API's paths have, such as clusters",
+        ),
+        ((5..=100).contains(&broker.max_attempts), "spec.broker.maxAttempts: must be 5 to 100"),
+        ((1..=1_000).contains(&limits.concurrency), "spec.limits.concurrency: must be 1 to 1000"),
+        (limits.writes_per_run >= 1, "spec.limits.writesPerRun: must be 1 or more"),
+        (
+            limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
+            "spec.limits.writesPerMinute: must be 0, or enough for one run (spec.limits.writesPerRun)",
+        ),
+        (retry.transient_after >= seconds(1), "spec.retry.transientAfter: must be 1s or more"),
+        (
+            retry.permanent_after >= retry.transient_after,
+            "spec.retry.permanentAfter: must not be shorter than transientAfter",
+        ),
+        (job_template.active_deadline >= seconds(1), "spec.jobTemplate.activeDeadline: must be 1s or more"),
+        (
+            job_template.keep_finished >= seconds(60),
+            "spec.jobTemplate.keepFinished: must be 1m or more: what a Job has said must be there to be read",
+        ),
+        (
+            input.as_ref().is_none_or(|input| input.mount_path.starts_with('/')),
+            "spec.input.mountPath: must be an absolute path",
+        ),
+        (
+            limits
+                .project_variable
+                .as_ref()
+                .is_none_or(|name| job_template.env.iter().flatten().any(|binding| binding.name == *name)),
+            "spec.limits.projectVariable: must be one of spec.jobTemplate.env",
+        ),
+    ];
+    let failed = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
+    let bindings = job_template.env.iter().flatten().enumerate();
+    failed.chain(bindings.filter_map(|(index, binding)| binding_fault(index, binding))).collect()
+}
+
+fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
+    let is_variable = |name: &str| {
+        !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
+    };
+    let words = if !is_variable(&binding.name) {
+        "name: must be A-Z, 0-9 and _"
+    } else if binding.from.is_empty() && binding.value.is_none() {
+        "give `from` or `value`"
+    } else if binding.from.iter().any(crate::binding::Place::is_of_the_pull_secret) {
+        "from: a pull secret is never a variable; the Job reads it from the file of spec.input"
+    } else {
+        return None;
+    };
+    Some(format!("spec.jobTemplate.env[{index}]: {words}"))
+}
+
+fn required<'a>(path: &str, value: Option<&'a str>) -> Result<&'a str, String> {
+    let value = value.map(str::trim).filter(|value| !value.is_empty());
+    value.ok_or_else(|| format!("{path}: is missing; give it in the file or as {}", variable(path)))
+}

@@ -1,0 +1,1 @@
+//! Configurations that are taken, and ones that are not.

@@ -1,0 +1,65 @@
+//! Whether a resource is ready for a run, and if not, what is awaited.
+
+use hyperfleet_client::View;
+use precondition::{AdapterFacts, Context, Outcome};
+use serde_json::Value;
+
+use crate::config::Plan as Config;
+
+/// Something that is awaited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// In a line: `waiting for dns: not reported yet at generation 3`.
+    pub line: String,
+    /// Every part of the expression with its value, for those who want to see all of it.
+    pub detail: Option<String>,
+}
+
+/// What a resource lacks for a run; nothing where it is ready.
+pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
+    let generation = view.metadata.get("generation").and_then(Value::as_u64).unwrap_or_default();
+    let reported = view.reported_generations();
+    let adapters = reported.map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
+    let context = Context::of(&view.document)
+        .with_status(&view.status)
+        .with_metadata(&view.metadata)
+        .at_generation(generation)
+        .with_adapters(adapters);
+    let conditions = config.preconditions.iter().filter_map(|precondition| {
+        let verdict = precondition.evaluate(&context);
+        if verdict.outcome == Outcome::Met {
+            return None;
+        }
+        let line = verdict.explanation.lines().join("; ");
+        Some(Unmet { line, detail: Some(verdict.explanation.tree().to_string()) })
+    });
+    let dependencies = config.dependencies.iter().filter_map(|adapter| {
+        let why = awaited(view.adapter(adapter), generation)?;
+        Some(Unmet { line: format!("waiting for {adapter}: {why}"), detail: None })
+    });
+    conditions.chain(dependencies).collect()
+}
+
+/// Why an adapter is waited for. What it said of an older generation holds until it says otherwise.
+fn awaited(report: Option<&Value>, generation: u64) -> Option<String> {
+    let Some(report) = report else { return Some(format!("not reported yet at generation {generation}")) };
+    let available = report.get("available").and_then(Value::as_str).unwrap_or("Unknown");
+    if available == "True" {
+        return None;
+    }
+    let reported = report.get("observed_generation").and_then(Value::as_u64);
+    if let Some(reported) = reported.filter(|reported| *reported < generation) {
+        return Some(format!("not reported yet at generation {generation}, and {available} at generation {reported}"));
+    }
+    Some(match reason(report) {
+        Some(reason) => format!("it is not available ({reason})"),
+        None => format!("it is not available (it says {available})"),
+    })
+}
+
+fn reason(report: &Value) -> Option<&str> {
+    let conditions = report.get("conditions")?.as_array()?;
+    let available =
+        conditions.iter().find(|condition| condition.get("type").is_some_and(|kind| kind == "Available"))?;
+    available.get("reason")?.as_str().filter(|reason| !reason.is_empty())
+}

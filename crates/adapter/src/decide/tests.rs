@@ -1,0 +1,1 @@
+//! Facts and what is decided about them.

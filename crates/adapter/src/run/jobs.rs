@@ -1,0 +1,70 @@
+//! The Jobs that are known by their news: what has changed that somebody should look at.
+
+use std::collections::BTreeMap;
+
+use fleet_model::names;
+use kubernetes::jobs::{JobNews, SeenJob};
+use tokio::time::Instant;
+
+use crate::limits::Limits;
+use crate::manifest::Occasion;
+
+/// What is known of Jobs.
+#[derive(Debug, Default)]
+pub(super) struct KnownJobs(BTreeMap<String, Known>);
+
+#[derive(Debug)]
+struct Known {
+    resource: String,
+    uid: String,
+    is_over: bool,
+    failed: u32,
+    trace: Option<String>,
+}
+
+impl KnownJobs {
+    /// Takes news in; returns whose resource should be looked at.
+    pub(super) fn hear(&mut self, news: &JobNews, limits: &mut Limits, now: Instant) -> Option<(String, Occasion)> {
+        let (job, is_gone) = match news {
+            JobNews::Seen(job) => (job, false),
+            JobNews::Gone(job) => (job, true),
+        };
+        let resource = job.labels.get(names::LABEL_RUN_RESOURCE)?.clone();
+        let is_over = is_gone || job.end.is_some();
+        if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
+            if is_over {
+                limits.is_over(project, &job.name, now);
+            } else {
+                limits.is_running(project, &job.name, now);
+            }
+        }
+        let trace = job.annotations.get(names::ANNOTATION_TRACE).cloned();
+        let occasion = occasion(trace.as_deref());
+        if is_gone {
+            let known = self.0.remove(&job.name);
+            // One that others have replaced already is no news.
+            return known.is_none_or(|known| known.uid == job.uid).then_some((resource, occasion));
+        }
+        let fresh = Known { resource: resource.clone(), uid: job.uid.clone(), is_over, failed: job.failed, trace };
+        let before = self.0.insert(job.name.clone(), fresh);
+        let is_news = match before.filter(|before| before.uid == job.uid) {
+            None => is_over || has_trouble(job),
+            Some(before) => before.is_over != is_over || before.failed != job.failed,
+        };
+        is_news.then_some((resource, occasion))
+    }
+
+    /// The resources whose Jobs are over.
+    pub(super) fn ended(&self) -> Vec<(String, Occasion)> {
+        let over = self.0.values().filter(|known| known.is_over);
+        over.map(|known| (known.resource.clone(), occasion(known.trace.as_deref()))).collect()
+    }
+}
+
+fn has_trouble(job: &SeenJob) -> bool {
+    job.failed > 0
+}
+
+fn occasion(trace: Option<&str>) -> Occasion {
+    Occasion { event: None, trace: trace.and_then(|trace| trace.parse().ok()) }
+}

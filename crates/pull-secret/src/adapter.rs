@@ -1,0 +1,147 @@
+//! `pull-secret adapter`: the Pull Secret Adapter as a process.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use adapter::config::{BrokerKind, Logging};
+use adapter::dry_run::{DryRun, dry_run};
+use adapter::{Adapter, Config, Parts, Plan};
+use anyhow::{Context as _, bail};
+use daemon::environment::ProcessEnvironment;
+use daemon::log;
+use hyperfleet_client::Resource;
+use jiff::Timestamp;
+use kubernetes::leadership::Leadership;
+use kubernetes::{Cluster, cluster};
+use message_broker::{Event, Message};
+
+use crate::broker::{self, Connection};
+use crate::cli::{self, AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments, OutputFormat};
+use crate::output;
+use crate::sentinel::listed;
+
+/// The crates whose events are logged.
+const CRATES: &[&str] = &["adapter", "daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret"];
+
+/// Does what the arguments say; without a command, works on events.
+pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        None => serve(arguments.flags),
+        Some(AdapterCommand::Serve(flags)) => serve(flags),
+        Some(AdapterCommand::DryRun(arguments)) => explain(arguments),
+        Some(AdapterCommand::Schema) => output::print(format_args!("{:#}\n", adapter::config::schema())),
+    }
+}
+
+fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
+    let plan = plan(flags)?;
+    start_log(&plan.config.spec.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(async {
+        let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+        let parts = parts(&plan).await?;
+        let what = format!("{} of {}", plan.name, plan.resource_type);
+        let subscription = plan.subscription.clone();
+        let adapter = Adapter::prepare(plan, parts, cli::build().0).await?;
+        output::tell(format_args!(
+            "{what}, events from {subscription}, probes on {}, metrics on {}. Ctrl-C stops it.",
+            adapter.health_address(),
+            adapter.metrics_address(),
+        ));
+        Box::pin(adapter.run(stop)).await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// What the adapter works with, by its configuration.
+async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
+    let settings = plan.config.spec.broker.clone();
+    let connection = Connection {
+        rabbitmq_url: settings.url,
+        exchange: settings.exchange,
+        project: settings.project_id,
+        may_create: settings.create_if_missing,
+        ..Connection::default()
+    };
+    let broker = match settings.kind {
+        None => bail!("spec.broker.type: is missing; give rabbitmq or gcp-pubsub in the file or as BROKER_TYPE"),
+        Some(BrokerKind::RabbitMq) => broker::rabbitmq(connection)?,
+        Some(BrokerKind::GooglePubSub) => broker::pubsub(connection)?,
+    };
+    let given = &plan.config.spec.kubernetes;
+    let settings = cluster::Settings {
+        kubeconfig: given.kubeconfig.clone(),
+        context: given.context.clone(),
+        call_timeout: given.timeout,
+    };
+    let cluster = Cluster::connect(&settings).await.context("spec.kubernetes")?;
+    let leadership = given.lease.clone().map(|lease| {
+        let made_up = || format!("{}-{:016x}", plan.name, rand::random::<u64>());
+        let holder = given.identity.clone().unwrap_or_else(made_up);
+        Leadership::new(cluster.clone(), plan.namespace.clone(), lease, holder)
+    });
+    Ok(Parts { broker, cluster, leadership })
+}
+
+fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {
+    Config::load(flags.0, &ProcessEnvironment).and_then(Config::plan).map_err(listed)
+}
+
+fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
+    let DryRunArguments { event, cluster, output, flags } = arguments;
+    let mut flags = flags;
+    // Nobody is asked, so nobody need be named.
+    flags.0.entry("hyperfleet-api-base-url").or_insert_with(|| "http://localhost:8000".to_owned());
+    let plan = plan(flags)?;
+    let event = event.map(|path| read(&path, "--event")).transpose()?;
+    let event =
+        event.map(|body| Event::decode(&Message { body, ..Message::default() })).transpose().context("--event")?;
+    let resource: Resource = serde_json::from_slice(&read(&cluster, "--cluster")?).map_err(|error| {
+        anyhow::anyhow!("--cluster: is no cluster as JSON (line {}, column {})", error.line(), error.column())
+    })?;
+    let decided = dry_run(&plan, event.as_ref(), &resource, Timestamp::now())?;
+    match output {
+        OutputFormat::Json => output::print(format_args!("{:#}\n", decided.json()))?,
+        OutputFormat::Table => output::print(readable(&decided))?,
+    };
+    Ok(if decided.plan.begins().is_some() || decided.unmet.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| anyhow::anyhow!("{flag}: cannot be read: {}", error.kind()))
+}
+
+fn readable(decided: &DryRun) -> String {
+    let plan = &decided.plan;
+    let mut text = format!("{}  {}\n  {}\n", decided.id, plan.reason, plan.because);
+    // Writing to a String cannot fail, here and below.
+    text.push_str("actions\n");
+    let actions = decided.actions();
+    if actions.is_empty() {
+        text.push_str("  none\n");
+    }
+    for action in actions {
+        let _infallible = writeln!(text, "  {action}");
+    }
+    text.push_str("report\n");
+    for finding in &plan.findings {
+        let (kind, status, reason) = (finding.kind, finding.status.as_str(), &finding.reason);
+        let _infallible = writeln!(text, "  {kind:<10} {status:<8} {reason}: {}", finding.message);
+    }
+    for unmet in &decided.unmet {
+        let _infallible = writeln!(text, "not met: {}", unmet.line);
+        for line in unmet.detail.iter().flat_map(|detail| detail.lines()) {
+            let _infallible = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+fn start_log(settings: &Logging) -> anyhow::Result<()> {
+    let level = log::level(&settings.level).map_err(|error| anyhow::anyhow!("spec.log.level: {error}"))?;
+    let Ok(format) = settings.format.parse() else { bail!("spec.log.format: must be one of json, text") };
+    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+}
