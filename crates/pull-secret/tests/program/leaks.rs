@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::rig::{Outcome, Rig};
 
-const PASSWORD: &str = "Zq7wordThatMustNotShow";
+pub(crate) const PASSWORD: &str = "Zq7wordThatMustNotShow";
 const TOKEN: &str = "tok3nThatMustNotShow";
 const KEY: &[u8] = b"k3yThatMustNotShow-32-bytes-long";
 
@@ -26,7 +26,7 @@ fn marks() -> Vec<String> {
     marks.into()
 }
 
-fn check(what: &str, text: &str) {
+pub(crate) fn check(what: &str, text: &str) {
     for mark in marks() {
         for piece in [&mark[..], &mark[4..16]] {
             assert!(!text.contains(piece), "{what} tells a credential: {text}");
