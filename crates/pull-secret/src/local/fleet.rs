@@ -15,6 +15,7 @@ use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
 use secret_store::google::Endpoint;
 use tokio::sync::mpsc::unbounded_channel;
+use tracing::level_filters::LevelFilter;
 
 use super::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
 use super::daemons::{self, HOST};
@@ -246,6 +247,9 @@ impl Start<'_> {
     ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut environment = BTreeMap::new();
         let mut tell = |name: &str, value: String| environment.insert(name.to_owned(), value);
+        if self.options.level != LevelFilter::OFF {
+            tell("LOG_LEVEL", self.options.level.to_string());
+        }
         if let Endpoint::Emulator(host) = endpoint {
             tell("SECRET_MANAGER_EMULATOR_HOST", host.clone());
         }

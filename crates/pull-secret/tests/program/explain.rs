@@ -1,13 +1,17 @@
 //! `explain cluster` in each state that a cluster's pull secret can be in.
 
+use std::collections::BTreeMap;
+
+use emulators::kubernetes::Kubernetes;
 use hyperfleet_client::Status;
+use kubernetes::{AppliedSecret, Form, SecretKey};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Child;
 
 use crate::api;
-use crate::fleet::{BEFORE, Player, Up, condition, document, folder, is_available, program, run, secret_key, up};
+use crate::fleet::{self, BEFORE, Player, Up, condition, document, folder, is_available, program, run, up};
 use crate::rig::Rig;
 
 const ID: &str = "cls-1";
@@ -165,17 +169,42 @@ async fn job_pods_and_secret_are_looked_at_where_the_cluster_is_known() {
     assert_eq!(annotations["hyperfleet.io/gcp-secret-version"], "1");
     assert_eq!(annotations["hyperfleet.io/digest"], page["wanted_digest"]);
     assert_eq!(page["stored"]["digest"], page["wanted_digest"]);
-    let key = secret_key(ID);
-    let seen = cluster.find_secret(&key).await.unwrap().unwrap();
-    cluster.delete_secret(&key, &seen, false).await.unwrap();
-    let (code, page, text) = explained(&flags, Some(&kubeconfig)).await;
-    if page["kubernetes_secret"]["state"] == "not there" {
-        assert_eq!((code, page["state"].as_str()), (Some(1), Some("contradicted")), "{text}");
-    }
     let (code, page, text) = explained(&flags, Some("/nowhere")).await;
     assert_eq!(code, Some(0), "what cannot be seen is no contradiction: {text}");
     assert!(page["job"]["state"].as_str().unwrap().contains("cannot be read"), "{text}");
     up.told();
+}
+
+/// The report says that all is well; the cluster says something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubernetes_secret_that_disagrees_with_the_report_is_told() {
+    let world = World::new().await;
+    ready(&world).await;
+    let data = json!({"secretVersion": 3, "namespace": "default", "k8sSecretName": "cls-1-pull-secret"});
+    world.player.report(("pullsecret", ID), 1, &STORED, data).await;
+    let server = Kubernetes::start(emulators::kubernetes::Settings::default()).await.unwrap();
+    let folder = folder();
+    let path = folder.path().join("kubeconfig");
+    daemon::file::replace(&path, server.kubeconfig().as_bytes()).unwrap();
+    let cluster = fleet::cluster(&path).await;
+    let key = SecretKey { namespace: "default".to_owned(), name: "cls-1-pull-secret".to_owned() };
+    let ask = async || explained(&["--api", &world.address], path.to_str()).await;
+    let (code, page, text) = ask().await;
+    assert_eq!((code, page["state"].as_str()), (Some(1), Some("contradicted")), "{text}");
+    assert!(text.contains("the Kubernetes Secret is not there"), "{text}");
+    for (version, code, words) in [("2", 1, "of version 2, the report says 3"), ("3", 0, "AVAILABLE\n")] {
+        let annotations = BTreeMap::from([("hyperfleet.io/gcp-secret-version".to_owned(), version.to_owned())]);
+        let content = document("a").into_bytes().into();
+        let labels = BTreeMap::new();
+        let secret = AppliedSecret { labels, annotations, content, form: Form::DockerConfigJson, owner: None };
+        match cluster.find_secret(&key).await.unwrap() {
+            None => cluster.create_secret(&key, &secret, false).await.unwrap(),
+            Some(seen) => cluster.apply_secret(&key, &secret, &seen, false).await.unwrap(),
+        }
+        let (exit, _, text) = ask().await;
+        assert_eq!(exit, Some(code), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
 }
 
 /// A failure of the real Job, against a store that does not let it: the reason goes all the way to the page.

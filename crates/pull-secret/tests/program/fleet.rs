@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daemon::retry::Budget;
 use hyperfleet_client::{
-    Client, NewResource, Patch, Report, ReportCondition, Resource, Settings, Status, WatchKind, WatchQuery,
+    Client, Error, NewResource, Patch, Report, ReportCondition, Resource, Settings, Status, WatchKind, WatchQuery,
 };
 use kubernetes::{Cluster, SecretKey};
 use secrecy::ExposeSecret as _;
@@ -216,6 +216,10 @@ impl Player {
     }
 
     pub(crate) async fn create(&self, id: &str, content: &str) -> Resource {
+        self.try_create(id, content).await.unwrap()
+    }
+
+    pub(crate) async fn try_create(&self, id: &str, content: &str) -> Result<Resource, Error> {
         let new = NewResource {
             id: Some(id.to_owned()),
             kind: "Cluster".to_owned(),
@@ -223,7 +227,7 @@ impl Player {
             spec: spec(content),
             ..NewResource::default()
         };
-        self.client.within(&self.budget).create("clusters", &new).await.unwrap()
+        self.client.within(&self.budget).create("clusters", &new).await
     }
 
     pub(crate) async fn rotate(&self, id: &str, content: &str) -> Resource {
