@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use adapter::config::Criteria;
+use adapter::decide::unmet;
+use adapter::{Config, Plan};
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::retry::Budget;
 use fleet_model::names;
-use hyperfleet_client::{Client, Error, StatusItem};
+use hyperfleet_client::{Client, Error, StatusItem, View};
 use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
 use tokio_util::sync::CancellationToken;
@@ -61,9 +62,11 @@ async fn observe(
     let id = arguments.id.as_str();
     let calls = client.within(budget);
     let cluster = calls.get("clusters", id).await?;
-    let mut facts = Facts { id: id.to_owned(), preconditions: preconditions(), cluster, ..Facts::default() };
-    if facts.cluster.is_none() {
-        return Ok(facts);
+    let mut facts = Facts { id: id.to_owned(), cluster, ..Facts::default() };
+    let Some(cluster) = &facts.cluster else { return Ok(facts) };
+    if let Some(plan) = built_in() {
+        facts.preconditions = preconditions(&plan);
+        facts.unmet = unmet(&plan, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
     }
     facts.report = calls.statuses("clusters", id).await?.into_iter().find(|report| report.adapter == names::ADAPTER);
     // Today's HyperFleet keeps no history: what is not told is left out.
@@ -109,13 +112,27 @@ fn secret_key(report: &StatusItem) -> Option<SecretKey> {
     Some(SecretKey { namespace: text("namespace")?, name: text("k8sSecretName")? })
 }
 
-/// What the adapter asks before it does anything, unless its configuration says otherwise.
-fn preconditions() -> Vec<String> {
-    let nothing: BTreeMap<&str, &str> = BTreeMap::new();
-    // That the built-in configuration can be read is what a test of the adapter's checks.
-    let Ok(config) = adapter::Config::read(None, BTreeMap::new(), &nothing) else { return Vec::new() };
-    let Criteria { preconditions, dependencies } = config.spec.criteria;
-    let asked = preconditions.unwrap_or_default().into_iter().map(|asked| asked.expression);
-    let available = |name: String| format!("status.adapters[{name}].available == \"True\"");
-    asked.chain(dependencies.unwrap_or_default().into_iter().map(available)).collect()
+/// The adapter as it is built in; what a fleet's own configuration says otherwise is not known here.
+fn built_in() -> Option<Plan> {
+    let somewhere = BTreeMap::from([("HYPERFLEET_API_BASE_URL", "http://localhost")]);
+    Config::read(None, BTreeMap::new(), &somewhere).and_then(Config::plan).ok()
+}
+
+/// What the adapter asks before it does anything.
+fn preconditions(plan: &Plan) -> Vec<String> {
+    let asked = plan.preconditions.iter().map(|precondition| precondition.source().to_owned());
+    let available = |name: &String| format!("status.adapters[{name}].available == \"True\"");
+    asked.chain(plan.dependencies.iter().map(available)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_adapter_asks_what_the_specification_says() {
+        let asked = preconditions(&built_in().unwrap());
+        assert_eq!(asked.len(), 6);
+        assert!(asked.contains(&r#"status.adapters[dns].available == "True""#.to_owned()), "{asked:?}");
+    }
 }

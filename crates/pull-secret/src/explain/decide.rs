@@ -23,7 +23,7 @@ pub(crate) fn page(facts: &Facts) -> Page {
     let digest = cluster.and_then(|cluster| cluster.spec.pointer("/pullSecret/data/digest"));
     let preconditions = cluster.map(|cluster| asked(cluster, &facts.preconditions)).unwrap_or_default();
     let verdict = match cluster {
-        Some(cluster) => verdict(cluster, facts, &preconditions),
+        Some(cluster) => verdict(cluster, facts),
         None => absent(),
     };
     Page {
@@ -54,7 +54,7 @@ fn absent() -> Verdict {
     }
 }
 
-fn verdict(cluster: &Resource, facts: &Facts, preconditions: &[Asked]) -> Verdict {
+fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
     let say = |state: State, because: Vec<String>, hint: Option<String>| Verdict {
         state,
         agrees: state == State::Available,
@@ -66,8 +66,7 @@ fn verdict(cluster: &Resource, facts: &Facts, preconditions: &[Asked]) -> Verdic
         let finalized = report.and_then(|report| report.condition("Finalized"));
         return say(State::Deleting, words(finalized, "the adapter has not reported on the deletion yet"), None);
     }
-    let unmet = preconditions.iter().filter(|asked| asked.verdict != "met");
-    let unmet: Vec<String> = unmet.flat_map(|asked| asked.because.clone()).collect();
+    let unmet = facts.unmet.clone();
     let Some(report) = report else {
         let nobody = "the adapter has not reported yet: check that Sentinel, broker and adapter run";
         let because = if unmet.is_empty() { vec![nobody.to_owned()] } else { unmet };

@@ -14,6 +14,8 @@ pub(crate) struct Facts {
     pub(crate) id: String,
     /// What the adapter asks before it does anything.
     pub(crate) preconditions: Vec<String>,
+    /// What of them the adapter awaits, in its own words.
+    pub(crate) unmet: Vec<String>,
     /// `None` if the API says that there is no such cluster.
     pub(crate) cluster: Option<Resource>,
     /// The adapter's last report.

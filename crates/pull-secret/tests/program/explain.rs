@@ -102,8 +102,8 @@ async fn what_is_waited_for_is_named_with_its_value() {
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("waiting")), "{text}");
     let verdicts: Vec<_> = page["preconditions"].as_array().unwrap().iter().map(|asked| &asked["verdict"]).collect();
     assert_eq!(verdicts, ["met", "met", "met", "met", "not met", "not met"]);
-    assert!(text.contains("dns adapter has not reported"), "{text}");
-    assert!(!text.contains("validation adapter has not reported"), "{text}");
+    assert!(text.contains("\n  waiting for dns: not reported yet at generation 1\n"), "{text}");
+    assert!(text.contains("dns adapter has not reported") && !text.contains("waiting for validation"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

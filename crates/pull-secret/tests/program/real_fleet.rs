@@ -1,4 +1,4 @@
-//! The same story on real parts: PostgreSQL, RabbitMQ, kube-apiserver; two Sentinels and two adapters, each a process.
+//! The same story on real parts: PostgreSQL, RabbitMQ or Google's Pub/Sub emulator, kube-apiserver; two Sentinels and two adapters, each a process.
 //!
 //! The real server of `hack/real-parts` has no kubelet, so the test plays it: [`Node`] runs the Pods of one namespace as
 //! processes of this program and writes down how they ended.
@@ -13,6 +13,7 @@ use kube::api::{Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Config};
+use rstest::rstest;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
@@ -23,11 +24,12 @@ use tokio::task::JoinHandle;
 use crate::api;
 use crate::fleet::{self, Player, Up, document, handed_over, is_available, program, up, versions, view};
 use crate::rig::Rig;
+use crate::sentinel::{self, Broker};
 
 /// Where the real parts are, and a database of this test's own.
 struct Real {
     kubeconfig: PathBuf,
-    rabbitmq: String,
+    broker: Broker,
     postgresql: String,
 }
 
@@ -43,19 +45,19 @@ struct Surroundings {
 
 impl Real {
     /// `None`, with a line that says what is missing, where a part is not there; in CI that is a failure.
-    async fn new(name: &str) -> Option<Self> {
+    async fn new(name: &str, broker: Option<Broker>) -> Option<Self> {
+        let broker = broker?;
         let part = |variable: &str, what: &str| {
             let missing = || api::missing(&format!("{variable} is not set: no {what}; `make real-parts` starts one"));
             api::variable(variable).or_else(missing)
         };
         let kubeconfig = part("REAL_KUBECONFIG", "real API server")?;
-        let rabbitmq = part("REAL_RABBITMQ_URL", "RabbitMQ")?;
         let server = part("REAL_POSTGRESQL_URL", "PostgreSQL")?;
         let mut connection = PgConnection::connect(&server).await.unwrap();
         let name = format!("{name}_{}", std::process::id());
         sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
         let postgresql = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
-        Some(Self { kubeconfig: kubeconfig.into(), rabbitmq, postgresql })
+        Some(Self { kubeconfig: kubeconfig.into(), broker, postgresql })
     }
 }
 
@@ -192,8 +194,7 @@ impl Processes {
         for _ in 0..2 {
             let mut command = program(&["sentinel", "--resource-type=clusters", "--leader-election=postgres"]);
             command.args(["--health-port=0", "--metrics-port=0", "--broker-topic", namespace]);
-            command.args(["--hyperfleet-api-base-url", &address]).env("BROKER_TYPE", "rabbitmq");
-            command.env("BROKER_RABBITMQ_URL", &real.rabbitmq);
+            command.args(["--hyperfleet-api-base-url", &address]).envs(real.broker.iter().cloned());
             command.env("HYPERFLEET_LEADER_ELECTION_DATABASE_URL", &real.postgresql);
             processes.sentinels.push(started(command, "Sentinel of clusters").await.0);
         }
@@ -208,7 +209,7 @@ impl Processes {
             "spec": {
                 "adapterType": "pullsecret",
                 "hyperfleetAPI": {"url": address, "tokenPath": folder.join("token")},
-                "broker": {"type": "rabbitmq", "topic": namespace},
+                "broker": {"topic": namespace},
                 "kubernetes": {"kubeconfig": real.kubeconfig, "lease": "pullsecret-adapter"},
                 "health": {"port": 0}, "metrics": {"port": 0},
             },
@@ -216,7 +217,8 @@ impl Processes {
         let path = folder.join("adapter.yaml");
         daemon::file::replace(&path, config.to_string().as_bytes()).unwrap();
         let mut command = program(&["adapter"]);
-        command.arg("--config").arg(&path).env("BROKER_RABBITMQ_URL", &real.rabbitmq);
+        command.arg("--config").arg(&path).envs(real.broker.iter().cloned());
+        command.env("BROKER_GOOGLEPUBSUB_CREATE_IF_MISSING", "true");
         started(command, "pullsecret-adapter of clusters").await.0
     }
 }
@@ -253,11 +255,14 @@ async fn the_story(player: &Player, cluster: &kubernetes::Cluster, store: &str, 
     assert_eq!((versions(store, id).await, handed_over(cluster, id).await), (vec![], None));
 }
 
-/// Shown by 2: two adapters, two Sentinels; one of each is killed in the middle.
+/// Two adapters, two Sentinels; one of each is killed in the middle.
+#[rstest]
+#[case::rabbitmq("rabbitmq", sentinel::rabbitmq())]
+#[case::pubsub("pubsub", sentinel::pubsub())]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_story_on_real_parts_with_two_of_each() {
-    let namespace = format!("fleet-{}", std::process::id());
-    let Some(real) = Real::new("fleet").await else { return };
+async fn the_story_on_real_parts_with_two_of_each(#[case] name: &str, #[case] broker: Option<Broker>) {
+    let Some(real) = Real::new(name, broker).await else { return };
+    let namespace = format!("fleet-{name}-{}", std::process::id());
     let (rig, cluster, _node) = prepared(&real, &namespace).await;
     let mut processes = Processes::start(&real, &namespace).await;
     let store = rig.emulator.address().to_string();
@@ -267,19 +272,20 @@ async fn the_story_on_real_parts_with_two_of_each() {
         sentinels[0].kill().await.unwrap();
         adapters[0].kill().await.unwrap();
     };
-    let id = format!("cls-two-{}", std::process::id());
+    let id = format!("cls-{name}-{}", std::process::id());
     the_story(&player, &cluster, &store, &id, kill).await;
 }
 
 /// `local up` with every part replaced by the real one, Secret Manager by an emulator elsewhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_part_of_local_up_can_be_a_real_one() {
-    let Some(real) = Real::new("replaced").await else { return };
+    let Some(real) = Real::new("replaced", sentinel::rabbitmq()).await else { return };
     let (rig, cluster, _node) = prepared(&real, "hyperfleet-system").await;
     let (folder, store) = (fleet::folder(), rig.emulator.address().to_string());
     let mut command = up(folder.path());
     command.arg("--kubeconfig").arg(&real.kubeconfig).args(["--secret-manager", &store]);
-    command.env("LOCAL_BROKER", &real.rabbitmq).env("LOCAL_DATABASE_URL", &real.postgresql);
+    let broker = real.broker.iter().find(|(name, _)| *name == "BROKER_RABBITMQ_URL").map(|(_, url)| url.clone());
+    command.env("LOCAL_BROKER", broker.unwrap()).env("LOCAL_DATABASE_URL", &real.postgresql);
     let up = Up::start(command).await;
     let id = format!("cls-all-{}", std::process::id());
     the_story(&up.player, &cluster, &store, &id, async || {}).await;

@@ -18,6 +18,7 @@ fn facts(dns: &str, report: Value) -> Facts {
     Facts {
         id: "cls-1".to_owned(),
         preconditions: vec![READY.to_owned()],
+        unmet: if dns == "True" { Vec::new() } else { vec![format!("waiting for dns: it says {dns}")] },
         cluster: serde_json::from_value(cluster).unwrap(),
         report: serde_json::from_value(report).unwrap(),
         ..Facts::default()
@@ -33,8 +34,13 @@ fn report(generation: i64, available: &str, reason: &str, message: &str) -> Valu
 }
 
 #[rstest]
-#[case::waiting("False", report(2, "False", "PreconditionsNotMet", "x"), State::Waiting, "left side is \"False\"")]
-#[case::waiting_unreported("Unknown", Value::Null, State::Waiting, "left side is \"Unknown\"")]
+#[case::waiting(
+    "False",
+    report(2, "False", "PreconditionsNotMet", "x"),
+    State::Waiting,
+    "waiting for dns: it says False"
+)]
+#[case::waiting_unreported("Unknown", Value::Null, State::Waiting, "waiting for dns: it says Unknown")]
 #[case::nobody_looks("True", Value::Null, State::Waiting, "check that Sentinel, broker and adapter run")]
 #[case::quota("True", report(2, "False", "WaitingForQuota", "later"), State::Waiting, "WaitingForQuota: later")]
 #[case::behind(
@@ -117,4 +123,11 @@ fn a_cluster_that_is_going_or_gone_is_not_available() {
     facts.cluster = None;
     let page = page(&facts);
     assert_eq!((page.verdict.state, page.verdict.agrees), (State::Absent, false));
+}
+
+#[test]
+fn each_precondition_is_shown_with_its_values() {
+    let page = page(&facts("Unknown", Value::Null));
+    assert_eq!(page.preconditions[0].verdict, "not met");
+    assert_eq!(page.preconditions[0].values[1], "  `status.adapters[dns].available`: \"Unknown\"");
 }
