@@ -10,7 +10,7 @@ use daemon::serve::{self, Listener, Manners};
 use hyperfleet_client::{Client, SetupError};
 use kubernetes::Cluster;
 use kubernetes::leadership::{CLAIM, Leadership};
-use message_broker::{Broker, BrokerError};
+use message_broker::{Broker, BrokerError, Deliveries};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -42,6 +42,7 @@ pub struct Adapter {
     plan: Plan,
     parts: Parts,
     client: Client,
+    deliveries: Deliveries,
     health: Listener,
     metrics: Listener,
     metered: Arc<Registry>,
@@ -69,9 +70,12 @@ pub enum StartError {
 }
 
 impl Adapter {
-    /// Puts an adapter together and takes its addresses. Neither API, broker nor Kubernetes need be there.
+    /// Puts an adapter together, takes its addresses and subscribes, so that no event from here on is missed. Neither API,
+    /// broker nor Kubernetes need be there.
     pub async fn prepare(plan: Plan, parts: Parts, version: &'static str) -> Result<Self, StartError> {
         let client = Client::new(plan.client.clone())?;
+        // Draining ends it.
+        let deliveries = parts.broker.subscribe(&plan.subscription, plan.consume, &CancellationToken::new()).await?;
         let mut registry = Registry::default();
         let by_cluster = plan.config.spec.limits.cluster_id_label;
         let counts = Metrics::register(&mut registry, version, [&plan.name, &plan.adapter], by_cluster);
@@ -83,6 +87,7 @@ impl Adapter {
             plan,
             parts,
             client,
+            deliveries,
             counts,
             readiness,
         })
@@ -98,11 +103,10 @@ impl Adapter {
         self.metrics.address()
     }
 
-    /// Works until `stop`. No outage of API, broker or Kubernetes ends it; only a subscription that can never be had.
-    pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
-        let Self { plan, parts, client, health, metrics, metered, counts, readiness } = self;
+    /// Works until `stop`. No outage of API, broker or Kubernetes ends it.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { plan, parts, client, deliveries, health, metrics, metered, counts, readiness } = self;
         let Parts { broker, cluster, leadership } = parts;
-        let deliveries = broker.subscribe(&plan.subscription, plan.consume, &stop).await?;
         let news = cluster.watch_jobs(&plan.namespace, &manifest::selector_of_all(&plan));
         let served = CancellationToken::new();
         let second = Duration::from_secs(1);
@@ -126,7 +130,6 @@ impl Adapter {
             served.cancel();
         };
         tokio::join!(probes, work);
-        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::cluster::Cluster;
 use crate::lease::{Hold, LeaseClaim};
@@ -20,6 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 pub struct Leadership {
     cluster: Cluster,
     claim: LeaseClaim,
+    /// Until when another holds it by the other's clock, and since when it has said so.
+    theirs: Option<(Timestamp, Instant)>,
     /// Whether the API server was last found to be out of reach: told once, not every two seconds.
     is_out_of_reach: bool,
 }
@@ -28,16 +30,22 @@ impl Leadership {
     /// A claim on behalf of `holder` to the Lease of that name.
     pub fn new(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
         let claim = LeaseClaim { namespace, name, holder, duration: LEASE };
-        Self { cluster, claim, is_out_of_reach: false }
+        Self { cluster, claim, theirs: None, is_out_of_reach: false }
     }
 
     /// Whether the Lease is ours now.
     pub async fn claim(&mut self) -> bool {
-        let asked = timeout(PATIENCE, self.cluster.claim_lease(&self.claim, Timestamp::now())).await;
+        let asked = timeout(PATIENCE, self.cluster.claim_lease(&self.claim, self.now())).await;
         let problem = match asked {
             Ok(Ok(hold)) => {
                 self.is_out_of_reach = false;
-                return matches!(hold, Hold::Ours(_));
+                let Hold::Theirs { until, .. } = hold else {
+                    self.theirs = None;
+                    return true;
+                };
+                let same = self.theirs.filter(|(before, _)| *before == until);
+                self.theirs = same.or_else(|| Some((until, Instant::now())));
+                return false;
             }
             Ok(Err(error)) => error.to_string(),
             Err(_elapsed) => "no answer in time".to_owned(),
@@ -46,6 +54,14 @@ impl Leadership {
             tracing::warn!(operation = "lead", lease = self.claim.name, problem, "the Lease cannot be claimed");
         }
         false
+    }
+
+    /// The time; or the end of a lease that its holder has not renewed for as long as it holds, whatever the holder's clock
+    /// has written there.
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        let ended = self.theirs.filter(|(_, since)| since.elapsed() >= LEASE);
+        ended.map_or(now, |(until, _)| now.max(until))
     }
 
     /// Returns when this one leads.
@@ -57,17 +73,7 @@ impl Leadership {
 
     /// Renews until another has it, or until it has not been renewed for too long.
     pub async fn lost(&mut self) {
-        // Measured on this machine's own clock, and a question's time before another may take over.
-        let mut renewed = Instant::now();
-        while renewed.elapsed() < LEASE.saturating_sub(PATIENCE) {
-            sleep(CLAIM).await;
-            let asked = Instant::now();
-            if self.claim().await {
-                renewed = asked;
-            } else if !self.is_out_of_reach {
-                return;
-            }
-        }
+        keep(self).await;
     }
 
     /// Lets another lead at once.
@@ -77,8 +83,69 @@ impl Leadership {
     }
 }
 
+/// What is renewed.
+trait Renewable {
+    /// Whether it is ours; `None` if that could not be asked.
+    fn renew(&mut self) -> impl Future<Output = Option<bool>> + Send;
+}
+
+impl Renewable for Leadership {
+    async fn renew(&mut self) -> Option<bool> {
+        let is_ours = self.claim().await;
+        (is_ours || !self.is_out_of_reach).then_some(is_ours)
+    }
+}
+
+/// Returns when it is not ours any more, or may soon not be. That is measured on this machine's own clock, and a question's
+/// time before another may take over.
+async fn keep(lease: &mut impl Renewable) {
+    let mut renewed = Instant::now();
+    loop {
+        let asking = async {
+            sleep(CLAIM).await;
+            (Instant::now(), lease.renew().await)
+        };
+        match timeout_at(renewed + LEASE.saturating_sub(PATIENCE), asking).await {
+            Ok((asked, Some(true))) => renewed = asked,
+            Ok((_, None)) => {}
+            Ok((_, Some(false))) | Err(_) => return,
+        }
+    }
+}
+
 impl fmt::Debug for Leadership {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Leadership").field("claim", &self.claim).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is renewed so often, and after that not answered, or not soon.
+    struct Scripted {
+        renewals: u32,
+        silence: Duration,
+    }
+
+    impl Renewable for Scripted {
+        async fn renew(&mut self) -> Option<bool> {
+            let Some(left) = self.renewals.checked_sub(1) else {
+                sleep(self.silence).await;
+                return None;
+            };
+            self.renewals = left;
+            Some(true)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_leads_longer_than_seven_seconds_after_the_last_renewal() {
+        for silence in [Duration::ZERO, Duration::from_secs(1), PATIENCE] {
+            let begin = Instant::now();
+            keep(&mut Scripted { renewals: 5, silence }).await;
+            assert_eq!(begin.elapsed(), CLAIM * 5 + Duration::from_secs(7), "{silence:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -32,6 +33,7 @@ pub struct Deliveries {
 struct Pump {
     permits: Arc<Semaphore>,
     sender: mpsc::Sender<(Received, OwnedSemaphorePermit)>,
+    consume: Consume,
     stop: CancellationToken,
     keepers: TaskTracker,
     watch: Watch,
@@ -68,7 +70,7 @@ impl Deliveries {
         let (sender, received) = mpsc::channel(1);
         let (stop, keepers) = (stop.child_token(), TaskTracker::new());
         let permits = Arc::new(Semaphore::new(consume.concurrency().into()));
-        let pump = Pump { permits, sender, stop: stop.clone(), keepers: keepers.clone(), watch };
+        let pump = Pump { permits, sender, consume, stop: stop.clone(), keepers: keepers.clone(), watch };
         let pump = tokio::spawn(pump.run(source));
         Self { received, consume, resource: subscription.to_string(), keepers, stop, pump }
     }
@@ -76,11 +78,12 @@ impl Deliveries {
     /// The next delivery; `None` after the stop. Waits while as many are out as may be at once. Dropping the future loses
     /// nothing.
     pub async fn next(&mut self) -> Option<Delivery> {
-        let (received, permit) = tokio::select! {
+        let (mut received, permit) = tokio::select! {
             biased;
             () = self.stop.cancelled() => return None,
             received = self.received.recv() => received?,
         };
+        received.handle.hand_out().await;
         let (delivery, keeper) = Delivery::keep(received, self.consume, self.resource.clone(), permit);
         self.keepers.spawn(keeper);
         Some(delivery)
@@ -95,8 +98,9 @@ impl Deliveries {
     pub async fn drain(mut self, patience: Duration) -> Result<(), Undrained> {
         self.stop.cancel();
         self.received.close();
-        // What has come and was not taken is handed back by being dropped.
-        while self.received.try_recv().is_ok() {}
+        while let Ok((received, _permit)) = self.received.try_recv() {
+            self.keepers.spawn(received.handle.hand_back());
+        }
         self.keepers.close();
         let drained = timeout(patience, self.keepers.wait()).await;
         let left = self.keepers.len();
@@ -120,7 +124,7 @@ impl Drop for Deliveries {
 
 impl Pump {
     async fn run(self, mut source: impl Source) {
-        let Self { permits, sender, stop, keepers, watch } = self;
+        let Self { permits, sender, consume, stop, keepers, watch } = self;
         loop {
             let next = async {
                 // Nothing is taken from the broker that nobody may work on yet.
@@ -132,8 +136,11 @@ impl Pump {
                 () = stop.cancelled() => None,
                 next = next => next,
             };
-            let Some(next) = next else { break };
-            if sender.send(next).await.is_err() {
+            let Some((received, permit)) = next else { break };
+            if received.is_spent(&consume) {
+                keepers.spawn(received.bury(permit));
+            } else if let Err(SendError((received, _permit))) = sender.send((received, permit)).await {
+                keepers.spawn(received.handle.hand_back());
                 break;
             }
         }

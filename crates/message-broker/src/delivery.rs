@@ -51,7 +51,7 @@ enum Asked {
     Bury(String),
 }
 
-/// What a broker hands out.
+/// What a broker hands out. It counts as delivered once it is [handed out](Handle::hand_out).
 #[derive(Debug)]
 pub(crate) struct Received {
     /// The message.
@@ -174,7 +174,7 @@ async fn keep(
     };
     let verdict = match asked {
         Asked::Ack => Verdict::Ack,
-        Asked::Bury(reason) => Verdict::Bury(reason),
+        Asked::Bury(reason) => Verdict::Bury(shortened(reason)),
         Asked::Retry(delay) => match consume.max_attempts {
             Some(most) if attempt >= most && !handle.is_counted_by_broker() => {
                 Verdict::Bury(format!("delivered {attempt} times"))
@@ -195,9 +195,64 @@ async fn keep(
     }
 }
 
+/// No longer than Pub/Sub takes an attribute's value.
+fn shortened(mut reason: String) -> String {
+    const LONGEST: usize = 1_024;
+    if reason.len() > LONGEST {
+        reason.truncate(reason.floor_char_boundary(LONGEST - '…'.len_utf8()));
+        reason.push('…');
+    }
+    reason
+}
+
+// === impl Received ===
+
+impl Received {
+    /// Whether it was delivered as often as it may be, and nobody has answered for the last time: its consumers may have
+    /// died of it. The next one would, too.
+    pub(crate) fn is_spent(&self, consume: &Consume) -> bool {
+        consume.max_attempts.is_some_and(|most| self.attempt > most) && !self.handle.is_counted_by_broker()
+    }
+
+    /// Puts it among the dead letters instead of delivering it.
+    pub(crate) async fn bury(self, permit: OwnedSemaphorePermit) {
+        let reason = format!("delivered {} times, the last time without an answer", self.attempt.saturating_sub(1));
+        if let Err(error) = self.handle.settle(Verdict::Bury(reason)).await {
+            tracing::warn!(%error, "a message could not be put among the dead letters; the broker delivers it again");
+        }
+        drop(permit);
+    }
+}
+
 // === impl Handle ===
 
 impl Handle {
+    /// A consumer is about to get it: from here on it counts as delivered.
+    pub(crate) async fn hand_out(&mut self) {
+        match self {
+            Self::Memory(handle) => handle.hand_out().await,
+            // They count at the broker.
+            #[cfg(feature = "pubsub")]
+            Self::PubSub(_) => {}
+            #[cfg(feature = "rabbitmq")]
+            Self::RabbitMq(_) => {}
+        }
+    }
+
+    /// No consumer gets it here: it is delivered again, as if it had not been received.
+    pub(crate) async fn hand_back(self) {
+        match self {
+            Self::Memory(handle) => {
+                drop(handle);
+                std::future::ready(()).await;
+            }
+            #[cfg(feature = "pubsub")]
+            Self::PubSub(handle) => drop(handle),
+            #[cfg(feature = "rabbitmq")]
+            Self::RabbitMq(handle) => handle.hand_back().await,
+        }
+    }
+
     async fn settle(self, verdict: Verdict) -> Result<(), BrokerError> {
         match self {
             Self::Memory(handle) => handle.settle(verdict).await,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "memory-journal")]
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,9 @@ use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUFFIX};
 use crate::settings::Consume;
+
+/// How long a message is kept that could not be settled.
+const UNSETTLED: Duration = Duration::from_secs(1);
 
 /// A broker within the process.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,8 @@ pub(crate) struct Handle {
     memory: Memory,
     subscription: Subscription,
     item: Option<Item>,
+    /// Whether a consumer has it; else it was not delivered yet, whatever its count.
+    is_out: bool,
 }
 
 /// What a consumer takes from.
@@ -117,6 +123,10 @@ impl Memory {
     }
 
     async fn make(&self, subscription: &Subscription) -> Result<(), BrokerError> {
+        // A name of our own making may be too long, and the journal could not be read again.
+        Subscription::new(subscription.topic.as_str(), subscription.id.as_str()).map_err(|invalid| {
+            BrokerError::new(Action::Prepare, subscription, Fault::Misfit).with_detail(format!("a name {invalid}"))
+        })?;
         let _turn = self.0.writing.lock().await;
         if let Some(journal) = &self.0.journal {
             journal.subscribe(subscription).await?;
@@ -151,10 +161,8 @@ impl Source for Consumer {
         let item = self.memory.0.queues.take(&self.subscription).await;
         let (message, attempt) = (Message::clone(&item.message), item.attempt);
         // From here on, dropping it puts it back.
-        let handle = Handle { memory: self.memory.clone(), subscription: self.subscription.clone(), item: Some(item) };
-        if let Some(item) = &handle.item {
-            self.memory.count(item).await;
-        }
+        let (memory, subscription) = (self.memory.clone(), self.subscription.clone());
+        let handle = Handle { memory, subscription, item: Some(item), is_out: false };
         Received { message, attempt, handle: AnyHandle::Memory(handle) }
     }
 
@@ -166,36 +174,80 @@ impl Source for Consumer {
 // === impl Handle ===
 
 impl Handle {
-    pub(crate) async fn settle(mut self, verdict: Verdict) -> Result<(), BrokerError> {
-        let Some(item) = &self.item else { return Ok(()) };
-        match verdict {
-            Verdict::Ack => self.memory.forget(item).await?,
-            Verdict::Retry(delay) => {
-                if let Some(item) = self.item.take() {
-                    self.memory.0.queues.add_after(&self.subscription, item, delay);
-                }
-            }
-            Verdict::Bury(reason) => {
-                let mut message = Message::clone(&item.message);
-                message.attributes.extend(BTreeMap::from([
-                    (DEAD_LETTER_REASON.to_owned(), reason),
-                    (DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string()),
-                ]));
-                let grave = self.memory.dead_letters(&self.subscription);
-                self.memory.make(&grave).await?;
-                self.memory.send(&grave.topic, &message).await?;
-                self.memory.forget(item).await?;
-            }
+    pub(crate) async fn hand_out(&mut self) {
+        if let Some(item) = &self.item {
+            self.memory.count(item).await;
         }
-        self.item = None;
-        Ok(())
+        self.is_out = true;
+    }
+
+    pub(crate) async fn settle(mut self, verdict: Verdict) -> Result<(), BrokerError> {
+        self.is_out = true;
+        let Some(item) = &self.item else { return Ok(()) };
+        let (settled, wait) = match verdict {
+            Verdict::Ack => (self.memory.forget(item).await, None),
+            Verdict::Retry(delay) => (Ok(()), Some(delay)),
+            Verdict::Bury(reason) => (self.bury(item, reason).await, None),
+        };
+        // What could not be settled comes again; not at once, as that would be a hot loop until the disk has room again.
+        let wait = wait.or_else(|| settled.is_err().then_some(UNSETTLED));
+        if let (Some(item), Some(wait)) = (self.item.take(), wait) {
+            self.memory.0.queues.add_after(&self.subscription, item, wait);
+        }
+        settled
+    }
+
+    async fn bury(&self, item: &Item, reason: String) -> Result<(), BrokerError> {
+        let mut message = Message::clone(&item.message);
+        message.attributes.extend(BTreeMap::from([
+            (DEAD_LETTER_REASON.to_owned(), reason),
+            (DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string()),
+        ]));
+        let grave = self.memory.dead_letters(&self.subscription);
+        self.memory.make(&grave).await?;
+        self.memory.send(&grave.topic, &message).await?;
+        self.memory.forget(item).await
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Some(item) = self.item.take() {
+        if let Some(mut item) = self.item.take() {
+            item.attempt = item.attempt.saturating_sub(u32::from(!self.is_out));
             self.memory.0.queues.add(&self.subscription, item);
         }
+    }
+}
+
+#[cfg(all(test, feature = "memory-journal"))]
+mod tests {
+    use super::*;
+
+    /// A full disk refuses an acknowledgement as it does a publication.
+    #[tokio::test]
+    async fn what_cannot_be_settled_does_not_come_again_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Memory::open(&folder.path().join("events.db")).await.unwrap();
+        let subscription = Subscription::new("topic", "subscription").unwrap();
+        memory.make(&subscription).await.unwrap();
+        memory.send(&subscription.topic, &Message::default()).await.unwrap();
+        let mut consumer = Consumer { memory: memory.clone(), subscription: subscription.clone() };
+        for verdict in [Verdict::Ack, Verdict::Bury("it is poison".to_owned())] {
+            let AnyHandle::Memory(mut handle) = consumer.receive().await.handle else { panic!("another's") };
+            handle.hand_out().await;
+            memory.0.journal.as_ref().unwrap().refuse_all().await;
+            assert_eq!(handle.settle(verdict).await.unwrap_err().fault, Fault::Internal);
+            let (ready, due, _) = memory.0.queues.look(&subscription);
+            assert!(ready.is_none() && due.is_some());
+        }
+    }
+
+    /// The journal could not be read again.
+    #[tokio::test]
+    async fn a_name_that_grows_too_long_is_refused() {
+        let (broker, stop) = (crate::Broker::Memory(Memory::new()), CancellationToken::new());
+        let subscription = Subscription::new("topic", &"s".repeat(250)).unwrap();
+        let error = broker.subscribe(&subscription, Consume::default(), &stop).await.unwrap_err();
+        assert_eq!(error.fault, Fault::Misfit);
     }
 }

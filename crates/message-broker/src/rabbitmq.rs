@@ -109,6 +109,10 @@ impl RabbitMq {
     /// Sets the client up. Nothing is sent.
     pub fn new(settings: Settings) -> Result<Self, BrokerError> {
         link::address(&settings)?;
+        if settings.routing_key.len() > topology::LONGEST_NAME {
+            return Err(BrokerError::new(Action::Connect, "RabbitMQ", Fault::Misfit)
+                .with_detail("the routing key must not be longer than 255 bytes"));
+        }
         let publisher = Publisher::new(settings.clone());
         Ok(Self(Arc::new(Inner { settings, publisher, register: Register::default() })))
     }
@@ -127,6 +131,7 @@ impl RabbitMq {
         consume: Consume,
         stop: &CancellationToken,
     ) -> Result<Deliveries, BrokerError> {
+        topology::check(&self.0.settings, subscription)?;
         let (watch, teller) = self.0.register.watch(
             &subscription.to_string(),
             Err(BrokerError::new(Action::Connect, subscription, Fault::Unavailable).with_detail("not connected yet")),

@@ -70,8 +70,9 @@
 //! # Bounds
 //!
 //! A source has at most 4096 bytes and is nested at most 64 deep; an evaluation takes at most 100 000 steps, in which
-//! long texts, and patterns that are not literals, count for more, and a pattern's text for 8 steps a byte; patterns run in linear time and compile to at most
-//! 128 KiB. Explanations are shortened: texts to 64 characters, lists to 5 elements, lines to 20.
+//! long texts and paths, and patterns that are not literals, count for more, and a pattern's text for 8 steps a byte; patterns
+//! run in linear time and compile to at most 128 KiB. Explanations are shortened: texts to 64 characters, lists to 5
+//! elements, reasons to 3 an element, lines to 2000 characters, and to 20.
 //!
 //! # Secrecy
 //!

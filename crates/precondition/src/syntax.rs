@@ -170,6 +170,11 @@ impl Operator {
         }
     }
 
+    /// Whether it asks which of two is less.
+    pub(crate) fn orders(self) -> bool {
+        matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
     /// Whether `not` may stand before it.
     pub(crate) fn is_word(self) -> bool {
         matches!(self, Self::In | Self::Matches | Self::Contains | Self::StartsWith | Self::EndsWith)

@@ -50,7 +50,7 @@ fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
             adapter.health_address(),
             adapter.metrics_address(),
         ));
-        Box::pin(adapter.run(stop)).await?;
+        Box::pin(adapter.run(stop)).await;
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -32,6 +32,8 @@ pub struct Fleet {
     in_flight: usize,
     /// Counts the times that the whole fleet was read.
     round: u32,
+    /// Whether it is being read now.
+    is_reading: bool,
     /// What has gone since the round began: a page may still show it.
     gone: BTreeSet<Arc<str>>,
 }
@@ -91,7 +93,7 @@ impl Fleet {
     /// Knows nothing yet.
     pub fn new(policy: Policy) -> Self {
         let (known, urgent, turns) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { policy, known, urgent, turns, in_flight: 0, round: 1, gone: BTreeSet::new() }
+        Self { policy, known, urgent, turns, in_flight: 0, round: 1, is_reading: false, gone: BTreeSet::new() }
     }
 
     /// Takes note of a resource as it was read. `None` if it is older than what is known already, and changes nothing.
@@ -126,14 +128,25 @@ impl Fleet {
     pub fn gone(&mut self, id: &str) {
         if let Some((key, known)) = self.known.remove_entry(id) {
             self.leave(&key, known.place);
-            self.gone.insert(key);
+            if self.is_reading {
+                self.gone.insert(key);
+            }
         }
     }
 
     /// The whole fleet is about to be read.
     pub fn begin_round(&mut self) {
         self.round = self.round.wrapping_add(1);
+        self.is_reading = true;
         self.gone.clear();
+    }
+
+    /// The whole fleet was not read after all: the round does not count, and what was not seen in it is not missing.
+    pub fn abandon_round(&mut self) {
+        if std::mem::take(&mut self.is_reading) {
+            self.round = self.round.wrapping_sub(1);
+            self.gone.clear();
+        }
     }
 
     /// The whole fleet was read. What was not seen is gone; unless it `may_have_slipped`, then it is gone if it was not
@@ -146,6 +159,8 @@ impl Fleet {
         for id in &gone {
             self.gone(id);
         }
+        self.is_reading = false;
+        self.gone.clear();
         gone.len()
     }
 
@@ -238,6 +253,10 @@ impl Fleet {
         let Some(known) = self.known.get_mut(key) else { return quiet(Reason::UpToDate) };
         if known.place == Place::Flight {
             return quiet(Reason::AwaitingConfirmation);
+        }
+        if let Some(told) = &mut known.told {
+            // What is not met any more is news when it is met again.
+            told.state.met &= known.facts.state.met;
         }
         let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
         if decision.reason == Reason::UpToDate && known.told.is_none() {

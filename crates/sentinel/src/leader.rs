@@ -17,7 +17,7 @@ pub enum Election {
     /// There is but one.
     Alone,
     /// By a Lease in Kubernetes.
-    Lease(Leadership),
+    Lease(Box<Leadership>),
     /// By an advisory lock in PostgreSQL.
     Lock(ByLock),
 }
@@ -25,7 +25,7 @@ pub enum Election {
 impl Election {
     /// By a Lease; whoever leads is named by `holder`.
     pub fn by_lease(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
-        Self::Lease(Leadership::new(cluster, namespace, name, holder))
+        Self::Lease(Box::new(Leadership::new(cluster, namespace, name, holder)))
     }
 
     /// By a lock of that name in a database.

@@ -153,6 +153,14 @@ impl Metrics {
         self.pending.get_or_create(&self.own).set(count(pending));
     }
 
+    /// Another leads: what is only the leader's to say is not said any more. A time that does not go on would alarm.
+    pub fn stand_by(&self) {
+        self.show_leading(false);
+        self.show_streaming(false);
+        self.show_fleet(0, 0);
+        self.last_sweep.remove(&self.own);
+    }
+
     /// Shows whether this one leads.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
@@ -171,5 +179,33 @@ impl Metrics {
     fn with_error(&self, error_type: &'static str) -> WithError {
         let Own { component, version, resource_type, resource_selector, shard } = self.own.clone();
         WithError { component, version, resource_type, resource_selector, shard, error_type }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn who_stands_by_tells_no_time_at_which_it_knew_everything() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry, "test", ["clusters", "all", "1/1"]);
+        let shown = || {
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            let line = |name: &str| text.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+            let value = |name: &str| Some(line(name)?.rsplit(' ').next()?.to_owned());
+            ["last_successful_poll_timestamp_seconds", "leader", "change_stream", "known_resources"]
+                .map(|name| value(&format!("hyperfleet_sentinel_{name}{{")))
+        };
+        metrics.show_leading(true);
+        metrics.show_streaming(true);
+        metrics.show_fleet(7, 1);
+        metrics.swept(None, Moment(7_000));
+        assert_eq!(shown().map(Option::unwrap), ["7", "1", "1", "7"]);
+        metrics.stand_by();
+        assert_eq!(shown(), [None, Some("0".to_owned()), Some("0".to_owned()), Some("0".to_owned())]);
     }
 }

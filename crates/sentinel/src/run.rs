@@ -44,6 +44,8 @@ pub struct Progress {
     pub api: Option<String>,
     /// Why the broker takes no events, if it does not.
     pub broker: Option<String>,
+    /// How many events the broker did not take.
+    pub refusals: u32,
 }
 
 /// A Sentinel that leads.
@@ -61,8 +63,25 @@ pub(crate) struct Lead<'a, P> {
     listing_since: Instant,
     /// Whether a sweep's pages count.
     is_sweeping: bool,
-    /// What changed before is no lag of ours.
-    since: Moment,
+    clock: Clock,
+}
+
+/// The time, as it was when the term began, and as it has passed since: what waits must not wait longer because somebody
+/// sets the machine's clock back.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    began: Moment,
+    at: Instant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { began: now(), at: Instant::now() }
+    }
+
+    fn now(self) -> Moment {
+        self.began.after(self.at.elapsed())
+    }
 }
 
 impl<'a, P: Publisher> Lead<'a, P> {
@@ -81,7 +100,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
             is_listing: true,
             listing_since: Instant::now(),
             is_sweeping: false,
-            since: now(),
+            clock: Clock::start(),
             plan,
             metrics,
             progress,
@@ -105,7 +124,6 @@ impl<'a, P: Publisher> Lead<'a, P> {
         for landing in landed {
             self.land(landing);
         }
-        self.metrics.show_fleet(0, 0);
     }
 
     async fn step(
@@ -134,12 +152,14 @@ impl<'a, P: Publisher> Lead<'a, P> {
         let breath = Instant::now() + BREATH;
         let Some(turn) = self.fleet.next_turn() else { return breath };
         // While nothing more may be sent, a landing wakes us.
-        self.flights.room_at().map_or(breath, |room| room.max(Instant::now() + turn.since(now())).min(breath))
+        self.flights
+            .room_at()
+            .map_or(breath, |room| room.max(Instant::now() + turn.since(self.clock.now())).min(breath))
     }
 
     fn publish_what_is_due(&mut self) {
         while self.flights.have_room() {
-            let Some(due) = self.fleet.take(now()) else { break };
+            let Some(due) = self.fleet.take(self.clock.now()) else { break };
             let event = crate::event::event(&due, self.plan.settings.event_type, &self.lens, Timestamp::now());
             self.flights.begin(due, event);
         }
@@ -154,7 +174,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
 
     fn land(&mut self, landing: Landing) {
         let Landing { due, event_id, result } = landing;
-        let (id, reason, now) = (&*due.id, due.reason.as_str(), now());
+        let (id, reason) = (&*due.id, due.reason.as_str());
         match result {
             Ok(()) => {
                 let generation = due.state.generation;
@@ -167,9 +187,10 @@ impl<'a, P: Publisher> Lead<'a, P> {
                     topic = self.plan.topic.as_str(),
                     "published an event"
                 );
-                let changed = due.changed.filter(|changed| *changed >= self.since);
-                self.metrics.published(due.reason, changed.map(|changed| now.since(changed)));
-                self.fleet.told(id, due.state, now);
+                // What changed before the term began is no lag of ours.
+                let changed = due.changed.filter(|changed| *changed >= self.clock.began);
+                self.metrics.published(due.reason, changed.map(|changed| now().since(changed)));
+                self.fleet.told(id, due.state, self.clock.now());
                 self.progress(|progress| progress.broker = None);
             }
             Err(error) => {
@@ -181,8 +202,11 @@ impl<'a, P: Publisher> Lead<'a, P> {
                     "the broker did not take an event; it is tried again"
                 );
                 self.metrics.refused();
-                self.fleet.refused(id, now);
-                self.progress(|progress| progress.broker = Some(error.to_string()));
+                self.fleet.refused(id, self.clock.now());
+                self.progress(|progress| {
+                    progress.broker = Some(error.to_string());
+                    progress.refusals = progress.refusals.wrapping_add(1);
+                });
             }
         }
     }
@@ -222,7 +246,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
             return None;
         }
         let sighting = self.lens.see(resource);
-        let decision = self.fleet.observe(&resource.id, sighting, source, now())?;
+        let decision = self.fleet.observe(&resource.id, sighting, source, self.clock.now())?;
         if !decision.publishes() {
             self.metrics.skipped(decision.reason);
         }
@@ -245,10 +269,11 @@ impl<'a, P: Publisher> Lead<'a, P> {
                 );
             }
         } else if tracing::enabled!(tracing::Level::DEBUG) {
+            let now = self.clock.now();
             let because = self
                 .fleet
-                .look(id, now())
-                .map(|(decision, facts, told)| decision.explain(&facts, told.as_ref(), self.lens.adapters(), now()));
+                .look(id, now)
+                .map(|(decision, facts, told)| decision.explain(&facts, told.as_ref(), self.lens.adapters(), now));
             tracing::debug!(operation = "decide", resource_id = id, decision_reason = reason, because, "decided");
         }
     }
@@ -281,7 +306,9 @@ impl<'a, P: Publisher> Lead<'a, P> {
                 self.progress(|progress| progress.sweeps = progress.sweeps.wrapping_add(1));
             }
             Part::Failed(error) => {
-                self.is_sweeping = false;
+                if std::mem::take(&mut self.is_sweeping) {
+                    self.fleet.abandon_round();
+                }
                 tracing::warn!(operation = "sweep", %error, "the fleet could not be read again; the stream goes on");
                 self.metrics.api_failed(matches!(error.status(), Some(401 | 403)));
             }
@@ -313,4 +340,19 @@ impl<'a, P: Publisher> Lead<'a, P> {
 /// The time, at the edge.
 fn now() -> Moment {
     Moment::at(Timestamp::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_has_a_clock_of_its_own() {
+        let clock = Clock::start();
+        advance(Duration::from_hours(1)).await;
+        // The machine's clock has not gone on.
+        assert_eq!(clock.now().since(clock.began), Duration::from_hours(1));
+    }
 }

@@ -159,7 +159,7 @@ impl<P: Publisher> Office<'_, P> {
                 term.cancel();
                 leading.await;
             }
-            counts.show_leading(false);
+            counts.stand_by();
             progress.send_replace(Progress::default());
         }
         election.resign().await;
@@ -186,11 +186,14 @@ async fn tell_readiness(progress: &watch::Sender<Progress>, readiness: &Readines
 
 /// Asks now and then whether the broker is there: a quiet fleet would not notice.
 async fn probe<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) {
+    let mut refusals = 0;
     loop {
         sleep(PROBE).await;
         let problem = publisher.health().await.err().map(|error| error.to_string());
         progress.send_if_modified(|progress| {
-            let changes = progress.leads && progress.broker != problem;
+            // A broker may well be there and not take events, as its topic is not, or nobody listens.
+            let refuses = std::mem::replace(&mut refusals, progress.refusals) != progress.refusals;
+            let changes = progress.leads && progress.broker != problem && !(refuses && problem.is_none());
             if changes {
                 progress.broker = problem;
             }
@@ -215,4 +218,51 @@ impl Progress {
 
 async fn listen(what: &'static str, address: &Address) -> Result<Listener, StartError> {
     serve::listen(&address.host, address.port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
+}
+
+#[cfg(test)]
+mod tests {
+    use message_broker::{BrokerError, Event};
+
+    use super::*;
+
+    /// A broker that is there.
+    #[derive(Clone)]
+    struct There;
+
+    impl Publisher for There {
+        fn publish(&self, _event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
+            std::future::ready(Ok(()))
+        }
+
+        async fn health(&self) -> Result<(), BrokerError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_is_there_and_refuses_is_no_reason_to_be_ready() {
+        let broker = Some("nobody has subscribed".to_owned());
+        let (progress, mut seen) = watch::channel(Progress { leads: true, broker, refusals: 1, ..Progress::default() });
+        seen.mark_unchanged();
+        let refusing = async {
+            // Between the probes.
+            sleep(PROBE / 2).await;
+            for _ in 0..5 {
+                progress.send_if_modified(|progress| {
+                    progress.refusals += 1;
+                    false
+                });
+                sleep(PROBE).await;
+                assert!(!seen.has_changed().unwrap(), "probed away");
+            }
+            // Nothing is refused any more: there is nothing to be told.
+            seen.changed().await.unwrap();
+            assert_eq!(seen.borrow().broker, None);
+        };
+        tokio::select! {
+            () = refusing => {}
+            () = probe(&There, &progress) => {}
+        }
+    }
 }

@@ -117,7 +117,8 @@ impl Settings {
 
     /// What holds together in itself but not with the rest.
     fn faults(&self) -> Vec<String> {
-        let Self { decision, leader_election, .. } = self;
+        let Self { decision, leader_election, broker, .. } = self;
+        let is_of_google = broker.kind == Some(BrokerKind::GooglePubSub);
         let election = leader_election.method;
         let checks = [
             (self.poll_interval >= Duration::from_secs(1), "poll_interval: must be 1s or more"),
@@ -144,6 +145,18 @@ impl Settings {
             (
                 election != Method::None || leader_election.name.is_none(),
                 "leader_election.name: has no effect without leader_election.method",
+            ),
+            (
+                !is_of_google || broker.rabbitmq.exchange.is_none(),
+                "broker.rabbitmq.exchange: has no effect with broker.type googlepubsub",
+            ),
+            (
+                !is_of_google || broker.rabbitmq.routing_key.is_none(),
+                "broker.rabbitmq.routing_key: has no effect with broker.type googlepubsub",
+            ),
+            (
+                broker.kind != Some(BrokerKind::RabbitMq) || !broker.googlepubsub.create_topic_if_missing,
+                "broker.googlepubsub.create_topic_if_missing: has no effect with broker.type rabbitmq",
             ),
             (self.publish_when.len() <= 64, "publish_when: must be at most 64 adapters"),
         ];

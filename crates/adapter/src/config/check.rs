@@ -7,6 +7,7 @@ use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
 use precondition::Precondition;
 
+use super::broker::BrokerKind;
 use super::shape::{Config, Spec};
 use super::table::variable;
 use crate::binding::Binding;
@@ -63,6 +64,14 @@ fn rules(config: &Config) -> Vec<String> {
         (
             !resource_type.is_empty() && resource_type.chars().all(|char| char.is_ascii_alphanumeric() || char == '-'),
             "spec.resourceType: must be what the API's paths have, such as clusters",
+        ),
+        (
+            broker.kind != Some(BrokerKind::GooglePubSub) || (broker.url.is_none() && broker.exchange.is_none()),
+            "spec.broker.url and spec.broker.exchange: have no effect with spec.broker.type gcp-pubsub",
+        ),
+        (
+            broker.kind != Some(BrokerKind::RabbitMq) || (broker.project_id.is_none() && !broker.create_if_missing),
+            "spec.broker.projectId and spec.broker.createIfMissing: have no effect with spec.broker.type rabbitmq",
         ),
         ((5..=100).contains(&broker.max_attempts), "spec.broker.maxAttempts: must be 5 to 100"),
         ((1..=1_000).contains(&limits.concurrency), "spec.limits.concurrency: must be 1 to 1000"),

@@ -1,1 +1,138 @@
 //! Configurations that are taken, and ones that are not.
+
+use rstest::rstest;
+
+use super::*;
+
+/// The specification's example, as it is (specification 1, "Configuration").
+const VALIDATION: &str = r#"
+apiVersion: hyperfleet.redhat.com/v1alpha1
+kind: AdapterConfig
+metadata:
+  name: validation-adapter
+  namespace: hyperfleet-system
+spec:
+  adapterType: validation
+  criteria:
+    preconditions:
+      - expression: "cluster.status.phase != 'Ready'"
+    dependencies: []
+  hyperfleetAPI:
+    url: http://hyperfleet-api:8080
+    timeout: 10s
+  broker:
+    type: gcp-pubsub
+    subscription: validation-adapter-sub
+  jobTemplate:
+    image: quay.io/hyperfleet/validation-job:v1.0.0
+    resources:
+      requests:
+        cpu: 100m
+        memory: 128Mi
+      limits:
+        cpu: 500m
+        memory: 512Mi
+"#;
+
+fn read(text: &str) -> Result<Plan, Vec<String>> {
+    Config::read(Some(text.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new())?.plan()
+}
+
+fn faults(text: &str) -> String {
+    read(text).map(|_| ()).unwrap_err().join("\n")
+}
+
+#[test]
+fn the_specifications_example_is_taken_as_it_is() {
+    let plan = read(VALIDATION).unwrap();
+    assert_eq!(plan.subscription.to_string(), "validation-adapter-sub of hyperfleet-system-clusters");
+    assert_eq!((plan.preconditions.len(), plan.dependencies.len()), (1, 0));
+    assert_eq!(plan.client.base_url.to_string(), "http://hyperfleet-api:8080/api/hyperfleet/v1");
+    assert!(plan.input.is_none() && plan.output.is_none() && plan.delete_args.is_none());
+}
+
+#[test]
+fn the_pull_secrets_adapter_needs_no_file() {
+    let flags = BTreeMap::from([("hyperfleet-api-base-url", "http://api:8000".to_owned())]);
+    let environment = BTreeMap::from([("BROKER_TYPE", "rabbitmq"), ("LOG_LEVEL", "debug")]);
+    let plan = Config::read(None, flags, &environment).unwrap().plan().unwrap();
+    assert_eq!(plan.dependencies, ["validation", "dns", "placement"]);
+    assert_eq!(plan.subscription.id.as_str(), "pullsecret-adapter-sub");
+    assert_eq!(plan.config.spec.broker.kind, Some(BrokerKind::RabbitMq));
+    assert_eq!(plan.config.spec.log.level, "debug");
+    assert_eq!(plan.bindings.len(), 9);
+}
+
+#[test]
+fn a_variable_that_is_given_takes_the_place_of_the_one_built_in() {
+    let text = "apiVersion: hyperfleet.redhat.com/v1alpha1
+kind: AdapterConfig
+metadata: {name: a, namespace: b}
+spec:
+  adapterType: pullsecret
+  hyperfleetAPI: {url: http://api}
+  jobTemplate:
+    env:
+      - {name: MANAGEMENT_NAMESPACE, value: 'clusters-{id}', required: toApply}
+      - {name: LOG_LEVEL, value: debug}
+";
+    let plan = read(text).unwrap();
+    let namespace: Vec<_> = plan.bindings.iter().filter(|binding| binding.name == "MANAGEMENT_NAMESPACE").collect();
+    assert_eq!((plan.bindings.len(), namespace.len()), (10, 1));
+    assert_eq!(namespace[0].value.as_deref(), Some("clusters-{id}"));
+}
+
+#[rstest]
+#[case::unknown(
+    "  adapterType: validation",
+    "  adapterType: validation\n  colour: red",
+    "spec.colour: unknown field `colour`"
+)]
+#[case::version("hyperfleet.redhat.com/v1alpha1", "v2", "apiVersion: must be hyperfleet.redhat.com/v1alpha1")]
+#[case::no_api(
+    "    url: http://hyperfleet-api:8080\n",
+    "",
+    "spec.hyperfleetAPI.url: is missing; give it in the file or as HYPERFLEET_API_BASE_URL"
+)]
+#[case::expression(
+    "cluster.status.phase != 'Ready'",
+    "cluster.status.phase !=",
+    "spec.criteria.preconditions[0].expression: "
+)]
+#[case::duration("timeout: 10s", "timeout: soon", "spec.hyperfleetAPI.timeout: ")]
+#[case::broker("type: gcp-pubsub", "type: hunter2-kafka", "spec.broker.type: must be ")]
+#[case::retired("  jobTemplate:", "  params: []\n  jobTemplate:", "spec.params: is not a key here")]
+#[case::variable(
+    "  jobTemplate:\n",
+    "  jobTemplate:\n    env: [{name: a-b, value: c}]\n",
+    "spec.jobTemplate.env[0]: name: must be"
+)]
+#[case::secret(
+    "  jobTemplate:\n",
+    "  jobTemplate:\n    env: [{name: A, from: [spec.pullSecret.data]}]\n",
+    "spec.jobTemplate.env[0]: from: a pull secret is never a variable"
+)]
+#[case::place(
+    "  jobTemplate:\n",
+    "  jobTemplate:\n    env: [{name: A, from: [hunter2]}]\n",
+    "spec.jobTemplate.env[0].from[0]: "
+)]
+#[case::quota(
+    "  adapterType: validation",
+    "  adapterType: validation\n  limits: {writesPerMinute: 2}",
+    "spec.limits.writesPerMinute: "
+)]
+fn what_is_wrong_is_told_with_its_place(#[case] what: &str, #[case] instead: &str, #[case] expect: &str) {
+    let text = VALIDATION.replacen(what, instead, 1);
+    assert_ne!(text, VALIDATION);
+    let told = faults(&text);
+    assert!(told.contains(expect) && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn the_schema_takes_what_the_program_takes() {
+    let schema = schema();
+    let required = schema.pointer("/$defs/Spec/required").unwrap();
+    assert_eq!(required, &serde_json::json!(["adapterType"]));
+    assert_eq!(schema.pointer("/required").unwrap(), &serde_json::json!(["apiVersion", "kind", "metadata", "spec"]));
+}

@@ -1,1 +1,366 @@
 //! Facts and what is decided about them.
+
+use std::collections::BTreeMap;
+
+use hyperfleet_client::{Resource, StatusItem, View};
+use jiff::Timestamp;
+use kubernetes::job::JobEnd;
+use kubernetes::jobs::SeenJob;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::Config as File;
+
+/// A world in which a decision is made; every member has a default in which the cluster is ready and nothing has happened.
+struct World {
+    resource: Resource,
+    told: Option<StatusItem>,
+    jobs: Vec<(SeenJob, Purpose, Option<Outcome>)>,
+    source: Source,
+    output: OutputState,
+    has_input: bool,
+}
+
+const NOW: &str = "2026-01-01T12:00:00Z";
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn config() -> Config {
+    let url = BTreeMap::from([("hyperfleet-api-base-url", "http://api:8000".to_owned())]);
+    File::read(None, url, &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
+}
+
+fn available(generation: i64) -> Value {
+    json!({"available": "True", "observed_generation": generation, "data": {"namespace": "clusters-cls-1"}, "conditions": []})
+}
+
+fn resource(adapters: &Value) -> Resource {
+    serde_json::from_value(json!({
+        "id": "cls-1", "kind": "Cluster", "name": "one", "generation": 3,
+        "spec": {"provider": "gcp", "gcp": {"projectId": "p-1"}, "pullSecret": {"data": {"redacted": true}}},
+        "status": {"conditions": [], "adapters": adapters},
+    }))
+    .unwrap()
+}
+
+fn ready() -> Value {
+    json!({"validation": available(3), "dns": available(3), "placement": available(3)})
+}
+
+fn world() -> World {
+    World {
+        resource: resource(&ready()),
+        told: None,
+        jobs: Vec::new(),
+        source: Source::Inline,
+        output: OutputState::NotLooked("a test"),
+        has_input: false,
+    }
+}
+
+fn deleted() -> World {
+    let mut world = world();
+    world.resource.deleted_time = Some(now());
+    world
+}
+
+fn told(generation: i64, available: &str, data: &Value) -> Option<StatusItem> {
+    serde_json::from_value(json!({
+        "adapter": "pullsecret", "observed_generation": generation, "data": data,
+        "conditions": [{"type": "Available", "status": available, "reason": "SecretStored", "message": "stored as 1"}],
+    }))
+    .unwrap()
+}
+
+fn outcome(exit_code: i32, reason: &str) -> Outcome {
+    let status = if exit_code == 0 { "success" } else { "failure" };
+    let details = json!({"secretVersion": 1, "gcpProject": "p-1"});
+    let message = json!({"status": status, "reason": reason, "message": "it said so", "details": details});
+    Outcome::of(exit_code, &message.to_string())
+}
+
+/// A Job of that generation that ended so many seconds ago.
+fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> SeenJob {
+    let text =
+        |pairs: &[(&str, String)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    SeenJob {
+        name: format!("pullsecret-cls-1-gen{generation}"),
+        uid: "u".to_owned(),
+        labels: text(&[("hyperfleet.io/generation", generation.to_string())]),
+        annotations: text(&[("hyperfleet.io/attempt", attempt.to_string())]),
+        created: Some(now()),
+        ended: end.as_ref().map(|_| now() - jiff::SignedDuration::from_secs(seconds)),
+        end,
+        active: 0,
+        failed: 0,
+        is_going: false,
+    }
+}
+
+fn broken() -> Option<JobEnd> {
+    Some(JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too often".to_owned() })
+}
+
+impl World {
+    fn with(mut self, job: SeenJob, purpose: Purpose, outcome: Option<Outcome>) -> Self {
+        self.jobs.push((job, purpose, outcome));
+        self
+    }
+
+    fn decide(&self) -> Plan {
+        let view = View::of(&self.resource);
+        let run = |(job, purpose, outcome): &'_ (SeenJob, Purpose, Option<Outcome>)| Run {
+            generation: job.labels["hyperfleet.io/generation"].parse().unwrap(),
+            purpose: *purpose,
+            attempt: job.annotations["hyperfleet.io/attempt"].parse().unwrap(),
+            source: job.annotations.get("hyperfleet.io/source").cloned(),
+            outcome: outcome.clone(),
+            job: Box::leak(Box::new(job.clone())),
+        };
+        let facts = Facts {
+            resource: &self.resource,
+            view: &view,
+            told: self.told.as_ref(),
+            runs: self.jobs.iter().map(run).collect(),
+            source: self.source.clone(),
+            output: self.output.clone(),
+            has_input: self.has_input,
+            input_lacks_owner: false,
+            now: now(),
+        };
+        decide(&config(), &facts)
+    }
+}
+
+/// The plan as one line a fact: what is done, what is told.
+fn shown(plan: &Plan) -> String {
+    let action = |action: &Action| match action {
+        Action::Begin(begin) => {
+            let replaces = begin.replaces.as_ref().map(|job| format!(" replacing {}", job.name)).unwrap_or_default();
+            format!("begin {:?} {}{replaces}", begin.purpose, begin.attempt)
+        }
+        Action::DeleteJob(job) => format!("delete {}", job.name),
+        Action::OwnInput(job) => format!("own input by {}", job.name),
+        Action::RemoveInput => "remove input".to_owned(),
+    };
+    let found =
+        plan.findings.iter().map(|finding| format!("{}={}/{}", finding.kind, finding.status.as_str(), finding.reason));
+    let next = plan.next.map(|next| format!("next in {} s", next.as_secs()));
+    plan.actions.iter().map(action).chain(found).chain(next).collect::<Vec<_>>().join("; ")
+}
+
+const BEGUN: &str =
+    "begin Apply 1; Applied=True/ResourcesCreated; Available=False/WorkloadInProgress; Health=True/NoErrors";
+const WAITING: &str = "Applied=False/PreconditionsNotMet; Available=False/PreconditionsNotMet; Health=True/NoErrors";
+const STORED: &str = "Applied=True/ResourcesExist; Available=True/SecretStored; Health=True/NoErrors";
+
+fn check(world: &World, expect: &str) -> Plan {
+    let plan = world.decide();
+    assert_eq!(shown(&plan), expect, "{}", plan.because);
+    plan
+}
+
+#[test]
+fn a_cluster_that_is_ready_gets_a_run() {
+    let plan = check(&world(), BEGUN);
+    assert_eq!(plan.because, "it has no run yet");
+}
+
+#[rstest]
+#[case::nobody(json!({}), "waiting for validation: not reported yet at generation 3; waiting for dns: not reported yet at \
+    generation 3; waiting for placement: not reported yet at generation 3")]
+#[case::one(json!({"validation": available(3), "placement": available(3)}), "waiting for dns: not reported yet at generation 3")]
+#[case::an_older_no(
+    json!({"validation": available(3), "placement": available(3), "dns": {"available": "False", "observed_generation": 2}}),
+    "waiting for dns: not reported yet at generation 3, and False at generation 2"
+)]
+#[case::with_a_reason(
+    json!({"validation": available(3), "placement": available(3), "dns": {"available": "False", "observed_generation": 3,
+        "conditions": [{"type": "Available", "status": "False", "reason": "ZoneMissing"}]}}),
+    "waiting for dns: it is not available (ZoneMissing)"
+)]
+#[case::no_namespace(
+    json!({"validation": available(3), "dns": available(3), "placement": {"available": "True", "observed_generation": 3}}),
+    "waiting for `status.adapters[placement].data.namespace` or `status.adapters[pullsecret].data.namespace`: it has no value yet"
+)]
+fn a_cluster_that_is_not_says_what_is_awaited(#[case] adapters: Value, #[case] message: &str) {
+    let plan = check(&World { resource: resource(&adapters), ..world() }, WAITING);
+    assert_eq!(plan.finding("Available").unwrap().message, message);
+}
+
+#[rstest]
+#[case("/provider", json!("aws"), "`spec.provider == \"gcp\"` is false: left side is \"aws\"")]
+#[case("/gcp", json!({}), "`spec.gcp.projectId != nil` is false: left side is nil")]
+fn a_precondition_that_is_not_met_is_explained(#[case] place: &str, #[case] value: Value, #[case] message: &str) {
+    let mut world = world();
+    *world.resource.spec.pointer_mut(place).unwrap() = value;
+    let plan = check(&world, WAITING);
+    assert!(plan.because.starts_with(message), "{}", plan.because);
+}
+
+#[test]
+fn what_older_adapters_said_holds_until_they_say_otherwise() {
+    let adapters = json!({"validation": available(1), "dns": available(2), "placement": available(1)});
+    check(&World { resource: resource(&adapters), ..world() }, BEGUN);
+}
+
+#[test]
+fn a_run_that_goes_on_is_told_as_such() {
+    let running = "Applied=True/ResourcesExist; Available=False/WorkloadInProgress; Health=True/NoErrors";
+    check(&world().with(job(3, None, 0, 1), Purpose::Apply, None), running);
+    let troubled = SeenJob { failed: 2, ..job(3, None, 0, 1) };
+    let plan = check(&world().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
+    assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 runs; 2 of its Pods failed (of 3 that may): it said so");
+}
+
+#[test]
+fn a_run_that_succeeded_is_told_in_its_own_words() {
+    let mut world =
+        world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
+    let plan = check(&world, STORED);
+    assert_eq!(Value::Object(plan.data), json!({"secretVersion": 1, "gcpProject": "p-1"}));
+    world.has_input = true;
+    check(&world, &format!("remove input; {STORED}"));
+}
+
+#[test]
+fn a_success_whose_job_is_forgotten_is_not_repeated() {
+    let data = json!({"secretVersion": 1});
+    let plan = check(&World { told: told(3, "True", &data), ..world() }, STORED);
+    assert_eq!(plan.data["secretVersion"], 1);
+    // Also where a dependency fails later: what is stored is stored.
+    let adapters = json!({"validation": {"available": "False", "observed_generation": 3}});
+    check(&World { told: told(3, "True", &data), resource: resource(&adapters), ..world() }, STORED);
+}
+
+#[test]
+fn a_newer_generation_gets_a_run_of_its_own() {
+    let plan = check(&World { told: told(2, "True", &json!({"secretVersion": 1})), ..world() }, BEGUN);
+    assert_eq!(plan.because, "generation 3 is newer than 2, the last that was reported");
+    assert_eq!(plan.data["secretVersion"], 1, "what is stored stays known");
+    // The Job of an older generation ends late.
+    let late = world().with(job(2, Some(JobEnd::Complete), 1, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
+    check(&late, BEGUN);
+}
+
+#[test]
+fn another_edition_of_a_referenced_secret_gets_a_run() {
+    let edition = |edition: &str| Source::Edition(edition.to_owned());
+    let stored = |source| World { told: told(3, "True", &json!({"source": "a/1"})), source, ..world() };
+    check(&stored(edition("a/1")), STORED);
+    check(&stored(edition("a/2")), BEGUN);
+    check(&stored(Source::Missing("gone".to_owned())), STORED);
+    let missing = World { source: Source::Missing("waiting for secret a/b: it is not there".to_owned()), ..world() };
+    assert_eq!(check(&missing, WAITING).because, "waiting for secret a/b: it is not there");
+}
+
+#[rstest]
+#[case::transient(75, "QuotaExceeded", 30, 1, Some("next in 30 s"))]
+#[case::transient_again(75, "QuotaExceeded", 30, 2, Some("next in 90 s"))]
+#[case::permanent(4, "PermissionDenied", 0, 1, Some("next in 1800 s"))]
+#[case::of_the_pull_secret_itself(3, "InvalidPullSecret", 0, 1, None)]
+fn a_run_that_failed_is_repeated_later(
+    #[case] code: i32,
+    #[case] reason: &str,
+    #[case] seconds: i64,
+    #[case] attempt: u32,
+    #[case] next: Option<&str>,
+) {
+    let failed = world().with(job(3, broken(), seconds, attempt), Purpose::Apply, Some(outcome(code, reason)));
+    let told = format!("Applied=True/ResourcesExist; Available=False/{reason}; Health=True/NoErrors");
+    check(&failed, &[Some(&*told), next].into_iter().flatten().collect::<Vec<_>>().join("; "));
+}
+
+#[test]
+fn a_wait_that_is_over_begins_another_run() {
+    let failed = world().with(job(3, broken(), 61, 1), Purpose::Apply, Some(outcome(75, "StoreUnavailable")));
+    check(&failed, &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
+    let mute = world().with(job(3, broken(), 0, 1), Purpose::Apply, None);
+    let plan =
+        check(&mute, "Applied=True/ResourcesExist; Available=False/JobFailed; Health=True/NoErrors; next in 60 s");
+    assert!(plan.because.contains("BackoffLimitExceeded: too often; another Job follows in 60 s"), "{}", plan.because);
+}
+
+#[test]
+fn drift_is_repaired_and_a_quarrel_slowed_down() {
+    let repaired = "begin Apply 1; Applied=True/ResourcesCreated; Health=True/NoErrors; Available=False/Drifted";
+    let gone = OutputState::Gone("secret clusters-cls-1/cls-1-pull-secret".to_owned());
+    let forgotten = World { told: told(3, "True", &json!({})), output: gone.clone(), ..world() };
+    let plan = check(&forgotten, repaired);
+    assert_eq!(plan.because, "secret clusters-cls-1/cls-1-pull-secret is gone");
+    let done = |attempt| {
+        let job = job(3, Some(JobEnd::Complete), 5, attempt);
+        World { output: gone.clone(), ..world() }.with(job, Purpose::Apply, Some(outcome(0, "SecretStored")))
+    };
+    check(&done(1), &repaired.replace("Apply 1", "Apply 2 replacing pullsecret-cls-1-gen3"));
+    check(&done(2), "Applied=True/ResourcesExist; Available=False/Drifted; Health=True/NoErrors; next in 115 s");
+}
+
+#[test]
+fn a_foreign_secret_in_the_place_is_told_and_left_alone() {
+    let foreign = OutputState::Foreign("secret a/b belongs to another".to_owned());
+    let world = World { told: told(3, "True", &json!({})), output: foreign, ..world() };
+    check(&world, "Applied=False/NameConflict; Available=False/NameConflict; Health=True/NoErrors");
+}
+
+#[test]
+fn a_run_that_was_superseded_is_not_available() {
+    let superseded = world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "Superseded")));
+    check(&superseded, "Applied=True/ResourcesExist; Available=False/Superseded; Health=True/NoErrors");
+}
+
+#[test]
+fn a_deletion_stops_what_makes_then_removes_then_confirms() {
+    let in_progress = "Available=False/CleanupInProgress; Health=True/NoErrors; Finalized=False/CleanupInProgress";
+    let making = deleted().with(job(2, None, 0, 1), Purpose::Apply, None);
+    check(&making, &format!("delete pullsecret-cls-1-gen2; Applied=True/ResourcesExist; {in_progress}"));
+    let stopping = deleted().with(SeenJob { is_going: true, ..job(2, None, 0, 1) }, Purpose::Apply, None);
+    check(&stopping, &format!("Applied=True/ResourcesExist; {in_progress}"));
+    check(&deleted(), &format!("begin Delete 1; Applied=True/ResourcesCreated; {in_progress}"));
+    let removing = deleted().with(job(3, None, 0, 1), Purpose::Delete, None);
+    check(&removing, &format!("Applied=True/ResourcesExist; {in_progress}"));
+    let removed = deleted().with(job(2, Some(JobEnd::Complete), 60, 1), Purpose::Apply, None).with(
+        job(3, Some(JobEnd::Complete), 1, 1),
+        Purpose::Delete,
+        Some(outcome(0, "SecretDeleted")),
+    );
+    let confirmed = "Applied=False/CleanupConfirmed; Available=False/CleanupConfirmed; Health=True/NoErrors; \
+                     Finalized=True/CleanupConfirmed";
+    check(&removed, &format!("delete pullsecret-cls-1-gen2; {confirmed}"));
+}
+
+#[test]
+fn a_deletion_that_fails_is_told_and_tried_again() {
+    let failed = deleted().with(job(3, broken(), 0, 1), Purpose::Delete, Some(outcome(4, "PermissionDenied")));
+    check(
+        &failed,
+        "Applied=True/ResourcesExist; Available=False/PermissionDenied; Health=False/DeletionError; \
+         Finalized=False/AdapterUnhealthy; next in 1800 s",
+    );
+}
+
+#[test]
+fn a_cluster_that_never_could_have_a_run_needs_none_to_go() {
+    let mut world = deleted();
+    *world.resource.spec.pointer_mut("/gcp").unwrap() = json!({});
+    let plan = world.decide();
+    assert_eq!(plan.finding("Finalized").unwrap().status, Status::True);
+    assert!(plan.actions.is_empty() && plan.because.starts_with("nothing was made"), "{}", plan.because);
+}
+
+#[test]
+fn quota_and_refusals_change_what_is_told() {
+    let delayed = world().decide().delayed("p-1", Duration::from_secs(2));
+    assert_eq!(
+        shown(&delayed),
+        "Health=True/NoErrors; Applied=False/WaitingForQuota; Available=False/WaitingForQuota; next in 2 s"
+    );
+    let refused = world().decide().refused(Reason::ResourceCreationFailed, "no");
+    assert_eq!(
+        shown(&refused),
+        "Applied=False/ResourceCreationFailed; Available=False/ResourceCreationFailed; Health=False/KubernetesAPIFailure"
+    );
+}

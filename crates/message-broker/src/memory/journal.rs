@@ -24,15 +24,16 @@ CREATE TABLE IF NOT EXISTS items (
 ) STRICT;
 ";
 
+/// What errors call it: where it is, its owner knows.
+const NAME: &str = "the journal of the broker in memory";
+
 #[derive(Debug)]
 pub(super) struct Journal {
-    file: String,
     pool: SqlitePool,
 }
 
 impl Journal {
     pub(super) async fn open(path: &Path) -> Result<Self, BrokerError> {
-        let file = path.display().to_string();
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -49,27 +50,27 @@ impl Journal {
             .test_before_acquire(false)
             .connect_with(options)
             .await
-            .map_err(|error| failed(&file, &error))?;
-        sqlx::raw_sql(SCHEMA).execute(&pool).await.map_err(|error| failed(&file, &error))?;
-        Ok(Self { file, pool })
+            .map_err(|error| failed(&error))?;
+        sqlx::raw_sql(SCHEMA).execute(&pool).await.map_err(|error| failed(&error))?;
+        Ok(Self { pool })
     }
 
     pub(super) async fn subscriptions(&self) -> Result<Vec<Subscription>, BrokerError> {
         let rows = sqlx::query("SELECT topic, id FROM subscriptions").fetch_all(&self.pool).await;
-        let rows = rows.map_err(|error| self.failed(&error))?;
-        rows.iter().map(|row| self.subscription(row.get("topic"), row.get("id"))).collect()
+        let rows = rows.map_err(|error| failed(&error))?;
+        rows.iter().map(|row| subscription(row.get("topic"), row.get("id"))).collect()
     }
 
     pub(super) async fn items(&self) -> Result<Vec<(Subscription, Item)>, BrokerError> {
         let sql = "SELECT number, topic, subscription, body, attributes, attempt FROM items ORDER BY number";
-        let rows = sqlx::query(sql).fetch_all(&self.pool).await.map_err(|error| self.failed(&error))?;
+        let rows = sqlx::query(sql).fetch_all(&self.pool).await.map_err(|error| failed(&error))?;
         let item = |row: &sqlx::sqlite::SqliteRow| {
             let attributes: &str = row.get("attributes");
-            let attributes = serde_json::from_str(attributes).map_err(|_quotes| self.unreadable())?;
+            let attributes = serde_json::from_str(attributes).map_err(|_quotes| unreadable())?;
             let message = Arc::new(Message { body: row.get("body"), attributes });
-            let number = u64::try_from(row.get::<i64, _>("number")).map_err(|_negative| self.unreadable())?;
+            let number = u64::try_from(row.get::<i64, _>("number")).map_err(|_negative| unreadable())?;
             let attempt = row.get("attempt");
-            Ok((self.subscription(row.get("topic"), row.get("subscription"))?, Item { number, message, attempt }))
+            Ok((subscription(row.get("topic"), row.get("subscription"))?, Item { number, message, attempt }))
         };
         rows.iter().map(item).collect()
     }
@@ -80,7 +81,7 @@ impl Journal {
             .bind(subscription.id.as_str())
             .execute(&self.pool)
             .await;
-        done.map(drop).map_err(|error| self.failed(&error))
+        done.map(drop).map_err(|error| failed(&error))
     }
 
     /// All of them or none.
@@ -103,7 +104,7 @@ impl Journal {
             }
             transaction.commit().await
         };
-        add.await.map_err(|error| self.failed(&error))
+        add.await.map_err(|error| failed(&error))
     }
 
     pub(super) async fn count(&self, item: &Item) -> Result<(), BrokerError> {
@@ -112,34 +113,36 @@ impl Journal {
             .bind(item.number.cast_signed())
             .execute(&self.pool)
             .await;
-        done.map(drop).map_err(|error| self.failed(&error))
+        done.map(drop).map_err(|error| failed(&error))
     }
 
     pub(super) async fn remove(&self, item: &Item) -> Result<(), BrokerError> {
         let done =
             sqlx::query("DELETE FROM items WHERE number = ?").bind(item.number.cast_signed()).execute(&self.pool).await;
-        done.map(drop).map_err(|error| self.failed(&error))
+        done.map(drop).map_err(|error| failed(&error))
     }
 
-    fn subscription(&self, topic: &str, id: &str) -> Result<Subscription, BrokerError> {
-        Subscription::new(topic, id).map_err(|_invalid| self.unreadable())
-    }
-
-    fn unreadable(&self) -> BrokerError {
-        BrokerError::new(Action::Connect, &self.file, Fault::Misfit).with_detail("it is no journal of this broker")
-    }
-
-    fn failed(&self, error: &sqlx::Error) -> BrokerError {
-        failed(&self.file, error)
+    /// From here on nothing can be written, as on a full disk.
+    #[cfg(test)]
+    pub(super) async fn refuse_all(&self) {
+        sqlx::raw_sql("PRAGMA query_only = ON").execute(&self.pool).await.unwrap();
     }
 }
 
-fn failed(file: &str, error: &sqlx::Error) -> BrokerError {
+fn subscription(topic: &str, id: &str) -> Result<Subscription, BrokerError> {
+    Subscription::new(topic, id).map_err(|_invalid| unreadable())
+}
+
+fn unreadable() -> BrokerError {
+    BrokerError::new(Action::Connect, NAME, Fault::Misfit).with_detail("it is no journal of this broker")
+}
+
+fn failed(error: &sqlx::Error) -> BrokerError {
     let locked = error.as_database_error().is_some_and(|error| error.message().contains("locked"));
     let (fault, detail) = if locked {
         (Fault::Unavailable, "another process has it open".to_owned())
     } else {
         (Fault::Internal, error.to_string())
     };
-    BrokerError::new(Action::Connect, file, fault).with_detail(detail)
+    BrokerError::new(Action::Connect, NAME, fault).with_detail(detail)
 }

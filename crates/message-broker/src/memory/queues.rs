@@ -37,6 +37,19 @@ struct Queue {
     changed: Arc<Notify>,
 }
 
+/// Waits for what is put off. If it stops doing so, another must: nobody else may have been told when that is due.
+struct Waiting<'a>(Option<&'a Notify>);
+
+// === impl Waiting ===
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(changed) = self.0 {
+            changed.notify_one();
+        }
+    }
+}
+
 // === impl Queues ===
 
 impl Queues {
@@ -84,17 +97,19 @@ impl Queues {
             match due {
                 None => changed.notified().await,
                 Some(due) => {
+                    let mut waiting = Waiting(Some(&changed));
                     tokio::select! {
                         () = changed.notified() => {}
                         () = sleep_until(due) => {}
                     }
+                    waiting.0 = None;
                 }
             }
         }
     }
 
     /// What is ready, or when something will be, and what tells of a change.
-    fn look(&self, subscription: &Subscription) -> (Option<Item>, Option<Instant>, Arc<Notify>) {
+    pub(super) fn look(&self, subscription: &Subscription) -> (Option<Item>, Option<Instant>, Arc<Notify>) {
         let mut state = self.state();
         let queue = state.queues.entry(subscription.clone()).or_default();
         let now = Instant::now();
@@ -115,5 +130,26 @@ impl Queues {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_stops_waiting_for_what_is_put_off_leaves_it_to_another() {
+        let (queues, subscription) = (Queues::default(), Subscription::new("topic", "subscription").unwrap());
+        queues.subscribe(&subscription);
+        let (mut first, mut second) = (Box::pin(queues.take(&subscription)), Box::pin(queues.take(&subscription)));
+        assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
+        let item = Item { number: 1, message: Arc::default(), attempt: 1 };
+        queues.add_after(&subscription, item, Duration::from_secs(10));
+        // One of the two is told, and goes.
+        assert!(first.as_mut().now_or_never().is_none());
+        drop(first);
+        assert_eq!(tokio::time::timeout(Duration::from_mins(1), second).await.unwrap().number, 1);
     }
 }

@@ -22,6 +22,7 @@ use crate::health::Teller;
 use crate::message::Message;
 use crate::name::Subscription;
 use crate::names::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
+use crate::rabbitmq::link::Connector;
 use crate::rabbitmq::{Settings, link, topology};
 use crate::settings::{Backoff, Consume};
 
@@ -36,6 +37,7 @@ pub(super) struct Consumer {
     subscription: Subscription,
     consume: Consume,
     teller: Teller,
+    connector: Connector,
     session: Option<Session>,
     failures: u32,
 }
@@ -72,7 +74,7 @@ pub(crate) struct Handle {
 
 impl Consumer {
     pub(super) fn new(settings: Settings, subscription: Subscription, consume: Consume, teller: Teller) -> Self {
-        Self { settings, subscription, consume, teller, session: None, failures: 0 }
+        Self { settings, subscription, consume, teller, connector: Connector::default(), session: None, failures: 0 }
     }
 
     /// The first attempt at a session, so that what is wrong for good is told at once.
@@ -86,7 +88,11 @@ impl Consumer {
     async fn begin(&mut self) -> Result<(), BrokerError> {
         // All of it takes several round trips.
         let patience = self.settings.attempt_timeout * 2;
-        let begun = timeout(patience, Session::begin(&self.settings, &self.subscription, self.consume)).await;
+        let begin = async {
+            let connection = self.connector.connect(&self.settings, self.subscription.id.as_str()).await?;
+            Session::begin(connection, &self.settings, &self.subscription, self.consume).await
+        };
+        let begun = timeout(patience, begin).await;
         let begun =
             begun.unwrap_or_else(|_| Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut)));
         match begun {
@@ -144,10 +150,14 @@ impl Source for Consumer {
 // === impl Session ===
 
 impl Session {
-    async fn begin(settings: &Settings, subscription: &Subscription, consume: Consume) -> Result<Self, BrokerError> {
+    async fn begin(
+        connection: Connection,
+        settings: &Settings,
+        subscription: &Subscription,
+        consume: Consume,
+    ) -> Result<Self, BrokerError> {
         let queue = topology::queue(settings, subscription);
         let failed = |error: lapin::Error| link::classify(Action::Prepare, &queue, &error);
-        let connection = link::connect(settings, subscription.id.as_str()).await?;
         let confirming = connection.create_channel().await.map_err(failed)?;
         confirming.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
         topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
@@ -200,11 +210,11 @@ impl Session {
                     self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
             }
             // What had come before the broker knew.
-            while let Some(next) = self.consumers.next().await {
-                let Some(Ok(delivery)) = next else { continue };
-                let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-                let _redelivered_anyway = delivery.nack(options).await;
-            }
+            let came = self.consumers.by_ref().filter_map(async |next| next.and_then(Result::ok));
+            came.for_each_concurrent(None, async |delivery| {
+                Handle::new(Arc::clone(&self.shared), delivery).hand_back().await;
+            })
+            .await;
         };
         let _given_up = timeout(self.shared.attempt_timeout, hand_back).await;
     }
@@ -232,10 +242,30 @@ impl Handle {
         if settled.is_err() && self.delivery.acker.usable() {
             // The session lives, so that nobody else would hand it back; not at once, as that would be a hot loop.
             sleep(UNSETTLED).await;
-            let requeue = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-            let _redelivered_anyway = self.delivery.nack(requeue).await;
+            let _redelivered_anyway = self.requeue().await;
         }
         settled
+    }
+
+    /// No consumer had it: it goes back to where it came from as it was. Requeued, it would come back as if one had.
+    pub(crate) async fn hand_back(self) {
+        if self.delivery.redelivered {
+            // It was not counted yet.
+            let _redelivered_anyway = self.requeue().await;
+            return;
+        }
+        let message = if self.attempt > 1 { self.counted(self.attempt) } else { self.message.clone() };
+        let handed_back = timeout(self.shared.attempt_timeout, async {
+            self.publish(("", &self.shared.queue), &message).await?;
+            self.ack().await
+        });
+        if !matches!(handed_back.await, Ok(Ok(()))) {
+            let _redelivered_anyway = self.requeue().await;
+        }
+    }
+
+    async fn requeue(&self) -> lapin::Result<bool> {
+        self.delivery.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() }).await
     }
 
     /// A consumer had it and did not answer for it: it has died, or the connection has. The broker does not count that,

@@ -1,11 +1,16 @@
 //! Connections to RabbitMQ, what is sent over them, and what their errors mean.
 
+use std::time::Duration;
+
 use lapin::options::BasicPublishOptions;
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::uri::AMQPUri;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error, ErrorKind};
 use secrecy::ExposeSecret as _;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Action, BrokerError, Fault};
 use crate::message::Message;
@@ -14,6 +19,9 @@ use crate::rabbitmq::Settings;
 
 /// Without it, a connection that has gone silent would be noticed after two minutes only.
 const HEARTBEAT_SECONDS: u16 = 10;
+
+/// After so long another connection is tried beside one that is still being opened: its other side may be gone for good.
+const GIVEN_UP: Duration = Duration::from_mins(1);
 
 /// Survives a restart of the broker.
 const PERSISTENT: u8 = 2;
@@ -29,8 +37,48 @@ pub(super) fn address(settings: &Settings) -> Result<AMQPUri, BrokerError> {
     Ok(address)
 }
 
+/// Connects, once at a time: whoever gives up leaves the attempt to whoever comes next.
+///
+/// A connection that is being opened is a thread of lapin's and a socket, and neither ends before the other side answers.
+/// With a broker that is silent, an attempt every few seconds would fill the process with them.
+#[derive(Debug, Default)]
+pub(super) struct Connector(Mutex<Option<Attempt>>);
+
+#[derive(Debug)]
+struct Attempt {
+    began: Instant,
+    task: AbortOnDropHandle<Result<Connection, BrokerError>>,
+}
+
+// === impl Connector ===
+
+impl Connector {
+    /// A new connection, or the one that was begun before.
+    pub(super) async fn connect(&self, settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
+        let mut turn = self.0.lock().await;
+        let begin = || {
+            let (settings, role) = (settings.clone(), role.to_owned());
+            let task = AbortOnDropHandle::new(tokio::spawn(async move { connect(&settings, &role).await }));
+            Attempt { began: Instant::now(), task }
+        };
+        loop {
+            let last = turn.take().filter(|attempt| attempt.began.elapsed() < GIVEN_UP);
+            let is_new = last.is_none();
+            let attempt = turn.insert(last.unwrap_or_else(begin));
+            let connected = (&mut attempt.task).await;
+            *turn = None;
+            match connected {
+                // Nobody has waited for it, and it is gone again.
+                Ok(Ok(connection)) if !is_new && !connection.status().connected() => {}
+                Ok(connected) => return connected,
+                Err(_broken) => return Err(BrokerError::new(Action::Connect, "RabbitMQ", Fault::Internal)),
+            }
+        }
+    }
+}
+
 /// A new connection; lapin's own recovery gives up after some attempts, so that ours, which does not, stands alone.
-pub(super) async fn connect(settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
+async fn connect(settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
     let address = address(settings)?;
     let place = format!("RabbitMQ at {}:{}", address.authority.host, address.authority.port);
     let name = format!("pull-secret {role}");
@@ -62,21 +110,30 @@ pub(super) async fn publish(
 
 /// Headers are strings only: HyperFleet's Go services cannot read a message with any other, and would have it delivered
 /// to them again and again.
+///
+/// Properties and the names of headers are short strings, of at most 255 bytes, and lapin panics if they are not. Whoever
+/// wrote a message that is passed on need not have kept to that: what is too long for a property is a header, and a header
+/// with too long a name is left out.
 fn properties(message: &Message) -> BasicProperties {
+    let content_type = message.content_type().and_then(short);
     let mut headers = FieldTable::default();
     for (name, value) in &message.attributes {
-        if name != CONTENT_TYPE {
-            headers.insert(name.as_str().into(), AMQPValue::LongString(value.as_str().into()));
+        if let Some(name) = short(name).filter(|name| name.as_str() != CONTENT_TYPE || content_type.is_none()) {
+            headers.insert(name, AMQPValue::LongString(value.as_str().into()));
         }
     }
     let mut properties = BasicProperties::default().with_delivery_mode(PERSISTENT).with_headers(headers);
-    if let Some(content_type) = message.content_type() {
-        properties = properties.with_content_type(content_type.into());
+    if let Some(content_type) = content_type {
+        properties = properties.with_content_type(content_type);
     }
-    if let Some(id) = message.attribute(WATERMILL_UUID) {
-        properties = properties.with_message_id(id.into());
+    if let Some(id) = message.attribute(WATERMILL_UUID).and_then(short) {
+        properties = properties.with_message_id(id);
     }
     properties
+}
+
+fn short(text: &str) -> Option<ShortString> {
+    ShortString::try_new(text).ok()
 }
 
 /// What has come, as a message. Headers that are no strings are the broker's own.
@@ -140,6 +197,19 @@ mod tests {
         assert_eq!(headers.keys().map(ShortString::as_str).collect::<Vec<_>>(), [WATERMILL_UUID, "traceparent"]);
         assert_eq!(written.content_type().as_ref().unwrap().as_str(), STRUCTURED);
         assert_eq!(message(b"{}".to_vec(), &written), sent);
+    }
+
+    /// Whoever wrote it need not have kept to what a property can hold.
+    #[test]
+    fn what_is_too_long_for_a_property_is_a_header_all_the_same() {
+        let long = "x".repeat(256);
+        let attributes = [(CONTENT_TYPE, long.as_str()), (WATERMILL_UUID, long.as_str()), (long.as_str(), "7")];
+        let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let written = properties(&Message { body: Vec::new(), attributes });
+        assert_eq!((written.content_type(), written.message_id()), (&None, &None));
+        let read = message(Vec::new(), &written);
+        assert_eq!(read.attribute(WATERMILL_UUID), Some(long.as_str()));
+        assert_eq!(read.attribute(CONTENT_TYPE), Some(long.as_str()));
     }
 
     /// They are the broker's notes about a wait, and grow with each.

@@ -10,12 +10,14 @@ use tokio::sync::Mutex as Turns;
 use crate::error::{Action, BrokerError, Fault};
 use crate::message::Message;
 use crate::name::Name;
+use crate::rabbitmq::link::Connector;
 use crate::rabbitmq::{Settings, link, topology};
 
 pub(super) struct Publisher {
     settings: Settings,
     link: Mutex<Option<Arc<Link>>>,
     connecting: Turns<()>,
+    connector: Connector,
 }
 
 /// A connection. A channel that fails takes no other topic's along, and a message that comes back is its topic's.
@@ -26,11 +28,12 @@ struct Link {
 
 impl Publisher {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, link: Mutex::new(None), connecting: Turns::new(()) }
+        Self { settings, link: Mutex::new(None), connecting: Turns::new(()), connector: Connector::default() }
     }
 
     pub(super) async fn send(&self, topic: &Name, message: &Message) -> Result<(), BrokerError> {
         let link = self.link().await?;
+        link.refuse_if_full(Action::Publish, topic.as_str())?;
         let channel = self.channel(&link, topic).await?;
         let exchange = topology::exchange(&self.settings, topic);
         let route = (exchange.as_str(), self.settings.routing_key.as_str());
@@ -40,19 +43,18 @@ impl Publisher {
     /// Whether the broker takes messages.
     pub(super) async fn probe(&self) -> Result<(), BrokerError> {
         let link = self.link().await?;
-        if link.connection.status().blocked() {
-            return Err(BrokerError::new(Action::Probe, "RabbitMQ", Fault::Unavailable)
-                .with_detail("it takes no messages, as its memory or disk is full"));
-        }
+        link.refuse_if_full(Action::Probe, "RabbitMQ")?;
         // A round trip: a connection may have gone silent.
         let channel = link.connection.create_channel().await;
         let channel = channel.map_err(|error| link::classify(Action::Probe, "RabbitMQ", &error))?;
         channel.close(200, "".into()).await.map_err(|error| link::classify(Action::Probe, "RabbitMQ", &error))
     }
 
-    /// Gives the connection up: it has not answered in time.
+    /// Gives the connection up: it has not answered in time. One that does not as the broker is full is kept: another
+    /// would not be answered either, and this one could not even be closed.
     pub(super) fn forget(&self) {
-        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        *link = link.take().filter(|link| link.connection.status().blocked());
     }
 
     async fn link(&self) -> Result<Arc<Link>, BrokerError> {
@@ -63,7 +65,7 @@ impl Publisher {
         if let Some(link) = self.living() {
             return Ok(link);
         }
-        let connection = link::connect(&self.settings, "publisher").await?;
+        let connection = self.connector.connect(&self.settings, "publisher").await?;
         let link = Arc::new(Link { connection, channels: Turns::default() });
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&link));
         Ok(link)
@@ -87,5 +89,18 @@ impl Publisher {
         topology::declare_exchange(&channel, exchange.as_str(), kind, Action::Publish).await?;
         channels.insert(topic.clone(), channel.clone());
         Ok(channel)
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// A broker whose memory or disk is full says so, and answers nothing until it is not.
+    fn refuse_if_full(&self, action: Action, resource: &str) -> Result<(), BrokerError> {
+        if !self.connection.status().blocked() {
+            return Ok(());
+        }
+        Err(BrokerError::new(action, resource, Fault::Unavailable)
+            .with_detail("it takes no messages, as its memory or disk is full"))
     }
 }

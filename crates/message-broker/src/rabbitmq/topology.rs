@@ -15,6 +15,9 @@ use crate::rabbitmq::{Exchange, Settings, link};
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 const WAITS: u32 = 13;
 
+/// What AMQP can hold of a name.
+pub(super) const LONGEST_NAME: usize = 255;
+
 /// The exchange of a topic. Dead letters have one of their own, whatever is set.
 pub(super) fn exchange<'a>(settings: &'a Settings, topic: &'a Name) -> &'a Name {
     settings.exchange.as_ref().filter(|_| !topic.is_of_dead_letters()).unwrap_or(topic)
@@ -31,6 +34,18 @@ pub(super) fn queue(settings: &Settings, subscription: &Subscription) -> String 
     format!("{}-{}", beginning.unwrap_or(&subscription.topic), subscription.id)
 }
 
+/// Whether AMQP can name what belongs to a subscription: the names of the longest wait's queue is the longest.
+pub(super) fn check(settings: &Settings, subscription: &Subscription) -> Result<(), BrokerError> {
+    let longest = wait_queue(&queue(settings, subscription), wait(Duration::MAX)).len();
+    if longest <= LONGEST_NAME {
+        return Ok(());
+    }
+    let over = longest - LONGEST_NAME;
+    Err(BrokerError::new(Action::Prepare, subscription, Fault::Misfit).with_detail(format!(
+        "RabbitMQ's names are no longer than {LONGEST_NAME} bytes: shorten topic or subscription by {over}"
+    )))
+}
+
 /// The queue that messages come back to after their wait. It is not the subscription's own: RabbitMQ adds a header that is
 /// no string.
 pub(super) fn again(queue: &str) -> String {
@@ -40,6 +55,10 @@ pub(super) fn again(queue: &str) -> String {
 /// The exchange of a queue's dead letters.
 pub(super) fn grave(queue: &str) -> String {
     format!("{queue}{DEAD_LETTER_SUFFIX}")
+}
+
+fn wait_queue(queue: &str, wait: Duration) -> String {
+    format!("{queue}-wait-{}", wait.as_millis())
 }
 
 /// The shortest wait with a queue that is not shorter than this; the longest if there is none.
@@ -86,7 +105,7 @@ pub(super) async fn declare(
 /// The queue for one wait. A quorum queue hands a message on as safely as a publisher that waits for confirmation; a
 /// classic one would lose it if the broker were killed at that moment.
 pub(super) async fn declare_wait(channel: &Channel, queue: &str, wait: Duration) -> Result<String, BrokerError> {
-    let name = format!("{queue}-wait-{}", wait.as_millis());
+    let name = wait_queue(queue, wait);
     let text = |text: &str| AMQPValue::LongString(text.into());
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), text("quorum"));
@@ -125,6 +144,16 @@ fn explain(error: BrokerError) -> BrokerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_amqp_cannot_name_is_told_before_it_is_tried() {
+        let settings = Settings::new("amqp://localhost".to_owned().into());
+        let check =
+            |length: usize| check(&settings, &Subscription::new(&"t".repeat(120), &"s".repeat(length)).unwrap());
+        assert_eq!(check(121), Ok(()));
+        assert_eq!(check(122).unwrap_err().fault, Fault::Misfit);
+        assert!(check(255).is_err());
+    }
 
     #[test]
     fn a_wait_is_never_shorter_than_asked_for() {

@@ -49,6 +49,9 @@ kept_by_every_broker! {
     }
     failing: {
         what_a_dead_consumer_had_comes_again
+        an_event_that_kills_its_consumers_is_a_dead_letter
+        what_no_consumer_took_is_not_counted
+        an_attribute_may_be_long
         a_dropped_delivery_comes_again
         a_nacked_event_lets_others_pass
         an_event_that_fails_too_often_is_a_dead_letter

@@ -2,10 +2,96 @@
 
 use std::time::Duration;
 
-use message_broker::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
-use message_broker::{Consume, Fault, Message};
+use message_broker::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
+use message_broker::{Consume, Fault, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
+
+/// Gets the next delivery and dies with it, tasks and connections and all, so that nobody can hand anything back.
+async fn die_of_the_next(subject: &Subject, subscription: &Subscription, consume: Consume) -> u32 {
+    let (broker, subscription) = (subject.broker(), subscription.clone());
+    let dying = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (deliveries, delivery) = runtime.block_on(async {
+            let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+            let delivery = next(&mut deliveries).await;
+            (deliveries, delivery)
+        });
+        runtime.shutdown_background();
+        drop(deliveries);
+        delivery.attempt()
+    });
+    tokio::task::spawn_blocking(|| dying.join().unwrap()).await.unwrap()
+}
+
+/// Nobody is left to say that it failed.
+pub(crate) async fn an_event_that_kills_its_consumers_is_a_dead_letter(subject: &Subject) {
+    if subject.part == Part::PubSub {
+        // It counts itself, from five deliveries on, and takes its time to notice a death.
+        return;
+    }
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(2), ..eager(1) };
+    let stop = tokio_util::sync::CancellationToken::new();
+    // So that there is a queue to publish to.
+    let first = broker.subscribe(&subscription, consume, &stop).await.unwrap();
+    first.drain(Duration::from_mins(1)).await.unwrap();
+    publish(&broker, &subscription.topic, "killer").await;
+    for attempt in 1..=2 {
+        assert_eq!(within("a death", die_of_the_next(subject, &subscription, consume)).await, attempt);
+    }
+    let mut survivor = subscribe(&broker, &subscription, consume).await.unwrap();
+    let mut buried = subscribe(&broker, &broker.dead_letters(&subscription), eager(1)).await.unwrap();
+    let letter = next(&mut buried).await;
+    assert_eq!(id(&letter), "killer");
+    assert!(letter.message().attribute(DEAD_LETTER_REASON).unwrap().starts_with("delivered 2 times"));
+    letter.ack().await.unwrap();
+    publish(&broker, &subscription.topic, "healthy").await;
+    let healthy = next(&mut survivor).await;
+    assert_eq!(id(&healthy), "healthy");
+    healthy.ack().await.unwrap();
+}
+
+/// What was only received was not delivered: otherwise restarts alone would bury it.
+pub(crate) async fn what_no_consumer_took_is_not_counted(subject: &Subject) {
+    if subject.part == Part::PubSub {
+        return;
+    }
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(2), ..eager(5) };
+    let mut first = subscribe(&broker, &subscription, consume).await.unwrap();
+    for event in ["1", "2", "3"] {
+        publish(&broker, &subscription.topic, event).await;
+    }
+    for _ in 0..4 {
+        // One of them is taken, so that all have come.
+        let taken = next(&mut first).await;
+        assert_eq!(taken.attempt(), 1, "{}", id(&taken));
+        let republished = id(&taken);
+        taken.ack().await.unwrap();
+        publish(&broker, &subscription.topic, &republished).await;
+        within("the drain", first.drain(Duration::from_mins(1))).await.unwrap();
+        first = subscribe(&broker, &subscription, consume).await.unwrap();
+    }
+    for _ in 0..3 {
+        let delivery = next(&mut first).await;
+        assert_eq!(delivery.attempt(), 1, "{}", id(&delivery));
+        delivery.ack().await.unwrap();
+    }
+}
+
+/// Watermill's attribute is no longer than an id, but anybody may write anything.
+pub(crate) async fn an_attribute_may_be_long(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let mut deliveries = subscribe(&broker, &subscription, eager(1)).await.unwrap();
+    let attributes = [(WATERMILL_UUID.to_owned(), "x".repeat(1_000))].into();
+    let strange = Message { body: b"{}".to_vec(), attributes };
+    broker.send(&subscription.topic, &strange, &budget(Duration::from_mins(1))).await.unwrap();
+    next(&mut deliveries).await.nack().await.unwrap();
+    let again = next(&mut deliveries).await;
+    assert_eq!(again.message().attribute(WATERMILL_UUID), strange.attribute(WATERMILL_UUID));
+    again.ack().await.unwrap();
+}
 
 pub(crate) async fn what_a_dead_consumer_had_comes_again(subject: &Subject) {
     let (broker, subscription) = (subject.broker(), subject.subscription("a"));

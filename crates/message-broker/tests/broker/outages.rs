@@ -1,14 +1,17 @@
 //! Brokers that are taken away in the middle, and given back.
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use message_broker::{Broker, Fault};
+use message_broker::rabbitmq::{RabbitMq, Settings};
+use message_broker::{Broker, Fault, Subscription};
+use tokio::process::Command;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::rig::{Part, Subject, budget, collect, eager, event, publish, publish_many, subscribe, within};
+use crate::rig::{Part, Subject, budget, collect, eager, event, publish, publish_many, subscribe, variable, within};
 
 const MANY: usize = 10_000;
 
@@ -125,6 +128,48 @@ async fn publishing_to_a_silent_pubsub_is_bounded() {
     if let Some(subject) = Subject::alone(Part::PubSub).await {
         publishing_is_bounded(&subject, &subject.broker(), ("pause", "resume")).await;
     }
+}
+
+/// A connection that is being opened is a thread and a socket, until the other side answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_rabbitmq_is_not_besieged() {
+    let subscription = Subscription::new("topic", "subscription").unwrap();
+    // It accepts connections, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let settings = Settings::new(format!("amqp://{address}/%2f").into());
+    let settings = Settings { attempt_timeout: Duration::from_millis(200), ..settings };
+    let broker = Broker::RabbitMq(RabbitMq::new(settings).unwrap());
+    let _deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
+    let error = broker.publish(&subscription.topic, &event("lost"), &budget(Duration::from_secs(5))).await.unwrap_err();
+    assert_eq!(error.fault, Fault::TimedOut);
+    let connections = std::iter::from_fn(|| silent.accept().ok()).count();
+    assert_eq!(connections, 2, "one to publish and one to consume");
+}
+
+/// It says so; to wait for an answer, and to connect again, would be in vain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_rabbitmq_is_told_of() {
+    let Some(subject) = Subject::alone(Part::RabbitMq).await else { return };
+    let control = async |watermark: &str| {
+        let mut control = Command::new(variable("REAL_RABBITMQ_CTL").unwrap());
+        control.args(["set_vm_memory_high_watermark", watermark]).stdout(Stdio::null());
+        assert!(control.status().await.unwrap().success());
+    };
+    let settings = Settings::new(variable("REAL_RABBITMQ_URL").unwrap().into());
+    let broker =
+        Broker::RabbitMq(RabbitMq::new(Settings { attempt_timeout: Duration::from_secs(1), ..settings }).unwrap());
+    let subscription = subject.subscription("a");
+    let mut deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
+    publish(&broker, &subscription.topic, "0").await;
+    control("0.000001").await;
+    let published = broker.publish(&subscription.topic, &event("1"), &budget(Duration::from_secs(5))).await;
+    control("0.4").await;
+    let error = published.unwrap_err();
+    assert!(error.to_string().contains("its memory or disk is full"), "{error}");
+    publish(&broker, &subscription.topic, "1").await;
+    collect(&mut deliveries, 0..2).await;
 }
 
 /// The emulator forgets everything; topic and subscription are made again.

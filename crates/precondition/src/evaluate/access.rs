@@ -7,6 +7,9 @@ use crate::similar;
 use crate::syntax::{Expr, Key, Root, Step};
 use crate::value::{Datum, List, Traced, quoted};
 
+/// Members of a path that are gone through in one step.
+const MEMBERS_A_STEP: usize = 64;
+
 /// Names that are compared with misspelt ones in one evaluation: predicates may miss the same member many times.
 const MOST_GUESSES: usize = 1_000;
 
@@ -33,7 +36,8 @@ impl<'a> Evaluation<'a> {
             return Looked::blocked(expression, Role::Value, vec![looked.finding]);
         };
         for step in steps {
-            if let Err(exhausted) = self.charge(1) {
+            // The path that leads there is written anew with each step.
+            if let Err(exhausted) = self.charge(1 + current.path.len() / MEMBERS_A_STEP) {
                 return Looked::faulty(expression, Role::Value, exhausted.into(), parts);
             }
             let key = match &step.key {

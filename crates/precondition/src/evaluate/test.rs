@@ -8,8 +8,10 @@ use crate::pattern;
 use crate::syntax::{Expr, Operator, Test};
 use crate::value::{Datum, Traced};
 
-/// What compiling a pattern costs that is not a literal, and so is compiled each time.
+/// What compiling a pattern costs that is not a literal, and so is compiled each time: at least, and for each of its bytes,
+/// as three of them may stand for all letters that there are.
 const STEPS_A_PATTERN: usize = 1_000;
+const STEPS_A_PATTERN_BYTE: usize = 32;
 /// A pattern looks at a byte in each of its states, of which it may have some thousand.
 const STEPS_A_MATCHED_BYTE: usize = 8;
 
@@ -38,6 +40,11 @@ impl<'a> Evaluation<'a> {
     }
 
     fn answer(&mut self, test: &'a Test, left: &Traced<'a>, right: &Traced<'a>) -> Result<bool, String> {
+        if let (Datum::Text(left), Datum::Text(right)) = (&left.datum, &right.datum)
+            && test.operator.orders()
+        {
+            self.charge(left.len().min(right.len()) / BYTES_A_STEP)?;
+        }
         let ordering = |wanted: fn(Ordering) -> bool| ordered(test.operator, left, right).map(wanted);
         match test.operator {
             Operator::Equal => Ok(self.equal(&left.datum, &right.datum)?),
@@ -143,7 +150,7 @@ impl<'a> Evaluation<'a> {
         if let Some(pattern) = &test.pattern {
             return Ok(pattern.is_match(text));
         }
-        self.charge(STEPS_A_PATTERN)?;
+        self.charge(STEPS_A_PATTERN.saturating_add(wanted.len().saturating_mul(STEPS_A_PATTERN_BYTE)))?;
         match pattern::compile(wanted) {
             Ok(pattern) => Ok(pattern.is_match(text)),
             Err(_) if secret => Err("right side is not a pattern".to_owned()),

@@ -10,6 +10,10 @@ use crate::value::noted;
 /// Characters of the source in one line, and lines of one explanation.
 const LONGEST_SOURCE: usize = 120;
 const MOST_LINES: usize = 20;
+/// Reasons that are given for one element of a list, and characters of a line, which may hold several elements of several
+/// lists.
+const MOST_REASONS: usize = 3;
+const LONGEST_LINE: usize = 2_000;
 
 pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
     let root = &explanation.root;
@@ -19,12 +23,17 @@ pub(super) fn lines(explanation: &Explanation) -> Vec<String> {
         None if root.is(true) => vec![speaker.is(root)],
         None => speaker.blamed(root),
     };
-    if lines.len() > MOST_LINES {
-        let more = lines.len() - MOST_LINES;
-        lines.truncate(MOST_LINES);
-        lines.push(format!("… and {more} more"));
+    few(&mut lines, MOST_LINES);
+    lines.into_iter().map(|line| shortened(&line, LONGEST_LINE)).collect()
+}
+
+/// No more than so many, and how many more there are.
+fn few(told: &mut Vec<String>, most: usize) {
+    if told.len() > most {
+        let more = told.len() - most;
+        told.truncate(most);
+        told.push(format!("… and {more} more"));
     }
-    lines
 }
 
 pub(super) fn tree(explanation: &Explanation, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,8 +142,12 @@ impl Speaker<'_> {
             (Quantifier::Filter | Quantifier::Count, _) => return is,
         };
         let asked = asked.filter_map(|part| Some((part, part.element?)));
-        let mut elements =
-            asked.map(|(part, index)| format!("[{index}] {}", self.blamed(part).join(", "))).collect::<Vec<_>>();
+        let because = |part| {
+            let mut reasons = self.blamed(part);
+            few(&mut reasons, MOST_REASONS);
+            reasons.join(", ")
+        };
+        let mut elements = asked.map(|(part, index)| format!("[{index}] {}", because(part))).collect::<Vec<_>>();
         let all_alike = truth == (quantifier != Quantifier::Any);
         if all_alike && !elements.is_empty() && length > elements.len() {
             elements.push(format!("and {} more", length - elements.len()));

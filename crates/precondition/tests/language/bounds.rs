@@ -76,8 +76,16 @@ fn size_is_bounded() {
 fn steps_are_bounded() {
     let numbers = (0..1000).collect::<Vec<_>>();
     let long = "x".repeat(10_000_000);
-    let document = json!({ "spec": { "list": numbers, "long": long } });
+    let objects = vec![json!({}); 20];
+    // Small once compiled, and a long way to that.
+    let patterns = vec![format!("(?i)(?:{}){{0}}", r"\pL".repeat(330)); 20];
+    let spec = json!({ "list": numbers, "long": long, "same": long, "objects": objects, "patterns": patterns });
+    let document = json!({ "spec": spec });
+    let path = format!("any(spec.objects, {{{} == 1}})", ".a".repeat(1_000));
     for source in [
+        path.as_str(),
+        "any(spec.patterns, {'x' matches # and false})",
+        "any(spec.list, {spec.long < spec.same})",
         "any(spec.list, {any(spec.list, {# == -1})})",
         "any(spec.list, {spec.list == filter(spec.list, true) and false})",
         "any(spec.list, {spec.long contains 'y'})",
@@ -112,4 +120,15 @@ fn documents_may_be_deeper_than_the_stack() {
     };
     // The documents themselves are made and dropped by serde, which needs a large stack for that.
     std::thread::Builder::new().stack_size(256 << 20).spawn(asked).unwrap().join().unwrap();
+}
+
+#[test]
+fn an_explanation_is_to_be_read() {
+    let terms = (0..280).map(|term| format!(".a{term} == 1")).collect::<Vec<_>>().join(" or ");
+    let document = json!({ "spec": { "list": vec![json!([{}, {}, {}, {}]); 10] } });
+    let source = format!("any(spec.list, {{any(#, {{{terms}}})}})");
+    let verdict = Precondition::parse(&source).unwrap().evaluate(&Context::of(&document));
+    assert_eq!(verdict.outcome, Outcome::NotMet);
+    let said = verdict.explanation.to_string();
+    assert!(said.len() < 4_000, "{} bytes", said.len());
 }

@@ -145,10 +145,13 @@ impl Start<'_> {
             environment: self.job_environment(&kubeconfig, &secret_manager)?,
             topic: &topic,
         };
-        let adapter = adapter::prepare(&wiring, broker.clone(), cluster.clone()).await?;
+        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone())).await?;
         self.listeners
             .extend([("adapter health", adapter.health_address()), ("adapter metrics", adapter.metrics_address())]);
-        self.parts.start("adapter", |stop| async move { Ok(Box::pin(adapter.run(stop)).await?) });
+        self.parts.start("adapter", |stop| async move {
+            Box::pin(adapter.run(stop)).await;
+            Ok(())
+        });
         let sentinel = daemons::sentinel(&self.folder, &self.ports, &api, broker.clone(), &topic).await?;
         self.listeners
             .extend([("sentinel health", sentinel.health_address()), ("sentinel metrics", sentinel.metrics_address())]);

@@ -160,3 +160,59 @@ fn a_restart_beside_a_settled_fleet_makes_no_burst() {
     let busiest = (1..=1_800).map(|second| published(&mut fleet, second).len()).max();
     assert!(busiest <= Some(12), "{busiest:?}");
 }
+
+#[test]
+fn a_condition_that_is_met_again_is_told_again_after_the_gap() {
+    let mut fleet = Fleet::new(Policy { is_conditional: true, ..POLICY });
+    let seen = |met: u64, second: i64| {
+        let mut sighting = seen(1, true, second);
+        sighting.facts.reconciled = None;
+        sighting.facts.state.met = met;
+        sighting
+    };
+    see(&mut fleet, "a", seen(1, 0), at(0));
+    assert_eq!(published(&mut fleet, 0), ["a New 1"]);
+    assert_eq!(see(&mut fleet, "a", seen(0, 1), at(1)).reason, Reason::PublishWhenNotMet);
+    assert_eq!(see(&mut fleet, "a", seen(1, 2), at(2)).reason, Reason::SuppressedByGap);
+    assert_eq!(published(&mut fleet, 12), ["a PublishWhenMet 1"]);
+    // The same while its event was on the way.
+    see(&mut fleet, "a", seen(3, 20), at(20));
+    let due = fleet.take(at(20)).unwrap();
+    see(&mut fleet, "a", seen(1, 21), at(21));
+    fleet.told(&due.id, due.state, at(22));
+    assert_eq!(see(&mut fleet, "a", seen(3, 23), at(23)).reason, Reason::SuppressedByGap);
+    assert_eq!(published(&mut fleet, 35), ["a PublishWhenMet 1"]);
+}
+
+#[test]
+fn a_reading_that_failed_is_no_round() {
+    let mut fleet = Fleet::new(POLICY);
+    see(&mut fleet, "a", seen(1, true, 0), at(0));
+    see(&mut fleet, "b", seen(1, true, 0), at(0));
+    // It failed before it came to either.
+    fleet.begin_round();
+    fleet.abandon_round();
+    // Read page by page, `a` has slipped, for the first time.
+    fleet.begin_round();
+    see(&mut fleet, "b", seen(1, true, 0), at(1));
+    assert_eq!(fleet.end_round(true), 0);
+    fleet.begin_round();
+    assert_eq!(fleet.end_round(true), 1, "twice is gone");
+}
+
+#[test]
+fn what_has_gone_is_remembered_only_while_a_page_may_show_it() {
+    let mut fleet = Fleet::new(POLICY);
+    for id in 0..100 {
+        let id = id.to_string();
+        see(&mut fleet, &id, seen(1, true, 0), at(0));
+        fleet.gone(&id);
+    }
+    assert!(fleet.gone.is_empty());
+    fleet.begin_round();
+    see(&mut fleet, "a", seen(1, true, 0), at(0));
+    fleet.gone("a");
+    assert_eq!(fleet.gone.len(), 1);
+    fleet.end_round(true);
+    assert!(fleet.gone.is_empty());
+}

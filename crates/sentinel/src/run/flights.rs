@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use message_broker::{BrokerError, Event, Fault};
+use message_broker::{Action, BrokerError, Event, Fault};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::breaker::Breaker;
 use crate::fleet::Due;
@@ -42,14 +43,18 @@ impl<P: Publisher> Flights<P> {
         let publisher = self.publisher.clone();
         self.tasks.spawn(async move {
             let event_id = event.id.clone();
-            let result = publisher.publish(event).await;
+            // In a task of its own: whatever breaks there, the event lands.
+            let publishing = AbortOnDropHandle::new(tokio::spawn(publisher.publish(event)));
+            let result = publishing.await.unwrap_or_else(|_broken| {
+                Err(BrokerError::new(Action::Publish, "the broker", Fault::Internal)
+                    .with_detail("publishing broke off"))
+            });
             Landing { due, event_id, result }
         });
     }
 
     /// The next that ends; `None` if none is on its way.
     pub(crate) async fn next(&mut self) -> Option<Landing> {
-        // A task that panicked has no more to say; its resource is looked at again by the next sweep.
         let landing = self.tasks.join_next().await?.ok()?;
         match &landing.result {
             Ok(()) => self.breaker.accepted(),
@@ -68,5 +73,38 @@ impl<P: Publisher> Flights<P> {
             landed.push(landing);
         }
         landed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::decide::State;
+    use crate::reason::Reason;
+    use crate::sighting::Content;
+
+    #[derive(Clone)]
+    struct Broken;
+
+    impl Publisher for Broken {
+        fn publish(&self, _event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
+            std::future::poll_fn(|_| panic!("a client's own defect"))
+        }
+
+        async fn health(&self) -> Result<(), BrokerError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_breaks_on_the_way_lands_all_the_same() {
+        let content = Content { kind: "Cluster".into(), data: "{}".into() };
+        let due = Due { id: "a".into(), reason: Reason::New, state: State::default(), content, changed: None };
+        let mut flights = Flights::new(Broken, 1);
+        flights.begin(due.clone(), Event::new("source", "type", jiff::Timestamp::UNIX_EPOCH, Value::Null));
+        let landing = flights.next().await.unwrap();
+        assert_eq!((landing.due, landing.result.unwrap_err().fault), (due, Fault::Internal));
     }
 }

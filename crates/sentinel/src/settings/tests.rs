@@ -62,6 +62,18 @@ fn hyperfleets_variables_are_heard() {
 #[case::namespace("{leader_election: {namespace: x}}", "leader_election.namespace: belongs to")]
 #[case::lease("{leader_election: {method: lease}}", "leader_election.namespace: belongs to")]
 #[case::postgres("{leader_election: {method: postgres}}", "leader_election.database_url: belongs to")]
+#[case::exchange(
+    "{broker: {type: googlepubsub, rabbitmq: {exchange: other}}}",
+    "broker.rabbitmq.exchange: has no effect"
+)]
+#[case::routing_key(
+    "{broker: {type: googlepubsub, rabbitmq: {routing_key: other}}}",
+    "broker.rabbitmq.routing_key: has no effect"
+)]
+#[case::creation(
+    "{broker: {type: rabbitmq, googlepubsub: {create_topic_if_missing: true}}}",
+    "broker.googlepubsub.create_topic_if_missing: has no effect"
+)]
 #[case::expression("{publish_when: {dns: 'status.'}}", "publish_when.dns: line 1, column")]
 #[case::data("{message_data: {a: {b: resource.spec}}}", "message_data.a.b: must name a member")]
 #[case::selector("{resource_selector: [{label: \"a' or\", value: b}]}", "resource_selector[0].label: must be the name")]

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::Kubernetes;
+use jiff::Timestamp;
 use kubernetes::Cluster;
+use kubernetes::lease::LeaseClaim;
 use sentinel::leader::Election;
 use serde_json::json;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
 use crate::rig::{Api, broker, heard, reconcile};
@@ -26,13 +29,17 @@ impl Leases {
         Self { _emulator: emulator, folder }
     }
 
-    async fn election(&self, holder: &str) -> Election {
+    async fn cluster(&self) -> Cluster {
         let settings = kubernetes::Settings {
             kubeconfig: Some(self.folder.path().join("kubeconfig")),
             context: None,
             call_timeout: Duration::from_secs(3),
         };
-        let cluster = Cluster::connect(&settings).await.unwrap();
+        Cluster::connect(&settings).await.unwrap()
+    }
+
+    async fn election(&self, holder: &str) -> Election {
+        let cluster = self.cluster().await;
         Election::by_lease(cluster, "default".to_owned(), "sentinel".to_owned(), holder.to_owned())
     }
 }
@@ -67,6 +74,22 @@ async fn is_handed_on(mut elections: impl AsyncFnMut(&str) -> Election) {
 async fn a_lease_is_handed_on() {
     let leases = Leases::start().await;
     is_handed_on(async |holder| leases.election(holder).await).await;
+}
+
+/// Nobody waits for an hour because the clock of one who is gone was ahead by that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_of_another_time_is_taken_over() {
+    let leases = Leases::start().await;
+    let claim = LeaseClaim {
+        namespace: "default".to_owned(),
+        name: "sentinel".to_owned(),
+        holder: "gone".to_owned(),
+        duration: Duration::from_secs(10),
+    };
+    let ahead = Timestamp::now() + Duration::from_hours(1);
+    leases.cluster().await.claim_lease(&claim, ahead).await.unwrap();
+    let won = async { leases.election("second").await.won(&CancellationToken::new()).await };
+    assert!(tokio::time::timeout(Duration::from_mins(2), won).await.expect("an hour is too long"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

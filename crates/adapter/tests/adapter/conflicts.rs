@@ -1,0 +1,92 @@
+//! Foreign objects in the way, messages that are none, and an adapter that may not.
+
+use emulators::kubernetes::Settings;
+use hyperfleet_client::Status;
+use jiff::Timestamp;
+use kube::api::PostParams;
+use message_broker::{Event, Message};
+use rstest::rstest;
+use serde_json::json;
+
+use crate::api::budget;
+use crate::place::{Kind, Place};
+use crate::world::{World, is, message, topic};
+
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_ours_is_named_and_left_alone(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    let adapter = world.adapter("").await;
+    let secret = json!({"metadata": {"name": "cluster-cls-1-pullsecret-data"}, "stringData": {"theirs": "x"}});
+    let secret = serde_json::from_value(secret).unwrap();
+    let theirs = world.place.inputs().create(&PostParams::default(), &secret).await.unwrap();
+    let pod = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "none"}]}});
+    let job = json!({"metadata": {"name": "pullsecret-cls-2-gen1"}, "spec": {"template": pod}});
+    world.place.jobs().create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+    for (id, name) in [("cls-1", "cluster-cls-1-pullsecret-data"), ("cls-2", "pullsecret-cls-2-gen1")] {
+        world.ready(id).await;
+        world.tell(id).await;
+        let told = world.until_reason(id, "NameConflict").await;
+        assert!(is(&told, "Applied", Status::False) && is(&told, "Health", Status::True));
+        assert!(message(&told, "Applied").contains(name), "{}", message(&told, "Applied"));
+    }
+    let found = world.place.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
+    assert_eq!(found.metadata.resource_version, theirs.metadata.resource_version);
+    assert!(world.place.job("pullsecret-cls-1-gen1").await.is_none());
+    adapter.stop().await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_pull_secret_of_hypershift_is_told() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    let patch = json!({"metadata": {"labels": {"managed-by": "somebody"}}});
+    let parameters = kube::api::PatchParams::default();
+    world.place.outputs().patch("cls-1-pull-secret", &parameters, &kube::api::Patch::Merge(patch)).await.unwrap();
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", "NameConflict").await;
+    assert!(message(&told, "Available").contains("\"somebody\" as label `managed-by`"));
+    assert_eq!(world.node.begun("cls-1", 1), 1);
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_event_goes_among_the_dead_letters() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    let mut letters = world.dead_letters().await;
+    let garbage = Message { body: b"{not json".to_vec(), ..Message::default() };
+    world.broker.send(&topic(), &garbage, &budget()).await.unwrap();
+    world.publish(Event::new("s", "t", Timestamp::now(), json!({"generation": 1}))).await;
+    for _ in 0..2 {
+        letters.next().await.unwrap().ack().await.unwrap();
+    }
+    // About another kind, or about nobody that the API knows: dealt with.
+    world.publish(Event::new("s", "t", Timestamp::now(), json!({"id": "np-1", "kind": "NodePool"}))).await;
+    world.tell("cls-unknown").await;
+    crate::world::eventually(async || adapter.count("hyperfleet_adapter_events_processed", "skipped").await >= 2).await;
+    assert_eq!(adapter.count("hyperfleet_adapter_dlq_messages", "").await, 2);
+    adapter.stop().await;
+}
+
+#[rstest]
+#[case("create/jobs:403", "ResourceCreationFailed")]
+#[case("create/secrets:403", "ResourceCreationFailed")]
+#[case("list/jobs:403", "KubernetesAPIFailure")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adapter_that_may_not_says_so(#[case] fault: &str, #[case] reason: &str) {
+    let settings = Settings { faults: vec![fault.parse().unwrap()], ..Settings::default() };
+    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", reason).await;
+    assert!(is(&told, "Health", Status::False), "{told:#?}");
+    adapter.stop().await;
+}

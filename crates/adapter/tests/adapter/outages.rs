@@ -1,0 +1,78 @@
+//! The API goes, Kubernetes fails, the adapter dies in the middle: nothing is lost.
+
+use emulators::kubernetes::Settings;
+use rstest::rstest;
+
+use crate::node::Ending;
+use crate::place::{Kind, Place};
+use crate::world::{World, eventually};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_waits_until_the_api_is_back() {
+    let mut world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    let back = world.api.stop().await;
+    let data = serde_json::json!({"id": "cls-1", "kind": "Cluster"});
+    let event = message_broker::Event::new("s", "t", jiff::Timestamp::now(), data);
+    world.broker.publish(&crate::world::topic(), &event, &crate::api::budget()).await.unwrap();
+    eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
+    world.api = back.await;
+    world.until_available("cls-1", 1).await;
+    adapter.stop().await;
+}
+
+#[rstest]
+#[case::lists("list/jobs:503*3")]
+#[case::a_lost_answer("create/jobs:commit-then-cut*1")]
+#[case::throttled("create/secrets:429(retry-after=1s)*1")]
+#[case::cut_while_watching("watch/jobs:cut*2")]
+#[case::slow_reads("get/secrets:503*2")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_kubernetes_is_outlasted(#[case] fault: &str) {
+    let settings = Settings { faults: vec![fault.parse().unwrap()], ..Settings::default() };
+    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    assert_eq!(world.node.begun("cls-1", 1), 1);
+    adapter.stop().await;
+}
+
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_job_is_told_by_whoever_comes_after(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    world.node.will(Ending::Never).await;
+    let first = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    world.until_reason("cls-1", "WorkloadInProgress").await;
+    eventually(async || world.node.begun("cls-1", 1) == 1).await;
+    first.kill().await;
+    world.node.will(Ending::Success).await;
+    let second = world.adapter("").await;
+    world.until_available("cls-1", 1).await;
+    assert_eq!(world.node.begun("cls-1", 1), 1);
+    second.stop().await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_without_a_job_is_used_by_the_next_run() {
+    let settings = Settings { faults: vec!["create/jobs:hang*1".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let first = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_some()).await;
+    first.kill().await;
+    let second = world.adapter("").await;
+    world.tell("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none()).await;
+    second.stop().await;
+}

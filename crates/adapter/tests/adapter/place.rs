@@ -1,0 +1,120 @@
+//! Namespaces on an API server: the emulator's, or a real one's.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use emulators::kubernetes::{Kubernetes, Settings};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
+use kube::api::{DeleteParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use kubernetes::Cluster;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Which API server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Emulator,
+    Real,
+}
+
+/// Where Jobs run, and where what they leave behind is.
+pub(crate) struct Place {
+    /// The adapter's namespace.
+    pub(crate) namespace: String,
+    /// That of the hosted control plane.
+    pub(crate) management: String,
+    pub(crate) client: Client,
+    pub(crate) emulator: Option<Kubernetes>,
+    kubeconfig: PathBuf,
+    _folder: TempDir,
+}
+
+impl Place {
+    /// `None`, with a line that says why, where there is no such server; in CI that is a failure.
+    pub(crate) async fn new(kind: Kind) -> Option<Self> {
+        let settings = Settings { back_off: Duration::from_millis(100), ..Settings::default() };
+        Self::with(kind, settings).await
+    }
+
+    pub(crate) async fn with(kind: Kind, settings: Settings) -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let (emulator, kubeconfig) = match kind {
+            Kind::Emulator => {
+                let emulator = Kubernetes::start(settings).await.unwrap();
+                daemon::file::replace(&path, emulator.kubeconfig().as_bytes()).unwrap();
+                (Some(emulator), path)
+            }
+            Kind::Real => (None, real_kubeconfig()?),
+        };
+        let file = Kubeconfig::read_from(&kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        let client = Client::try_from(config).unwrap();
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let namespace = |what: &str| format!("{what}-{}-{number}", std::process::id());
+        let (namespace, management) = (namespace("adapter"), namespace("clusters"));
+        let place = Self { namespace, management, client, emulator, kubeconfig, _folder: folder };
+        for name in [&place.namespace, &place.management] {
+            let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+            Api::<Namespace>::all(place.client.clone()).create(&PostParams::default(), &object).await.unwrap();
+        }
+        let account: ServiceAccount =
+            serde_json::from_value(json!({"metadata": {"name": "pullsecret-adapter-job"}})).unwrap();
+        let accounts = Api::namespaced(place.client.clone(), &place.namespace);
+        accounts.create(&PostParams::default(), &account).await.unwrap();
+        Some(place)
+    }
+
+    pub(crate) async fn cluster(&self) -> Cluster {
+        let settings = kubernetes::Settings {
+            kubeconfig: Some(self.kubeconfig.clone()),
+            context: None,
+            call_timeout: Duration::from_secs(10),
+        };
+        Cluster::connect(&settings).await.unwrap()
+    }
+
+    pub(crate) fn jobs(&self) -> Api<Job> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// The Secrets of the adapter's namespace.
+    pub(crate) fn inputs(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// The Secrets of the hosted control plane's namespace.
+    pub(crate) fn outputs(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.management)
+    }
+
+    pub(crate) async fn job(&self, name: &str) -> Option<Value> {
+        self.jobs().get_opt(name).await.unwrap().map(|job| serde_json::to_value(job).unwrap())
+    }
+
+    /// Removes the namespaces of a real server; the emulator goes as a whole.
+    pub(crate) async fn end(self) {
+        if self.emulator.is_none() {
+            for name in [&self.namespace, &self.management] {
+                let _gone = Api::<Namespace>::all(self.client.clone()).delete(name, &DeleteParams::default()).await;
+            }
+        }
+    }
+}
+
+fn real_kubeconfig() -> Option<PathBuf> {
+    let variable = |name| ProcessEnvironment.text(name).unwrap();
+    if let Some(path) = variable("REAL_KUBECONFIG") {
+        return Some(path.into());
+    }
+    let missing = "REAL_KUBECONFIG is not set: no real kube-apiserver; `make real-parts` gets and starts one";
+    assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
+    eprintln!("not run: {missing}");
+    None
+}

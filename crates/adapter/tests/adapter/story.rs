@@ -1,0 +1,167 @@
+//! A cluster's pull secret from its first event to a rotation, told as it goes.
+
+use hyperfleet_client::Status;
+use message_broker::Event;
+use rstest::rstest;
+use serde_json::json;
+
+use crate::api::CREDENTIAL;
+use crate::node::Ending;
+use crate::place::Kind;
+use crate::world::{World, eventually, is, message};
+
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_gets_its_pull_secret_and_another_one(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    let adapter = world.adapter("").await;
+    world.api.create("cls-1").await;
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", "PreconditionsNotMet").await;
+    assert!(is(&told, "Health", Status::True) && is(&told, "Applied", Status::False));
+    assert!(message(&told, "Available").contains("waiting for dns: not reported yet at generation 1"));
+    world.node.will(Ending::Never).await;
+    world.api.make_ready("cls-1", &world.place.management).await;
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", "WorkloadInProgress").await;
+    assert!(is(&told, "Applied", Status::True));
+    eventually(async || world.node.begun("cls-1", 1) == 1).await;
+    let job = world.place.job("pullsecret-cls-1-gen1").await.unwrap();
+    assert!(!job.to_string().contains(CREDENTIAL));
+    let input = world.place.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
+    assert_eq!(input.metadata.owner_references.unwrap()[0].uid, job["metadata"]["uid"].as_str().unwrap());
+    // No event tells of the Job's end.
+    world.node.will(Ending::Success).await;
+    let told = world.until_available("cls-1", 1).await;
+    assert_eq!(told.condition("Available").unwrap().reason.as_deref(), Some("SecretStored"));
+    assert_eq!((&told.data["secretVersion"], &told.data["gcpProject"]), (&json!(1), &json!("redhat-prod-1")));
+    assert!(!told.data.contains_key("apiCalls"));
+    assert_eq!(told.metadata.unwrap().job_name.as_deref(), Some("pullsecret-cls-1-gen1"));
+    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none()).await;
+    world.api.rotate("cls-1").await;
+    world.tell("cls-1").await;
+    world.until_available("cls-1", 2).await;
+    let output = world.place.outputs().get("cls-1-pull-secret").await.unwrap();
+    assert_eq!(output.metadata.annotations.unwrap()["hyperfleet.io/generation"], "2");
+    assert_eq!((world.node.begun("cls-1", 1), world.node.begun("cls-1", 2)), (1, 1));
+    adapter.stop().await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_is_the_specifications() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    world.node.will(Ending::Never).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-123").await;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut event = Event::new("s", "cluster.create", jiff::Timestamp::now(), json!({"id": "cls-123"}));
+    event.extensions.insert("traceparent".to_owned(), trace.to_owned());
+    world.publish(event.clone()).await;
+    eventually(async || world.place.job("pullsecret-cls-123-gen1").await.is_some()).await;
+    let job = world.place.job("pullsecret-cls-123-gen1").await.unwrap();
+    let spec = &job["spec"]["template"]["spec"];
+    let container = &spec["containers"][0];
+    assert_eq!(spec["serviceAccountName"], "pullsecret-adapter-job");
+    assert_eq!(
+        container["resources"],
+        json!({"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}})
+    );
+    assert_eq!(
+        container["securityContext"],
+        json!({"allowPrivilegeEscalation": false, "runAsNonRoot": true, "runAsUser": 1000,
+            "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": true})
+    );
+    assert_eq!(spec["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    assert_eq!(
+        container["env"],
+        json!([
+            {"name": "CLUSTER_ID", "value": "cls-123"},
+            {"name": "CLUSTER_NAME", "value": "cls-123"},
+            {"name": "GENERATION", "value": "1"},
+            {"name": "GCP_PROJECT_ID", "value": "redhat-prod-1"},
+            {"name": "MANAGEMENT_NAMESPACE", "value": world.place.management},
+            {"name": "PULL_SECRET_FILE", "value": "/var/run/pull-secret/pullsecret"},
+            {"name": "TRACEPARENT", "value": trace},
+        ])
+    );
+    let times = ["backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"].map(|name| &job["spec"][name]);
+    assert_eq!(times, [3, 1_800, 3_600]);
+    assert_eq!(job["spec"]["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"], json!([2, 3, 4, 5, 6]));
+    assert_eq!(job["metadata"]["annotations"]["hyperfleet.io/event-id"], json!(event.id));
+    assert_eq!(job["metadata"]["labels"]["hyperfleet.io/adapter"], "pullsecret");
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_many_times_is_done_once() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    for _ in 0..50 {
+        world.tell("cls-1").await;
+    }
+    world.until_available("cls-1", 1).await;
+    // The Job is forgotten, as after its time to live.
+    let parameters = kube::api::DeleteParams::background();
+    world.place.jobs().delete("pullsecret-cls-1-gen1", &parameters).await.unwrap();
+    world.tell("cls-1").await;
+    let told = adapter.count("hyperfleet_adapter_status_reports", "success").await;
+    eventually(async || adapter.count("hyperfleet_adapter_status_reports", "success").await > told).await;
+    eventually(async || adapter.count("hyperfleet_adapter_events_processed", "").await >= 51).await;
+    assert_eq!(world.node.begun("cls-1", 1), 1);
+    assert_eq!(adapter.count("pullsecret_adapter_jobs_created", "").await, 1);
+    assert_eq!(adapter.count("hyperfleet_adapter_status_reports", "discarded").await, 0);
+    let told = world.until_available("cls-1", 1).await;
+    assert_eq!(told.data["secretVersion"], 1, "what was stored stays known");
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_fails_is_told_and_repeated() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    world.node.will(Ending::Failure(4, "PermissionDenied")).await;
+    let adapter = world.adapter("retry: {transientAfter: 1s, permanentAfter: 1s}").await;
+    world.ready("cls-1").await;
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", "PermissionDenied").await;
+    assert!(is(&told, "Applied", Status::True) && is(&told, "Health", Status::True));
+    assert!(message(&told, "Available").starts_with("it went wrong; another Job follows in"));
+    world.node.will(Ending::Success).await;
+    world.until_available("cls-1", 1).await;
+    assert!(world.node.begun("cls-1", 1) >= 2);
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_secret_in_a_secret_is_taken_from_there() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    let reference = json!({"secretRef": {"namespace": world.place.namespace, "name": "theirs", "key": "config.json"}});
+    world.api.create_of("cls-1", &reference).await;
+    world.api.make_ready("cls-1", &world.place.management).await;
+    world.tell("cls-1").await;
+    let told = world.until_reason("cls-1", "PreconditionsNotMet").await;
+    assert!(message(&told, "Available").contains("/theirs: it is not there"), "{}", message(&told, "Available"));
+    let secret = |content: &str| {
+        serde_json::from_value(json!({"metadata": {"name": "theirs"}, "stringData": {"config.json": content}})).unwrap()
+    };
+    let inputs = world.place.inputs();
+    let one = crate::api::pull_secret("one").to_string();
+    inputs.create(&kube::api::PostParams::default(), &secret(&one)).await.unwrap();
+    world.tell("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    let before = world.until_available("cls-1", 1).await.data["source"].clone();
+    inputs
+        .replace("theirs", &kube::api::PostParams::default(), &secret(&crate::api::pull_secret("two").to_string()))
+        .await
+        .unwrap();
+    world.tell("cls-1").await;
+    world.until("cls-1", |told| is(told, "Available", Status::True) && told.data["source"] != before).await;
+    let output = world.place.outputs().get("cls-1-pull-secret").await.unwrap();
+    let content = String::from_utf8(output.data.unwrap()[".dockerconfigjson"].0.clone()).unwrap();
+    assert_eq!(content, crate::api::pull_secret("two").to_string());
+    adapter.stop().await;
+}

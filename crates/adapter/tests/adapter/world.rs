@@ -1,0 +1,196 @@
+//! All parts together: an API, a broker, Kubernetes with a node that is played, and adapters.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use adapter::{Adapter, Config, Parts, Plan};
+use hyperfleet_client::{Resource, Status, StatusItem};
+use jiff::Timestamp;
+use kubernetes::leadership::Leadership;
+use message_broker::memory::Memory;
+use message_broker::{Backoff, Broker, Consume, Deliveries, Event, Name};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Api, budget};
+use crate::node::Node;
+use crate::place::{Kind, Place};
+
+/// So long a test waits for what must happen, on a machine that has much else to do.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct World {
+    /// Goes before what it watches.
+    pub(crate) node: Node,
+    pub(crate) api: Api,
+    pub(crate) broker: Broker,
+    pub(crate) place: Place,
+}
+
+/// An adapter that runs.
+pub(crate) struct Running {
+    pub(crate) metrics: String,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl World {
+    pub(crate) async fn new(kind: Kind) -> Option<Self> {
+        let place = Place::new(kind).await?;
+        Some(Self::at(place).await)
+    }
+
+    pub(crate) async fn at(place: Place) -> Self {
+        let node = Node::start(&place);
+        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), place, node }
+    }
+
+    /// An adapter with these settings besides, as members of `spec`.
+    pub(crate) async fn adapter(&self, settings: &str) -> Running {
+        self.replica(settings, None).await
+    }
+
+    /// The same, as one of several that share a Lease.
+    pub(crate) async fn replica(&self, settings: &str, holder: Option<&str>) -> Running {
+        let cluster = self.place.cluster().await;
+        let leadership = holder.map(|holder| {
+            Leadership::new(cluster.clone(), self.place.namespace.clone(), "adapter".to_owned(), holder.to_owned())
+        });
+        let parts = Parts { broker: self.broker.clone(), cluster, leadership };
+        let adapter = Adapter::prepare(self.plan(settings), parts, "test").await.unwrap();
+        let metrics = format!("http://{}", adapter.metrics_address());
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let task = tokio::spawn(Box::pin(adapter.run(stopping)));
+        Running { metrics, stop, task }
+    }
+
+    fn plan(&self, settings: &str) -> Plan {
+        let text = format!(
+            "{{apiVersion: hyperfleet.redhat.com/v1alpha1, kind: AdapterConfig, \
+             metadata: {{name: pullsecret-adapter, namespace: {}}}, spec: {{adapterType: pullsecret, \
+             hyperfleetAPI: {{url: 'http://{}'}}, health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}}}",
+            self.place.namespace, self.api.address
+        );
+        let none = BTreeMap::<&str, &str>::new();
+        let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();
+        plan.client.token = Some(self.api.token());
+        let backoff = Backoff { first: Duration::from_millis(50), longest: Duration::from_secs(1) };
+        plan.consume = Consume { backoff, max_attempts: Some(1_000), ..plan.consume };
+        plan
+    }
+
+    /// Publishes what the Sentinel would.
+    pub(crate) async fn tell(&self, id: &str) {
+        let data = json!({"id": id, "kind": "Cluster", "generation": 1});
+        self.publish(Event::new(
+            "hyperfleet-sentinel",
+            "com.redhat.hyperfleet.cluster.reconcile",
+            Timestamp::now(),
+            data,
+        ))
+        .await;
+    }
+
+    pub(crate) async fn publish(&self, event: Event) {
+        self.broker.publish(&topic(), &event, &budget()).await.unwrap();
+    }
+
+    /// What went among the dead letters.
+    pub(crate) async fn dead_letters(&self) -> Deliveries {
+        let subscription = self.broker.dead_letters(&self.plan("").subscription);
+        let consume = Consume { max_attempts: None, ..Consume::default() };
+        self.broker.subscribe(&subscription, consume, &CancellationToken::new()).await.unwrap()
+    }
+
+    /// Waits until the adapter's report is as wanted.
+    pub(crate) async fn until(&self, id: &str, wanted: impl Fn(&StatusItem) -> bool) -> StatusItem {
+        let waiting = async {
+            loop {
+                if let Some(told) = self.api.told(id).await.filter(&wanted) {
+                    return told;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(told) => told,
+            Err(_elapsed) => panic!("{id}: the last report is {:#?}", self.api.told(id).await),
+        }
+    }
+
+    /// Waits until the adapter says that the pull secret of this generation is available.
+    pub(crate) async fn until_available(&self, id: &str, generation: i64) -> StatusItem {
+        self.until(id, |told| told.observed_generation == generation && is(told, "Available", Status::True)).await
+    }
+
+    /// Waits until `Available` has that reason.
+    pub(crate) async fn until_reason(&self, id: &str, reason: &str) -> StatusItem {
+        self.until(id, |told| told.condition("Available").and_then(|found| found.reason.as_deref()) == Some(reason))
+            .await
+    }
+
+    /// Waits until the API does not know the cluster any more.
+    pub(crate) async fn until_gone(&self, id: &str) {
+        eventually(async || self.api.get(id).await.is_none()).await;
+    }
+
+    /// A cluster for which everything is done that comes before its pull secret.
+    pub(crate) async fn ready(&self, id: &str) -> Resource {
+        let created = self.api.create(id).await;
+        self.api.make_ready(id, &self.place.management).await;
+        created
+    }
+
+    pub(crate) async fn end(self) {
+        drop(self.node);
+        self.place.end().await;
+    }
+}
+
+pub(crate) fn topic() -> Name {
+    "hyperfleet-system-clusters".parse().unwrap()
+}
+
+pub(crate) fn is(told: &StatusItem, kind: &str, status: Status) -> bool {
+    told.condition(kind).is_some_and(|condition| condition.status == status)
+}
+
+pub(crate) fn message<'a>(told: &'a StatusItem, kind: &str) -> &'a str {
+    told.condition(kind).and_then(|condition| condition.message.as_deref()).unwrap_or_default()
+}
+
+/// Waits until it is so.
+pub(crate) async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it did not come to be so");
+}
+
+impl Running {
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+
+    /// Ends it as `kill -9` would.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _aborted = self.task.await;
+    }
+
+    pub(crate) async fn metrics(&self) -> String {
+        reqwest::get(format!("{}/metrics", self.metrics)).await.unwrap().text().await.unwrap()
+    }
+
+    /// The sum of a metric's samples whose labels contain this.
+    pub(crate) async fn count(&self, metric: &str, labels: &str) -> u64 {
+        let text = self.metrics().await;
+        let lines = text.lines().filter(|line| line.starts_with(metric) && line.contains(labels));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+}
