@@ -16,7 +16,7 @@ DEV_TAG        ?= dev-$(COMMIT)
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and show the main job on embedded parts
+demo: ## Build, and tell one cluster's story on a whole fleet plane
 	cargo build --locked --package pull-secret
 	target/debug/pull-secret local demo
 

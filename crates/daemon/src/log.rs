@@ -41,9 +41,14 @@ pub struct Settings {
 
 type Fields = BTreeMap<&'static str, Value>;
 
+/// Which component a crate's events are of, where no span says it: the crate as Rust writes its name, and the component.
+pub type Components = &'static [(&'static str, &'static str)];
+
 /// Writes each event as one line.
 struct Lines<W> {
     settings: Settings,
+    /// Empty where the process is one component alone.
+    components: Components,
     writer: Mutex<W>,
 }
 
@@ -56,7 +61,17 @@ pub struct Unknown {
 
 /// The subscriber that writes to `writer`; pass it to `tracing::subscriber::set_global_default` or `with_default`.
 pub fn subscriber<W: Write + Send + 'static>(settings: Settings, writer: W) -> impl Subscriber + Send + Sync {
-    Registry::default().with(Lines { settings, writer: Mutex::new(writer) })
+    subscriber_of(&[], settings, writer)
+}
+
+/// The subscriber of a process in which several components run: every line says of which it is, in the field `component` or,
+/// for people, behind the time. What a span or an event names as `component` comes first, then the crate's.
+pub fn subscriber_of<W: Write + Send + 'static>(
+    components: Components,
+    settings: Settings,
+    writer: W,
+) -> impl Subscriber + Send + Sync {
+    Registry::default().with(Lines { settings, components, writer: Mutex::new(writer) })
 }
 
 /// An error and what has caused it, in one line for the log.
@@ -91,7 +106,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    fn line(self, now: Timestamp, level: &str, mut fields: Fields) -> String {
+    fn line(self, now: Timestamp, level: &str, mut fields: Fields, component: bool) -> String {
         match self {
             Self::Json => {
                 fields.insert("level", level.into());
@@ -101,10 +116,16 @@ impl Format {
                 Value::Object(object).to_string() + "\n"
             }
             Self::Text => {
+                let component = component.then(|| fields.remove("component").unwrap_or_default());
+                let component = component.map(|component| format!("{:<9} ", plain(&component))).unwrap_or_default();
                 let operation = fields.remove("operation").unwrap_or_default();
                 let message = fields.remove("message").unwrap_or_default();
-                let mut line =
-                    format!("{} {level:<5} {:<18} {}", now.strftime("%H:%M:%S"), plain(&operation), plain(&message));
+                let mut line = format!(
+                    "{} {component}{level:<5} {:<18} {}",
+                    now.strftime("%H:%M:%S"),
+                    plain(&operation),
+                    plain(&message)
+                );
                 for (name, value) in fields {
                     // Writing to a String cannot fail.
                     let _infallible = write!(line, "  {name}={}", plain(&value));
@@ -164,7 +185,11 @@ where
         }
         event.record(&mut Collect(&mut fields));
         let level = event.metadata().level().as_str().to_ascii_lowercase();
-        let line = self.settings.format.line(Timestamp::now(), &level, fields);
+        let root = event.metadata().target().split("::").next().unwrap_or_default();
+        if let Some((_, component)) = self.components.iter().find(|(name, _)| *name == root) {
+            fields.entry("component").or_insert_with(|| (*component).into());
+        }
+        let line = self.settings.format.line(Timestamp::now(), &level, fields, !self.components.is_empty());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody is left to tell when the log itself cannot be written.
         let _unwritable = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
@@ -249,6 +274,20 @@ mod tests {
         });
         let (_time, rest) = line.split_once(' ').unwrap();
         assert_eq!(rest, "warn  retry              again  name=a\\nb\\u{1b}[2J\n");
+    }
+
+    #[test]
+    fn a_line_of_several_components_says_of_which_it_is() {
+        let buffer = Buffer::default();
+        let settings = Settings { format: Format::Text, level: LevelFilter::INFO, crates: &["daemon"] };
+        tracing::subscriber::with_default(subscriber_of(&[("daemon", "shared")], settings, buffer.clone()), || {
+            tracing::info!(operation = "a", "one");
+            let _span = tracing::info_span!("part", component = "sentinel").entered();
+            tracing::info!(operation = "b", "two");
+        });
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(lines, ["shared    info  a                  one", "sentinel  info  b                  two"]);
     }
 
     #[test]

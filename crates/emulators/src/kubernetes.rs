@@ -23,6 +23,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedSender;
+
 use crate::serving::{Running, Serving};
 
 mod answer;
@@ -58,6 +60,7 @@ use engine::Engine;
 
 pub use crate::scripted::ParseFaultError;
 pub use faults::Fault;
+pub use pods::PodLine;
 pub use tokens::User;
 
 /// So many changes are kept for watches.
@@ -88,6 +91,8 @@ pub struct Settings {
     pub run_pods: BTreeMap<String, PathBuf>,
     /// So long a failed Pod or a crashed container waits the first time; the later delays and their caps grow with it.
     pub back_off: Duration,
+    /// Who hears every line that Pods write.
+    pub pod_lines: Option<UnboundedSender<PodLine>>,
 }
 
 /// Who may do what.
@@ -184,7 +189,11 @@ impl Kubernetes {
         let serving = Serving::listen(settings.listen).await.map_err(fail)?;
         let served = Arc::clone(&engine);
         let running = serving.start(move |connection, request| serve::serve(Arc::clone(&served), connection, request));
-        let behaviour = controllers::Settings { back_off: settings.back_off, run_pods: settings.run_pods };
+        let behaviour = controllers::Settings {
+            back_off: settings.back_off,
+            run_pods: settings.run_pods,
+            pod_lines: settings.pod_lines,
+        };
         let controllers = controllers::start(&engine.store, behaviour);
         Ok(Self { engine, running, controllers })
     }
@@ -293,14 +302,25 @@ impl Default for Settings {
             watch_history: WATCH_HISTORY,
             run_pods: BTreeMap::new(),
             back_off: BACK_OFF,
+            pod_lines: None,
         }
     }
 }
 
 impl fmt::Debug for Settings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { listen, data_dir, faults, authorization, tokens, namespaces, watch_history, run_pods, back_off } =
-            self;
+        let Self {
+            listen,
+            data_dir,
+            faults,
+            authorization,
+            tokens,
+            namespaces,
+            watch_history,
+            run_pods,
+            back_off,
+            pod_lines: _,
+        } = self;
         let users: Vec<&str> = tokens.values().map(|user| user.name.as_str()).collect();
         formatter
             .debug_struct("Settings")

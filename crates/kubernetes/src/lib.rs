@@ -14,7 +14,9 @@ pub mod jobs;
 pub mod leadership;
 pub mod lease;
 pub mod object;
+pub mod place;
 pub mod secret;
+pub mod sight;
 
 pub use access::Access;
 pub use cluster::{Cluster, Settings, Verb};
@@ -22,6 +24,7 @@ pub use error::{Fault, KubernetesError};
 pub use follow::{Selection, View};
 pub use object::Object;
 pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
+pub use sight::{JobSight, PodSight, SecretSight};
 
 /// The field manager of everything that this project applies.
 pub const FIELD_MANAGER: &str = "pull-secret";

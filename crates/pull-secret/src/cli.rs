@@ -2,6 +2,7 @@
 
 mod adapter;
 mod api;
+mod local;
 mod sentinel;
 mod tables;
 
@@ -16,6 +17,10 @@ use pull_secret_job::settings::{SETTINGS, Setting};
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
+pub(crate) use local::{
+    ApiFlags as ClientFlags, DemoArguments, ExplainArguments, ExplainCommand, LocalCommand, StatusArguments,
+    StreamFormat, UpArguments,
+};
 pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
@@ -70,6 +75,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         local: LocalCommand,
     },
+    /// Say why something is as it is
+    #[command(arg_required_else_help = true)]
+    Explain {
+        #[command(subcommand)]
+        command: ExplainCommand,
+    },
+    /// List the fleet: each cluster's pull secret at a glance, and a summary
+    ///
+    /// Exits with 0 whatever the clusters' state is, with 75 if the API cannot be reached.
+    Status(StatusArguments),
     /// Print version, commit and build date
     Version,
     /// Print a completion script for a shell
@@ -92,12 +107,6 @@ A run that finds the newest version to hold the pull secret already writes nothi
 cluster's is never touched. Flags come before environment variables; a blank value counts as missing. The log is on \
 stdout, one JSON object a line. In a cluster the identity comes from Workload Identity, on a workstation from \
 `gcloud auth application-default login`.";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LocalCommand {
-    /// Show the main job on embedded parts: stored, unchanged, rotated
-    Demo,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EmulatorCommand {

@@ -12,7 +12,7 @@ use sentinel::settings::{self, EventsSettings};
 
 use crate::broker::broker;
 use crate::cli::{EventsCommand, TailArguments};
-use crate::output;
+use crate::output::{self, plain};
 use crate::sentinel::listed;
 
 /// Does what the arguments say.
@@ -62,9 +62,4 @@ fn readable(event: &Event, now: Timestamp) -> String {
     let data = event.json().map(ToString::to_string).unwrap_or_default();
     let data = plain(&data);
     format!("{time}  {}  {}  {data}\n", plain(&event.kind), plain(subject))
-}
-
-/// Nothing of an event moves a terminal's cursor.
-fn plain(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }

@@ -5,20 +5,23 @@ pub mod cli;
 mod adapter;
 mod api;
 mod broker;
+mod client;
 mod emulator;
 mod events;
+mod explain;
 mod local;
 mod output;
 mod proxy;
 mod run_job;
 mod sentinel;
+mod status;
 mod validate;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use cli::{Cli, Command, EmulatorCommand, LocalCommand, RunJobCommand};
+use cli::{Cli, Command, EmulatorCommand, ExplainCommand, LocalCommand, RunJobCommand};
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
@@ -65,7 +68,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             emulator::secret_manager(*arguments)
         }
         Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
-        Command::Local { local: LocalCommand::Demo } => local::demo(),
+        Command::Local { local: LocalCommand::Up(arguments) } => local::up(&arguments),
+        Command::Local { local: LocalCommand::Demo(arguments) } => local::demo(&arguments),
+        Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(&arguments),
+        Command::Status(arguments) => status::status(&arguments),
         Command::Version => output::print(cli::version_info()),
         Command::Completion { shell } => {
             let mut script = Vec::new();

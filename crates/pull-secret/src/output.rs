@@ -32,3 +32,8 @@ pub(crate) fn table<const COLUMNS: usize>(
     table.load_style(NOTHING).set_header(header).add_rows(rows);
     table.lines().map(|line| line.trim().to_owned() + "\n").collect()
 }
+
+/// Others' words on one line: nothing in them moves a terminal's cursor.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}

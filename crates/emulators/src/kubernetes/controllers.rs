@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-use super::pods;
+use super::pods::{self, PodLine};
 use super::store::{Object, Store, Subscription};
 use super::value::text;
 
@@ -38,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) back_off: Duration,
     /// The programs that stand for images; with none, every Pod stays Pending as on a cluster without nodes.
     pub(crate) run_pods: BTreeMap<String, PathBuf>,
+    /// Who hears what Pods write.
+    pub(crate) pod_lines: Option<UnboundedSender<PodLine>>,
 }
 
 /// The controllers' tasks. They end when the store stops; dropping this ends them at once.

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::{fs, io, path};
+use std::{fmt, fs, io, path};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -85,6 +85,17 @@ struct Ended {
     log: Arc<Log>,
 }
 
+/// A line that a Pod's program has written. `Debug` does not show it: a program may print its secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PodLine {
+    /// The Pod's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub pod: String,
+    /// The line, without its end.
+    pub line: String,
+}
+
 /// What Pods of one namespace may point to.
 struct Namespace<'a> {
     store: &'a Store,
@@ -96,11 +107,17 @@ pub(crate) async fn run(store: Arc<Store>, settings: Settings) {
     if settings.run_pods.is_empty() {
         return;
     }
-    let logs = Arc::new(PodLogs::default());
+    let logs = Arc::new(PodLogs::told_to(settings.pod_lines.clone()));
     store.serve_logs(Arc::clone(&logs) as Arc<dyn super::store::Logs>);
     let isolation = Isolation::probe().await;
     let (machines, processes, queue) = (BTreeMap::new(), JoinSet::new(), Queue::default());
     Runner { store, settings, isolation, logs, machines, processes, queue }.run().await;
+}
+
+impl fmt::Debug for PodLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PodLine").field("pod", &self.pod).finish_non_exhaustive()
+    }
 }
 
 impl Runner {

@@ -89,19 +89,6 @@ async fn a_fault_that_is_none_is_refused_with_what_may_stand_there() {
 }
 
 #[tokio::test]
-async fn the_demo_ends_with_what_is_in_the_store() {
-    let demo = program(&["local", "demo"]).output().await.unwrap();
-    assert_eq!(demo.status.code(), Some(0), "{demo:?}");
-    let told = text(&demo.stdout);
-    let (log, table): (Vec<_>, Vec<_>) = told.lines().partition(|line| line.starts_with('{'));
-    let reasons: Vec<_> = log.iter().filter_map(|line| line.split_once(r#""reason":""#)?.1.split('"').next()).collect();
-    assert_eq!(reasons, ["SecretStored", "SecretUnchanged", "SecretStored"]);
-    assert_eq!(table[1], "VERSION  STATE      DIGEST");
-    assert!(table[2].starts_with("2        enabled    hmac-sha256:"), "{table:?}");
-    assert_eq!(table[3], "1        destroyed  -");
-}
-
-#[tokio::test]
 async fn version_and_completion_are_printed() {
     let version = program(&["version"]).output().await.unwrap();
     let told = text(&version.stdout);

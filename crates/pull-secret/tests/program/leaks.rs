@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::rig::{Outcome, Rig};
 
-const PASSWORD: &str = "Zq7wordThatMustNotShow";
+pub(crate) const PASSWORD: &str = "Zq7wordThatMustNotShow";
 const TOKEN: &str = "tok3nThatMustNotShow";
 const KEY: &[u8] = b"k3yThatMustNotShow-32-bytes-long";
 
@@ -26,7 +26,7 @@ fn marks() -> Vec<String> {
     marks.into()
 }
 
-fn check(what: &str, text: &str) {
+pub(crate) fn check(what: &str, text: &str) {
     for mark in marks() {
         for piece in [&mark[..], &mark[4..16]] {
             assert!(!text.contains(piece), "{what} tells a credential: {text}");
@@ -202,4 +202,53 @@ async fn a_hand_over_tells_no_credential() {
         }
         check(fault, &format!("{:?}", place.emulator().calls()));
     }
+}
+
+/// A fleet plane that is given every document: logs at their most detailed, metrics, reports, pages, objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_plane_tells_no_credential() {
+    use crate::fleet::{self, Up};
+    let folder = fleet::folder();
+    let up = Up::in_folder(folder.path()).await;
+    let cluster = up.cluster().await;
+    for (number, (name, document)) in documents().iter().enumerate() {
+        let id = format!("cls-{number}");
+        let refused = up.player.try_create(&id, document).await.err();
+        check(name, &format!("{refused:?} {}", refused.as_ref().map(ToString::to_string).unwrap_or_default()));
+        if refused.is_none() {
+            up.player.make_ready(&cluster, &id, 1).await;
+            let is_over =
+                |reason: &serde_json::Value| reason != "WorkloadInProgress" && reason != "PreconditionsNotMet";
+            let is_over = |cluster: &_| {
+                let available = fleet::condition(cluster, "Available");
+                !available.is_null() && is_over(&available["reason"])
+            };
+            let told = up.player.until(&id, is_over).await;
+            check(name, &serde_json::to_string(&told).unwrap());
+        }
+        for arguments in [vec!["explain", "cluster", &id], vec!["explain", "cluster", &id, "--output", "json"]] {
+            drop(
+                fleet::run(
+                    fleet::program(&arguments)
+                        .args(["--api", up.place("api")])
+                        .env("KUBECONFIG", up.place("kubeconfig")),
+                )
+                .await,
+            );
+        }
+        check(name, &format!("{:?}", cluster.jobs("hyperfleet-system", "").await.unwrap()));
+    }
+    for output in ["table", "json"] {
+        drop(fleet::run(&mut fleet::program(&["status", "--api", up.place("api"), "--output", output])).await);
+    }
+    for (name, address) in up.ready["listeners"].as_object().unwrap() {
+        if name.ends_with("_metrics") {
+            let url = format!("http://{}/metrics", address.as_str().unwrap());
+            let mut curl = tokio::process::Command::new("curl");
+            let (code, metrics, _) = fleet::run(curl.args(["-sS", "--fail", "--noproxy", "*", &url])).await;
+            assert!(code == Some(0) && metrics.contains("# EOF"), "{name}: {metrics}");
+        }
+    }
+    let (code, _) = up.interrupt().await;
+    assert_eq!(code, Some(0));
 }

@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use crate::api;
 
 /// The variables that name a broker.
-type Broker = Vec<(&'static str, String)>;
+pub(crate) type Broker = Vec<(&'static str, String)>;
 
 fn program(broker: &Broker, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
@@ -18,14 +18,14 @@ fn program(broker: &Broker, arguments: &[&str]) -> Command {
     command
 }
 
-fn rabbitmq() -> Option<Broker> {
+pub(crate) fn rabbitmq() -> Option<Broker> {
     let Some(url) = api::variable("REAL_RABBITMQ_URL") else {
         return api::missing("REAL_RABBITMQ_URL is not set: no RabbitMQ; `make real-parts` starts one");
     };
     Some(vec![("BROKER_TYPE", "rabbitmq".to_owned()), ("BROKER_RABBITMQ_URL", url)])
 }
 
-fn pubsub() -> Option<Broker> {
+pub(crate) fn pubsub() -> Option<Broker> {
     if let Some(why) = api::variable("REAL_PUBSUB_ABSENT") {
         eprintln!("Google's Pub/Sub emulator cannot be had: {why}");
         return None;

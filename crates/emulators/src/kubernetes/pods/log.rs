@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::mpsc::UnboundedSender;
+
 use super::super::store::Logs;
+use super::PodLine;
 
 /// More than this of one container is forgotten, the oldest first.
 const KEPT: usize = 1024 * 1024;
@@ -13,25 +16,42 @@ const TAIL: (usize, usize) = (80, 2048);
 
 /// What one run of a container has written. It has no `Debug`: a program may print its secrets.
 #[derive(Default)]
-pub(crate) struct Log(Mutex<VecDeque<u8>>);
+pub(crate) struct Log {
+    kept: Mutex<VecDeque<u8>>,
+    listener: Option<Listener>,
+}
+
+/// Who hears every line as soon as it is whole.
+struct Listener {
+    namespace: String,
+    pod: String,
+    begun: Mutex<Vec<u8>>,
+    hears: UnboundedSender<PodLine>,
+}
 
 /// The newest log of every Pod's container.
 #[derive(Default)]
-pub(crate) struct PodLogs(Mutex<ByPod>);
+pub(crate) struct PodLogs {
+    logs: Mutex<ByPod>,
+    hears: Option<UnboundedSender<PodLine>>,
+}
 
 /// By namespace and Pod: the container's name and its log.
 type ByPod = BTreeMap<(String, String), (String, Arc<Log>)>;
 
 impl Log {
     pub(crate) fn append(&self, bytes: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listener) = &self.listener {
+            listener.tell(bytes);
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(bytes);
         let excess = kept.len().saturating_sub(KEPT);
         kept.drain(..excess);
     }
 
     pub(crate) fn read(&self) -> Vec<u8> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
     /// The end of it, as a termination message.
@@ -45,10 +65,36 @@ impl Log {
     }
 }
 
+impl Listener {
+    fn tell(&self, bytes: &[u8]) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.extend(bytes);
+        while let Some(end) = begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = begun.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            // Nobody listens any more: the lines are kept all the same.
+            let _unheard = self.hears.send(PodLine { namespace: self.namespace.clone(), pod: self.pod.clone(), line });
+        }
+        let excess = begun.len().saturating_sub(KEPT);
+        begun.drain(..excess);
+    }
+}
+
 impl PodLogs {
+    /// Logs of which every line is told too.
+    pub(crate) fn told_to(hears: Option<UnboundedSender<PodLine>>) -> Self {
+        Self { logs: Mutex::default(), hears }
+    }
+
     /// A new log for a Pod's container, in the place of an older one.
     pub(crate) fn begin(&self, namespace: &str, pod: &str, container: &str) -> Arc<Log> {
-        let log = Arc::new(Log::default());
+        let listener = self.hears.clone().map(|hears| Listener {
+            namespace: namespace.to_owned(),
+            pod: pod.to_owned(),
+            begun: Mutex::default(),
+            hears,
+        });
+        let log = Arc::new(Log { kept: Mutex::default(), listener });
         let entry = (container.to_owned(), Arc::clone(&log));
         self.lock().insert((namespace.to_owned(), pod.to_owned()), entry);
         log
@@ -59,7 +105,7 @@ impl PodLogs {
     }
 
     fn lock(&self) -> MutexGuard<'_, ByPod> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
