@@ -29,7 +29,7 @@ use evaluate::{Look, Stuck};
 use jobs::KnownJobs;
 
 /// One look at a resource, whatever it takes, ends after this time (HyperFleet's deadline of an event).
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// At the end, looks that have begun may take so long.
 const FAREWELL: Duration = Duration::from_secs(20);
 /// The loop looks up at least this often.
@@ -161,28 +161,29 @@ impl Run {
     }
 
     async fn receive(&mut self, delivery: Delivery) {
-        let (id, occasion) =
-            match delivery.event().map_err(ToString::to_string).and_then(|event| {
-                occasion::of(event, &self.office.config.resource_type).map_err(|words| words.to_owned())
-            }) {
-                Ok(Some(found)) => found,
-                Ok(None) => {
-                    // About another kind: nothing to do with us.
-                    self.office.metrics.settled(Handled::Skipped, Duration::ZERO);
-                    settle(delivery.ack().await);
-                    return;
-                }
-                Err(words) => {
-                    tracing::warn!(
-                        operation = "receive",
-                        problem = words,
-                        "a message is no event; it goes among the dead letters"
-                    );
-                    self.office.metrics.rejected();
-                    settle(delivery.reject(&words).await);
-                    return;
-                }
-            };
+        let (id, occasion) = match delivery
+            .event()
+            .map_err(ToString::to_string)
+            .and_then(|event| occasion::of(event, &self.office.config.resource_type).map_err(str::to_owned))
+        {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                // About another kind: nothing to do with us.
+                self.office.metrics.settled(Handled::Skipped, Duration::ZERO);
+                settle(delivery.ack().await);
+                return;
+            }
+            Err(words) => {
+                tracing::warn!(
+                    operation = "receive",
+                    problem = words,
+                    "a message is no event; it goes among the dead letters"
+                );
+                self.office.metrics.rejected();
+                settle(delivery.reject(&words).await);
+                return;
+            }
+        };
         tracing::debug!(operation = "receive", resource_id = id, event_id = occasion.event, "received an event");
         self.desk.ask(&id, Some(delivery), occasion);
     }

@@ -148,7 +148,11 @@ fn tell_end(settings: &Settings, result: Result<Phase, Stop>, mut details: Detai
             let reason = if settings.dry_run { Reason::DryRunPassed } else { phase.reason };
             info!(operation = "completed", reason = %reason, duration_ms, "{}", completed(reason));
             let version = details.secret_version.map(|version| format!(" (version {version})")).unwrap_or_default();
-            Ending { reason, message: format!("{}{version}: {}", reason.meaning(), phase.because), details }
+            Ending {
+                reason,
+                message: format!("{}{version}; seen before: {}", reason.meaning(), phase.because),
+                details,
+            }
         }
         Err(stop) => {
             let hint = stop.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();

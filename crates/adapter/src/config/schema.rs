@@ -43,5 +43,5 @@ fn object<'a>(schema: &'a Value, place: &[String]) -> Option<&'a Value> {
 }
 
 fn pointer(place: &[String]) -> String {
-    place.iter().map(|segment| format!("/{segment}")).collect()
+    place.iter().fold(String::new(), |path, segment| path + "/" + segment)
 }

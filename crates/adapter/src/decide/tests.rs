@@ -100,8 +100,8 @@ fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> Seen
     }
 }
 
-fn broken() -> Option<JobEnd> {
-    Some(JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too often".to_owned() })
+fn broken() -> JobEnd {
+    JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too often".to_owned() }
 }
 
 impl World {
@@ -269,16 +269,16 @@ fn a_run_that_failed_is_repeated_later(
     #[case] attempt: u32,
     #[case] next: Option<&str>,
 ) {
-    let failed = world().with(job(3, broken(), seconds, attempt), Purpose::Apply, Some(outcome(code, reason)));
+    let failed = world().with(job(3, Some(broken()), seconds, attempt), Purpose::Apply, Some(outcome(code, reason)));
     let told = format!("Applied=True/ResourcesExist; Available=False/{reason}; Health=True/NoErrors");
     check(&failed, &[Some(&*told), next].into_iter().flatten().collect::<Vec<_>>().join("; "));
 }
 
 #[test]
 fn a_wait_that_is_over_begins_another_run() {
-    let failed = world().with(job(3, broken(), 61, 1), Purpose::Apply, Some(outcome(75, "StoreUnavailable")));
+    let failed = world().with(job(3, Some(broken()), 61, 1), Purpose::Apply, Some(outcome(75, "StoreUnavailable")));
     check(&failed, &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
-    let mute = world().with(job(3, broken(), 0, 1), Purpose::Apply, None);
+    let mute = world().with(job(3, Some(broken()), 0, 1), Purpose::Apply, None);
     let plan =
         check(&mute, "Applied=True/ResourcesExist; Available=False/JobFailed; Health=True/NoErrors; next in 60 s");
     assert!(plan.because.contains("BackoffLimitExceeded: too often; another Job follows in 60 s"), "{}", plan.because);
@@ -334,7 +334,7 @@ fn a_deletion_stops_what_makes_then_removes_then_confirms() {
 
 #[test]
 fn a_deletion_that_fails_is_told_and_tried_again() {
-    let failed = deleted().with(job(3, broken(), 0, 1), Purpose::Delete, Some(outcome(4, "PermissionDenied")));
+    let failed = deleted().with(job(3, Some(broken()), 0, 1), Purpose::Delete, Some(outcome(4, "PermissionDenied")));
     check(
         &failed,
         "Applied=True/ResourcesExist; Available=False/PermissionDenied; Health=False/DeletionError; \

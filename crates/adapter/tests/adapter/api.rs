@@ -105,8 +105,8 @@ impl Api {
         self.client().within(&budget()).get("clusters", id).await.unwrap()
     }
 
-    /// An adapter says so much about itself.
-    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status, data: Value) {
+    /// An adapter says so much about generation 1.
+    pub(crate) async fn report(&self, id: &str, adapter: &str, available: Status, data: Value) {
         let condition = |kind: &str, status| ReportCondition {
             kind: kind.to_owned(),
             status,
@@ -117,7 +117,7 @@ impl Api {
         let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
         let report = Report {
             adapter: adapter.to_owned(),
-            observed_generation: generation,
+            observed_generation: 1,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: data.as_object().cloned().unwrap_or_default(),
             observed_time: None,
@@ -152,9 +152,9 @@ impl Api {
     /// Those that come before the pull secret say that they are done.
     pub(crate) async fn make_ready(&self, id: &str, namespace: &str) {
         for adapter in ["validation", "dns"] {
-            self.report(id, adapter, 1, Status::True, json!({})).await;
+            self.report(id, adapter, Status::True, json!({})).await;
         }
-        self.report(id, "placement", 1, Status::True, json!({"namespace": namespace})).await;
+        self.report(id, "placement", Status::True, json!({"namespace": namespace})).await;
     }
 
     /// What the adapter has reported.

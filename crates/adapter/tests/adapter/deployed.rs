@@ -74,7 +74,7 @@ async fn the_rights_are_enough_and_no_more(#[case] kind: Kind) {
     apply(&place, ADAPTER).await;
     apply(&place, &CLUSTER.replace("cls-123-pull-secret", "cls-1-pull-secret")).await;
     let kubeconfig = place.kubeconfig_of("pullsecret-adapter").await;
-    let world = World::at(place.as_whom(kubeconfig)).await;
+    let world = World::at(place.with_kubeconfig(kubeconfig)).await;
     let adapter = world.replica("", Some("pod-1")).await;
     world.ready("cls-1").await;
     world.tell("cls-1").await;

@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// The same place, in which adapters have that kubeconfig; the test itself may do everything.
-    pub(crate) fn as_whom(self, kubeconfig: PathBuf) -> Self {
+    pub(crate) fn with_kubeconfig(self, kubeconfig: PathBuf) -> Self {
         Self { kubeconfig, ..self }
     }
 

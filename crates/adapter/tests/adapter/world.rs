@@ -58,7 +58,7 @@ impl World {
             Leadership::new(cluster.clone(), self.place.namespace.clone(), "adapter".to_owned(), holder.to_owned())
         });
         let parts = Parts { broker: self.broker.clone(), cluster, leadership };
-        let adapter = Adapter::prepare(self.plan(settings), parts, "test").await.unwrap();
+        let adapter = Box::pin(Adapter::prepare(self.plan(settings), parts, "test")).await.unwrap();
         let metrics = format!("http://{}", adapter.metrics_address());
         let stop = CancellationToken::new();
         let stopping = stop.clone();
@@ -116,7 +116,9 @@ impl World {
         };
         match tokio::time::timeout(PATIENCE, waiting).await {
             Ok(told) => told,
-            Err(_elapsed) => panic!("{id}: the last report is {:#?}", self.api.told(id).await),
+            Err(tokio::time::error::Elapsed { .. }) => {
+                panic!("{id}: the last report is {:#?}", self.api.told(id).await)
+            }
         }
     }
 
@@ -168,7 +170,7 @@ pub(crate) async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it did not come to be so");
+    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "it did not come to be so");
 }
 
 impl Running {
