@@ -7,6 +7,8 @@ pub mod id;
 pub mod job;
 pub mod names;
 pub mod owner;
+pub mod trace;
 
 pub use id::{ClusterId, Generation, InvalidId};
 pub use owner::Owner;
+pub use trace::{InvalidTraceContext, TraceContext};

@@ -17,7 +17,7 @@ use crate::report::{Report, Reported};
 use crate::request::Request;
 use crate::secret::WithPullSecret;
 use crate::settings::ReportMethod;
-use crate::trace::TraceContext;
+use crate::TraceContext;
 use crate::transport::Answer;
 use crate::wire::{NewResource, Page, Reference, Resource, StatusItem, Transition};
 

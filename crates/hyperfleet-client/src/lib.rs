@@ -30,7 +30,6 @@ mod retry_after;
 mod secret;
 mod settings;
 mod token;
-mod trace;
 mod transport;
 mod view;
 mod watch;
@@ -43,7 +42,7 @@ pub use pages::{ListQuery, Pages};
 pub use report::{Report, ReportCondition, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
-pub use trace::{InvalidTraceContext, TraceContext};
+pub use fleet_model::{InvalidTraceContext, TraceContext};
 pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
 pub use wire::{

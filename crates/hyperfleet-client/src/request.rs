@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::settings::BaseUrl;
-use crate::trace::TraceContext;
+use crate::TraceContext;
 
 /// What is asked of the API.
 #[derive(Clone, Debug)]

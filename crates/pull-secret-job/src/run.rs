@@ -1,6 +1,7 @@
 //! One run: the secret in the store, then its hand-over to HyperShift; each an independent check of what should be.
 
 use daemon::retry::Budget;
+use fleet_model::TraceContext;
 use fleet_model::job::Reason;
 use kubernetes::Cluster;
 use secret_store::{SecretStore, StoreError, VersionNumber, google};
@@ -46,6 +47,7 @@ pub async fn run<S: SecretStore>(
         cluster_id = settings.cluster.as_str(),
         gcp_project = settings.store.project.as_str(),
         secret_name = settings.secret.as_str(),
+        trace_id = settings.trace.as_ref().map(TraceContext::trace_id),
     );
     let start = Instant::now();
     let mut details = Details::of(settings);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fleet_model::{ClusterId, Generation};
+use fleet_model::{ClusterId, Generation, TraceContext};
 use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId, google};
@@ -32,6 +32,8 @@ pub struct Settings {
     pub store: google::Settings,
     /// The edition of the cluster's specification that this run acts for.
     pub generation: Option<Generation>,
+    /// The trace that the run belongs to.
+    pub trace: Option<TraceContext>,
     /// The longest that the whole run may take.
     pub run_timeout: Duration,
     /// Where the pull secret is handed over to HyperShift; `None` skips that phase.

@@ -190,7 +190,7 @@ fn tell(plan: &Plan, id: &str, occasion: &Occasion) {
         operation = "evaluate",
         resource_id = id,
         event_id = occasion.event,
-        trace_id = occasion.trace.as_ref().and_then(|trace| trace.as_str().get(3..35)),
+        trace_id = occasion.trace.as_ref().map(|trace| trace.trace_id()),
         decision_reason = %plan.reason,
         available = available.map(|finding| finding.status.as_str()),
         job = plan.job.as_ref().map(|job| job.name.as_str()),
@@ -243,5 +243,34 @@ impl From<KubernetesError> for Stuck {
             retry_after: error.retry_after(),
             words: error.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubernetes::Verb;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// HyperFleet's table of errors: what is handed back to be tried again, and what is told and done with.
+    #[rstest]
+    #[case(Fault::TimedOut, true)]
+    #[case(Fault::TooManyRequests, true)]
+    #[case(Fault::Unavailable, true)]
+    #[case(Fault::Internal, true)]
+    #[case(Fault::Changed, true)]
+    #[case(Fault::NotFound, true)]
+    #[case(Fault::NamespaceMissing, true)]
+    #[case(Fault::NamespaceTerminating, true)]
+    #[case(Fault::QuotaExceeded, true)]
+    #[case(Fault::Unauthenticated, false)]
+    #[case(Fault::Forbidden, false)]
+    #[case(Fault::Invalid, false)]
+    #[case(Fault::AdmissionDenied, false)]
+    #[case(Fault::Unusable, false)]
+    fn what_may_pass_is_tried_again(#[case] fault: Fault, #[case] is_transient: bool) {
+        let stuck = Stuck::from(KubernetesError::new(Verb::Get, "job a/b", fault));
+        assert_eq!((stuck.is_transient, stuck.source), (is_transient, "kubernetes"));
     }
 }

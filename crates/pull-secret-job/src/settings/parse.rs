@@ -46,6 +46,8 @@ impl<'a> Parser<'a> {
         let location = self.parsed::<Location>(&table::GCP_LOCATION);
         let endpoint = self.endpoint();
         let generation = self.parsed(&table::GENERATION);
+        // A trace must never be what keeps a run from running.
+        let trace = self.text(&table::TRACEPARENT).and_then(|trace| trace.parse().ok());
         let task = self.task(cluster.as_ref(), location.is_some());
         let call_timeout = self.duration(&table::GCP_API_TIMEOUT).unwrap_or(DEFAULT_API_TIMEOUT);
         let run_timeout = self.duration(&table::RUN_TIMEOUT).unwrap_or(DEFAULT_RUN_TIMEOUT);
@@ -62,6 +64,7 @@ impl<'a> Parser<'a> {
             secret: secret?,
             store: google::Settings { project: project?, location, endpoint, call_timeout },
             generation,
+            trace,
             run_timeout,
             hand_over,
             results_path,

@@ -116,6 +116,9 @@ settings! {
         .help("Delete the secret with all its versions; needs no pull secret; one that is not there is a success");
     DRY_RUN = flag("dry-run")
         .help("Look, check permissions and conflicts for real, print what would be done, change nothing");
+    TRACEPARENT = variable("TRACEPARENT").value("TRACEPARENT")
+        .help("The trace that the run belongs to, in the W3C's form; its id is in every line of the log; one that is malformed is \
+               ignored");
     LOG_LEVEL = both("LOG_LEVEL", "log-level").value("LEVEL").default("info")
         .help("error, warn, info or debug");
     LOG_FORMAT = both("LOG_FORMAT", "log-format").value("FORMAT").default("json")

@@ -34,6 +34,14 @@ fn store_task(settings: Settings) -> StoreTask {
 }
 
 #[test]
+fn a_trace_is_taken_and_a_malformed_one_is_no_fault() {
+    let trace = |text| resolve_with(&[("TRACEPARENT", text)]).unwrap().trace;
+    let known = trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
+    assert_eq!(known.trace_id(), "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(trace("hunter2"), None);
+}
+
+#[test]
 fn three_values_are_enough() {
     let settings = resolve_with(&[]).unwrap();
     assert_eq!(settings.secret.as_str(), "hyperfleet-cls-123-pull-secret");

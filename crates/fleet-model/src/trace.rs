@@ -1,4 +1,4 @@
-//! The trace that a call belongs to, in the W3C's form.
+//! The trace that work belongs to, in the W3C's form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +18,11 @@ impl TraceContext {
     /// The value of the header.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The trace's id: 32 hex digits.
+    pub fn trace_id(&self) -> &str {
+        self.0.split('-').nth(1).unwrap_or_default()
     }
 }
 
