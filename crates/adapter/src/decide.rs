@@ -37,12 +37,24 @@ pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     }
     let purpose = Purpose::Apply;
     let run = facts.run(purpose);
-    match run.map(|run| (run, run.job.end.as_ref())) {
+    let mut plan = match run.map(|run| (run, run.job.end.as_ref())) {
         Some((run, None)) => running(config, facts, run),
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => succeeded(config, facts, run),
         None => without_run(config, facts),
+    };
+    if run.is_some() || facts.last_success().is_some() {
+        stop_older(&mut plan, facts);
     }
+    plan
+}
+
+/// Ends runs for older generations once this one has its own: the input is not theirs any more, and is removed before a Pod
+/// that they might still begin could read it.
+fn stop_older(plan: &mut Plan, facts: &Facts<'_>) {
+    let is_older = |run: &&Run<'_>| run.purpose == Purpose::Apply && run.generation < facts.resource.generation;
+    let older = facts.runs.iter().filter(is_older).filter(|run| run.job.end.is_none() && !run.job.is_going);
+    plan.actions.extend(older.map(|run| Action::DeleteJob(run.job.clone())));
 }
 
 /// Nothing runs for this generation, and what did is forgotten.

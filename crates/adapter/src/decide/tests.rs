@@ -247,6 +247,18 @@ fn a_newer_generation_gets_a_run_of_its_own() {
 }
 
 #[test]
+fn a_run_for_an_older_generation_is_stopped_once_this_one_has_its_own() {
+    let older = |going| SeenJob { is_going: going, ..job(2, None, 0, 1) };
+    // Until then what it stores is better than nothing.
+    check(&world().with(older(false), Purpose::Apply, None), BEGUN);
+    let done = || world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
+    check(&done().with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
+    check(&done().with(older(true), Purpose::Apply, None), STORED);
+    let forgotten = World { told: told(3, "True", &json!({})), ..world() };
+    check(&forgotten.with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
+}
+
+#[test]
 fn another_edition_of_a_referenced_secret_gets_a_run() {
     let edition = |edition: &str| Source::Edition(edition.to_owned());
     let stored = |source| World { told: told(3, "True", &json!({"source": "a/1"})), source, ..world() };
