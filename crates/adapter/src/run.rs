@@ -139,7 +139,8 @@ impl Run {
         self.desk.ring(now);
         while let Some(errand) = self.desk.next() {
             let office = Arc::clone(&self.office);
-            let budget = Budget::new(PATIENCE, self.stop.child_token());
+            // A stop does not break it off: what it has done would be done again by another replica.
+            let budget = Budget::new(PATIENCE, CancellationToken::new());
             self.looks.spawn(look(office, errand, budget));
         }
         self.office.metrics.show_in_progress(self.looks.len());
