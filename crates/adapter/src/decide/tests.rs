@@ -227,6 +227,15 @@ fn a_run_that_succeeded_is_told_in_its_own_words() {
 }
 
 #[test]
+fn a_run_whose_words_are_lost_is_repeated_unless_they_were_heard() {
+    let mute = |attempt| world().with(job(3, Some(JobEnd::Complete), 5, attempt), Purpose::Apply, None);
+    check(&mute(1), &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
+    check(&mute(3), &STORED.replace("SecretStored", "JobSucceeded"));
+    let heard = World { told: told(3, "True", &json!({"secretVersion": 1})), ..mute(1) };
+    assert_eq!(check(&heard, STORED).data["secretVersion"], 1);
+}
+
+#[test]
 fn a_success_whose_job_is_forgotten_is_not_repeated() {
     let data = json!({"secretVersion": 1});
     let plan = check(&World { told: told(3, "True", &data), ..world() }, STORED);
