@@ -23,8 +23,13 @@ struct Known {
 }
 
 impl KnownJobs {
-    /// Takes news in; returns whose resource should be looked at.
-    pub(super) fn hear(&mut self, news: &JobNews, limits: &mut Limits, now: Instant) -> Option<(String, Occasion)> {
+    /// Takes news in; returns whose resource should be looked at. Those whose runs have a place now are added to `next`.
+    pub(super) fn hear(
+        &mut self,
+        news: &JobNews,
+        (limits, next): (&mut Limits, &mut Vec<String>),
+        now: Instant,
+    ) -> Option<(String, Occasion)> {
         let (job, is_gone) = match news {
             JobNews::Seen(job) => (job, false),
             JobNews::Gone(job) => (job, true),
@@ -37,7 +42,7 @@ impl KnownJobs {
         let is_over = is_gone || job.end.is_some();
         if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
             if is_over {
-                limits.is_over(project, &job.name, now);
+                next.extend(limits.is_over(project, &job.name, now));
             } else {
                 limits.is_running(project, &job.name, now);
             }
@@ -99,7 +104,7 @@ mod tests {
     async fn the_end_of_one_that_was_replaced_changes_nothing() {
         let quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
         let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(quota), Instant::now());
-        let mut hear = |news| known.hear(&news, &mut limits, now).map(|(id, _)| id);
+        let mut hear = |news| known.hear(&news, (&mut limits, &mut Vec::new()), now).map(|(id, _)| id);
         assert_eq!(hear(JobNews::Seen(job("a", None))), None, "that it runs is what whoever began it knows");
         assert_eq!(hear(JobNews::Seen(job("b", None))), None);
         assert_eq!(hear(JobNews::Gone(job("a", None))), None);
