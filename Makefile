@@ -40,7 +40,7 @@ fmt: ## Format the code and write the generated pages
 
 bench: ## Measure against baselines in the same run
 	cargo bench --locked --package docker-config --bench parse
-	cargo bench --locked --package pull-secret --bench job
+	cargo bench --locked --package pull-secret --bench job --bench burst
 	cargo bench --locked --package hyperfleet-api --bench load
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation

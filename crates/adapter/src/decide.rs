@@ -13,7 +13,7 @@ mod tests;
 use std::time::Duration;
 
 use fleet_model::job;
-use hyperfleet_client::Status;
+use hyperfleet_client::{Condition, Status};
 use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,8 @@ pub use plan::{Action, Begin, Finding, Plan};
 
 /// No run that failed waits longer for the next one.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
+/// So many runs are made for words that nobody has heard: a Job's Pods, with all that they said, may go before it.
+const MOST_UNHEARD: u32 = 3;
 /// The member of a report's data that says which edition of a referenced pull secret it is about.
 pub const SOURCE: &str = "source";
 
@@ -37,21 +39,30 @@ pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     }
     let purpose = Purpose::Apply;
     let run = facts.run(purpose);
-    match run.map(|run| (run, run.job.end.as_ref())) {
+    let mut plan = match run.map(|run| (run, run.job.end.as_ref())) {
         Some((run, None)) => running(config, facts, run),
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => succeeded(config, facts, run),
         None => without_run(config, facts),
+    };
+    if run.is_some() || facts.last_success().is_some() {
+        stop_older(&mut plan, facts);
     }
+    plan
+}
+
+/// Ends runs for older generations once this one has its own: the input is not theirs any more, and is removed before a Pod
+/// that they might still begin could read it.
+fn stop_older(plan: &mut Plan, facts: &Facts<'_>) {
+    let is_older = |run: &&Run<'_>| run.purpose == Purpose::Apply && run.generation < facts.resource.generation;
+    let older = facts.runs.iter().filter(is_older).filter(|run| run.job.end.is_none() && !run.job.is_going);
+    plan.actions.extend(older.map(|run| Action::DeleteJob(run.job.clone())));
 }
 
 /// Nothing runs for this generation, and what did is forgotten.
 fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
     if let Some(last) = facts.last_success() {
-        let (reason, message) = (last.reason.clone(), last.message.clone());
-        let available =
-            Finding::new("Available", Status::True, reason.unwrap_or_default(), message.unwrap_or_default());
-        return steady(config, facts, available, facts.told_data(), None);
+        return steady(config, facts, again(last), facts.told_data(), None);
     }
     let unmet = unmet(config, facts.view);
     if !unmet.is_empty() {
@@ -71,6 +82,12 @@ fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
         Some(_) => "this generation has no run that succeeded".to_owned(),
     };
     begin(facts, Purpose::Apply, None, 1, because)
+}
+
+/// What was told before, told again.
+fn again(last: &Condition) -> Finding {
+    let (reason, message) = (last.reason.clone(), last.message.clone());
+    Finding::new("Available", last.status, reason.unwrap_or_default(), message.unwrap_or_default())
 }
 
 fn waiting(facts: &Facts<'_>, unmet: &[Unmet]) -> Plan {
@@ -117,6 +134,15 @@ fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
 
 fn succeeded(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let outcome = run.outcome.as_ref();
+    if outcome.is_none() {
+        if let Some(last) = facts.last_success() {
+            return steady(config, facts, again(last), facts.told_data(), Some(run));
+        }
+        if run.attempt < MOST_UNHEARD {
+            let because = format!("Job {} has completed, but what it said has gone with its Pods", run.job.name);
+            return begin(facts, Purpose::Apply, Some(run), run.attempt.saturating_add(1), because);
+        }
+    }
     let reason = outcome.and_then(|outcome| outcome.reason.clone());
     let message = outcome.map_or_else(|| format!("Job {} has completed", run.job.name), |said| said.message.clone());
     let data = run.data().unwrap_or_else(|| facts.told_data());

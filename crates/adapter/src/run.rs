@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Plan as Config;
 use crate::limits::Limits;
+use crate::manifest::Occasion;
 use crate::metrics::{Handled, Metrics};
 use desk::{Desk, Errand};
 use evaluate::{Look, Stuck};
@@ -139,7 +140,8 @@ impl Run {
         self.desk.ring(now);
         while let Some(errand) = self.desk.next() {
             let office = Arc::clone(&self.office);
-            let budget = Budget::new(PATIENCE, self.stop.child_token());
+            // A stop does not break it off: what it has done would be done again by another replica.
+            let budget = Budget::new(PATIENCE, CancellationToken::new());
             self.looks.spawn(look(office, errand, budget));
         }
         self.office.metrics.show_in_progress(self.looks.len());
@@ -198,8 +200,12 @@ impl Run {
             }
         };
         let mut limits = self.office.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = self.jobs.hear(&news, &mut limits, Instant::now());
+        let mut next = Vec::new();
+        let changed = self.jobs.hear(&news, (&mut limits, &mut next), Instant::now());
         drop(limits);
+        for id in next {
+            self.desk.ask(&id, None, Occasion::default());
+        }
         if let Some((id, occasion)) = changed.filter(|_| self.led) {
             self.desk.ask(&id, None, occasion);
         }

@@ -1,11 +1,11 @@
 //! Jobs by their labels: listed, followed, deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
@@ -51,7 +51,7 @@ pub enum JobNews {
 }
 
 /// News of all Jobs with certain labels, for as long as it is polled. Lost connections are made again; what happened
-/// meanwhile is told as the state that it has led to, except for Jobs that came and went.
+/// meanwhile is told as the state that it has led to, Jobs that have gone included; but not those that came and went.
 pub struct JobWatch {
     news: BoxStream<'static, Result<JobNews, KubernetesError>>,
 }
@@ -79,16 +79,13 @@ impl Cluster {
         let object = format!("jobs in {namespace}");
         let events =
             kube::runtime::WatchStreamExt::default_backoff(watcher(api, watcher::Config::default().labels(selector)));
-        let news = events.filter_map(move |event| {
+        let mut known = Known::default();
+        let news = events.flat_map(move |event| {
             let news = match event {
-                Ok(watcher::Event::Apply(job) | watcher::Event::InitApply(job)) => {
-                    Some(Ok(JobNews::Seen(Box::new(job.into()))))
-                }
-                Ok(watcher::Event::Delete(job)) => Some(Ok(JobNews::Gone(Box::new(job.into())))),
-                Ok(watcher::Event::Init | watcher::Event::InitDone) => None,
-                Err(problem) => Some(Err(job::lost(&object, &problem))),
+                Ok(event) => known.take(event).into_iter().map(Ok).collect(),
+                Err(problem) => vec![Err(job::lost(&object, &problem))],
             };
-            std::future::ready(news)
+            stream::iter(news)
         });
         JobWatch { news: news.boxed() }
     }
@@ -108,6 +105,46 @@ impl Cluster {
             Err(error) if !matches!(error.fault, Fault::NotFound | Fault::Changed) => Err(error),
             _ => Ok(()),
         }
+    }
+}
+
+/// The Jobs that are there as far as is known, so that those which a new list lacks are told as gone.
+#[derive(Debug, Default)]
+struct Known {
+    jobs: BTreeMap<String, Box<SeenJob>>,
+    /// Those that the list has which is being read.
+    listed: BTreeSet<String>,
+}
+
+impl Known {
+    fn take(&mut self, event: watcher::Event<Job>) -> Vec<JobNews> {
+        match event {
+            watcher::Event::Apply(job) => vec![self.seen(job)],
+            watcher::Event::InitApply(job) => {
+                self.listed.extend(job.metadata.uid.clone());
+                vec![self.seen(job)]
+            }
+            watcher::Event::Delete(job) => {
+                let gone: Box<SeenJob> = Box::new(job.into());
+                self.jobs.remove(&gone.uid);
+                vec![JobNews::Gone(gone)]
+            }
+            watcher::Event::Init => {
+                self.listed.clear();
+                Vec::new()
+            }
+            watcher::Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let gone = self.jobs.extract_if(.., |uid, _| !listed.contains(uid));
+                gone.map(|(_, job)| JobNews::Gone(job)).collect()
+            }
+        }
+    }
+
+    fn seen(&mut self, job: Job) -> JobNews {
+        let seen: Box<SeenJob> = Box::new(job.into());
+        self.jobs.insert(seen.uid.clone(), seen.clone());
+        JobNews::Seen(seen)
     }
 }
 
@@ -148,5 +185,42 @@ impl Stream for JobWatch {
 impl std::fmt::Debug for JobWatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("JobWatch").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use kube::runtime::watcher::Event;
+
+    use super::*;
+
+    fn job(uid: &str) -> Job {
+        let metadata = ObjectMeta { name: Some("a".to_owned()), uid: Some(uid.to_owned()), ..ObjectMeta::default() };
+        Job { metadata, ..Job::default() }
+    }
+
+    #[test]
+    fn what_went_while_nobody_watched_is_told_with_the_next_list() {
+        let mut known = Known::default();
+        let events = [
+            Event::Init,
+            Event::InitApply(job("1")),
+            Event::InitApply(job("2")),
+            Event::InitDone,
+            Event::Apply(job("3")),
+            Event::Delete(job("2")),
+            // The watch was lost; meanwhile one has gone and another of its name has come.
+            Event::Init,
+            Event::InitApply(job("3")),
+            Event::InitApply(job("4")),
+            Event::InitDone,
+        ];
+        let told = events.into_iter().flat_map(|event| known.take(event)).map(|news| match news {
+            JobNews::Seen(job) => format!("+{}", job.uid),
+            JobNews::Gone(job) => format!("-{}", job.uid),
+        });
+        assert_eq!(told.collect::<Vec<_>>().join(" "), "+1 +2 +3 -2 +3 +4 -1");
+        assert_eq!(known.jobs.keys().map(String::as_str).collect::<Vec<_>>(), ["3", "4"]);
     }
 }

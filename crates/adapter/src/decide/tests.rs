@@ -227,6 +227,15 @@ fn a_run_that_succeeded_is_told_in_its_own_words() {
 }
 
 #[test]
+fn a_run_whose_words_are_lost_is_repeated_unless_they_were_heard() {
+    let mute = |attempt| world().with(job(3, Some(JobEnd::Complete), 5, attempt), Purpose::Apply, None);
+    check(&mute(1), &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
+    check(&mute(3), &STORED.replace("SecretStored", "JobSucceeded"));
+    let heard = World { told: told(3, "True", &json!({"secretVersion": 1})), ..mute(1) };
+    assert_eq!(check(&heard, STORED).data["secretVersion"], 1);
+}
+
+#[test]
 fn a_success_whose_job_is_forgotten_is_not_repeated() {
     let data = json!({"secretVersion": 1});
     let plan = check(&World { told: told(3, "True", &data), ..world() }, STORED);
@@ -244,6 +253,18 @@ fn a_newer_generation_gets_a_run_of_its_own() {
     // The Job of an older generation ends late.
     let late = world().with(job(2, Some(JobEnd::Complete), 1, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     check(&late, BEGUN);
+}
+
+#[test]
+fn a_run_for_an_older_generation_is_stopped_once_this_one_has_its_own() {
+    let older = |going| SeenJob { is_going: going, ..job(2, None, 0, 1) };
+    // Until then what it stores is better than nothing.
+    check(&world().with(older(false), Purpose::Apply, None), BEGUN);
+    let done = || world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
+    check(&done().with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
+    check(&done().with(older(true), Purpose::Apply, None), STORED);
+    let forgotten = World { told: told(3, "True", &json!({})), ..world() };
+    check(&forgotten.with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
 }
 
 #[test]

@@ -126,7 +126,9 @@ async fn decide_and_act(office: &Office, observed: &Observed, occasion: &Occasio
     let project = manifest::project(&office.config, &facts);
     let begins = plan.begins().is_some();
     if let Some(project) = project.as_ref().filter(|_| begins) {
-        let begun = office.limits.lock().unwrap_or_else(PoisonError::into_inner).begin(project, &run, Instant::now());
+        let mut limits = office.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = limits.begin(project, &run, &observed.resource.id, Instant::now());
+        drop(limits);
         if let Err(wait) = begun {
             plan = plan.delayed(project, wait);
         }
@@ -135,7 +137,7 @@ async fn decide_and_act(office: &Office, observed: &Observed, occasion: &Occasio
     let done = perform(office, &scene, plan, &facts).await;
     let has_begun = done.as_ref().is_ok_and(|plan| plan.job.is_some() && begins);
     if let Some(project) = project.filter(|_| begins && !has_begun) {
-        office.limits.lock().unwrap_or_else(PoisonError::into_inner).is_over(&project, &run, Instant::now());
+        office.limits.lock().unwrap_or_else(PoisonError::into_inner).give_back(&project, &run);
     }
     done
 }

@@ -23,17 +23,26 @@ struct Known {
 }
 
 impl KnownJobs {
-    /// Takes news in; returns whose resource should be looked at.
-    pub(super) fn hear(&mut self, news: &JobNews, limits: &mut Limits, now: Instant) -> Option<(String, Occasion)> {
+    /// Takes news in; returns whose resource should be looked at. Those whose runs have a place now are added to `next`.
+    pub(super) fn hear(
+        &mut self,
+        news: &JobNews,
+        (limits, next): (&mut Limits, &mut Vec<String>),
+        now: Instant,
+    ) -> Option<(String, Occasion)> {
         let (job, is_gone) = match news {
             JobNews::Seen(job) => (job, false),
             JobNews::Gone(job) => (job, true),
         };
+        // One that another of its name has replaced already is no news.
+        if is_gone && self.0.get(&job.name).is_some_and(|known| known.uid != job.uid) {
+            return None;
+        }
         let resource = job.labels.get(names::LABEL_RUN_RESOURCE)?.clone();
         let is_over = is_gone || job.end.is_some();
         if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
             if is_over {
-                limits.is_over(project, &job.name, now);
+                next.extend(limits.is_over(project, &job.name, now));
             } else {
                 limits.is_running(project, &job.name, now);
             }
@@ -41,9 +50,8 @@ impl KnownJobs {
         let trace = job.annotations.get(names::ANNOTATION_TRACE).cloned();
         let occasion = occasion(trace.as_deref());
         if is_gone {
-            let known = self.0.remove(&job.name);
-            // One that others have replaced already is no news.
-            return known.is_none_or(|known| known.uid == job.uid).then_some((resource, occasion));
+            self.0.remove(&job.name);
+            return Some((resource, occasion));
         }
         let fresh = Known { resource: resource.clone(), uid: job.uid.clone(), is_over, failed: job.failed, trace };
         let before = self.0.insert(job.name.clone(), fresh);
@@ -67,4 +75,41 @@ fn has_trouble(job: &SeenJob) -> bool {
 
 fn occasion(trace: Option<&str>) -> Occasion {
     Occasion { event: None, trace: trace.and_then(|trace| trace.parse().ok()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubernetes::job::JobEnd;
+
+    use super::*;
+    use crate::limits::Quota;
+
+    fn job(uid: &str, end: Option<JobEnd>) -> Box<SeenJob> {
+        let text = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+        Box::new(SeenJob {
+            name: "run-1".to_owned(),
+            uid: uid.to_owned(),
+            labels: text(names::LABEL_RUN_RESOURCE, "cls-1"),
+            annotations: text(names::ANNOTATION_PROJECT, "p"),
+            created: None,
+            end,
+            ended: None,
+            active: 1,
+            failed: 0,
+            is_going: false,
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_one_that_was_replaced_changes_nothing() {
+        let quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
+        let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(quota), Instant::now());
+        let mut hear = |news| known.hear(&news, (&mut limits, &mut Vec::new()), now).map(|(id, _)| id);
+        assert_eq!(hear(JobNews::Seen(job("a", None))), None, "that it runs is what whoever began it knows");
+        assert_eq!(hear(JobNews::Seen(job("b", None))), None);
+        assert_eq!(hear(JobNews::Gone(job("a", None))), None);
+        assert_eq!(hear(JobNews::Seen(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        assert_eq!(hear(JobNews::Gone(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        assert_eq!((known.0.len(), limits.running()), (0, 0));
+    }
 }

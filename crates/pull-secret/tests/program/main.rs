@@ -11,6 +11,7 @@
 mod api;
 mod as_job;
 mod authentication;
+mod chaos;
 mod cluster;
 mod commands;
 mod configuration;

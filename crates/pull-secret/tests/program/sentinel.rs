@@ -51,6 +51,12 @@ async fn listener(broker: &Broker, topic: &str) -> (Child, Lines<BufReader<Child
     (child, lines)
 }
 
+/// What is answered there, if it is a success.
+pub(crate) async fn fetch(url: &str) -> Option<String> {
+    let output = Command::new("curl").args(["-sS", "--fail", "--noproxy", "*", url]).output().await.unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
 async fn curl(arguments: &[&str]) {
     let output = Command::new("curl").args(["-sS", "--fail", "--noproxy", "*"]).args(arguments).output().await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,53 @@
+//! What is done to the parts, one blow after the other.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{Instant, sleep};
+
+use super::dice::Dice;
+use super::world::World;
+
+/// The parts, as [`World`] has them, by how often they are struck; then Jobs, and connections to the broker.
+const WEIGHTS: [u64; 9] = [4, 4, 2, 2, 3, 2, 2, 6, 1];
+const JOBS: usize = 7;
+/// A part is down for up to this.
+const LONGEST_OUTAGE: Duration = Duration::from_secs(3);
+const LONGEST_PEACE: Duration = Duration::from_secs(2);
+
+/// Strikes until `end`; when it returns everything runs again.
+pub(crate) async fn havoc(world: &mut World, mut dice: Dice, end: Instant) {
+    while Instant::now() < end {
+        sleep(dice.time(LONGEST_PEACE)).await;
+        let (target, is_rude) = (dice.pick(&WEIGHTS), dice.percent(60));
+        let signal = if is_rude { Signal::KILL } else { Signal::TERM };
+        let outage = dice.time(LONGEST_OUTAGE);
+        match target {
+            place if place < JOBS => {
+                let part = &mut world.parts[place];
+                let (name, ended) = (part.name, part.end(signal).await);
+                sleep(outage).await;
+                world.parts[place].start();
+                world.struck(name, signal);
+                world.wrong.extend(ended.err());
+            }
+            JOBS => {
+                if kill_a_job(world, &mut dice, signal) {
+                    world.struck("a Job", signal);
+                }
+            }
+            _ => {
+                world.cut_connections().await;
+                world.struck("the broker's connections", Signal::KILL);
+            }
+        }
+    }
+}
+
+/// Strikes one of the Jobs that were begun lately, if it runs.
+fn kill_a_job(world: &World, dice: &mut Dice, signal: Signal) -> bool {
+    let running: Vec<i32> = world.job_pids();
+    let Some(pid) = running.get(usize::try_from(dice.below(running.len() as u64)).unwrap()) else { return false };
+    // It may have ended meanwhile.
+    Pid::from_raw(*pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
