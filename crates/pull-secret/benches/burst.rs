@@ -107,7 +107,7 @@ impl Plane {
         let url = line.strip_prefix("HyperFleet API on ").unwrap().split(',').next().unwrap().to_owned();
         let topic = format!("burst-{}", std::process::id());
         let broker = |kind: &str| [("BROKER_TYPE", kind.to_owned()), ("BROKER_RABBITMQ_URL", broker.to_owned())];
-        let config = adapter(&url, &topic, load, &store.address().to_string(), &path("token"), &path("kubeconfig"));
+        let config = adapter((&url, &topic), load, &store.address().to_string(), ["token", "kubeconfig"].map(path));
         daemon::file::replace(&folder.path().join("adapter.yaml"), config.to_string().as_bytes()).unwrap();
         let (adapter, _) = part(folder.path(), &["adapter", "--config", "adapter.yaml"], &broker("rabbitmq")).await;
         let arguments =
@@ -273,7 +273,7 @@ fn used(pid: u32) -> String {
     format!("{:.0} MiB, {:.1} s", peak.parse::<f64>().unwrap() / 1024.0, ticks / 100.0)
 }
 
-fn adapter(url: &str, topic: &str, load: Load, store: &str, token: &str, kubeconfig: &str) -> Value {
+fn adapter((url, topic): (&str, &str), load: Load, store: &str, [token, kubeconfig]: [String; 2]) -> Value {
     json!({
         "apiVersion": "hyperfleet.redhat.com/v1alpha1",
         "kind": "AdapterConfig",

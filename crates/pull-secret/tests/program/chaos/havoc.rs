@@ -12,14 +12,19 @@ use super::world::World;
 const WEIGHTS: [u64; 9] = [4, 4, 2, 2, 3, 2, 2, 6, 1];
 const JOBS: usize = 7;
 /// A part is down for up to this.
-const LONGEST_OUTAGE: Duration = Duration::from_secs(3);
-const LONGEST_PEACE: Duration = Duration::from_secs(2);
+const LONGEST_OUTAGE: Duration = Duration::from_secs(2);
+const LONGEST_PEACE: Duration = Duration::from_secs(1);
 
-/// Strikes until `end`; when it returns everything runs again.
+/// Strikes until `end`, and everything at least once; when it returns everything runs again.
 pub(crate) async fn havoc(world: &mut World, mut dice: Dice, end: Instant) {
-    while Instant::now() < end {
+    let mut spared: Vec<usize> = (0..WEIGHTS.len()).collect();
+    while Instant::now() < end || !spared.is_empty() {
         sleep(dice.time(LONGEST_PEACE)).await;
-        let (target, is_rude) = (dice.pick(&WEIGHTS), dice.percent(60));
+        // The spared ones and those that are drawn take turns.
+        let is_turn = !spared.is_empty() && dice.percent(60);
+        let target = if is_turn { spared[dice.pick(&vec![1; spared.len()])] } else { dice.pick(&WEIGHTS) };
+        spared.retain(|place| *place != target);
+        let is_rude = dice.percent(60);
         let signal = if is_rude { Signal::KILL } else { Signal::TERM };
         let outage = dice.time(LONGEST_OUTAGE);
         match target {
