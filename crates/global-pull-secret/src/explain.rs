@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use docker_config::lookup::Image;
@@ -53,7 +52,11 @@ pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
     };
     let (secret, status) = cli::runtime()?.block_on(async {
         let kubeconfig = arguments.hosted_kubeconfig.clone();
-        let settings = kubernetes::Settings { kubeconfig, context: None, call_timeout: Duration::from_secs(10) };
+        let settings = kubernetes::Settings {
+            kubeconfig,
+            program: names::GLOBAL_MANAGER,
+            ..kubernetes::Settings::default()
+        };
         let cluster = Cluster::connect(&settings).await?;
         let status: Option<ConfigMap> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_STATUS).await?;
         let secret: Option<Secret> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET).await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use daemon::probes::{self, Readiness};
 use daemon::serve::{self, Listener, Manners};
+use fleet_model::names;
 use kubernetes::{Cluster, KubernetesError};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -54,8 +55,9 @@ pub enum StartError {
 pub async fn connect(checked: &Checked) -> Result<(Cluster, Cluster), StartError> {
     let settings = |kubeconfig: &Option<std::path::PathBuf>| kubernetes::Settings {
         kubeconfig: kubeconfig.clone(),
-        context: None,
         call_timeout: checked.settings.call_timeout,
+        program: names::GLOBAL_MANAGER,
+        ..kubernetes::Settings::default()
     };
     let failed = |what| move |source| StartError::Cluster { what, source };
     let control_plane =
