@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::runtime::{wait, watcher};
 
 use crate::cluster::{Cluster, Verb};

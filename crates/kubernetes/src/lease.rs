@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Api;
-use kube::api::PostParams;
 
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
