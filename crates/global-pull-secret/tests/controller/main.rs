@@ -13,5 +13,7 @@ mod faults;
 mod kubelet;
 mod leaks;
 mod place;
+mod probing;
+mod registry;
 mod rig;
 mod story;
