@@ -10,7 +10,9 @@
 
 mod commands;
 mod faults;
+mod killed;
 mod kubelet;
+mod labelled;
 mod leaks;
 mod place;
 mod probing;
