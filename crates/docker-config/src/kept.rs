@@ -12,7 +12,7 @@ use secrecy::SecretSlice;
 use crate::canonical;
 use crate::digest::Digest;
 use crate::document::{KNOWN, Limits, MISSPELLINGS, read_json};
-use crate::entry;
+use crate::entry::{self, CredentialKind};
 use crate::json::{self, Member, Piece, Sink, Value, member, write_text, write_value};
 use crate::path::Path;
 use crate::problem::{Findings, Problem, ProblemKind, Problems};
@@ -176,6 +176,16 @@ impl KeptEntry {
     pub fn to_bytes(&self) -> SecretSlice<u8> {
         let mut bytes = self.0.bytes();
         SecretSlice::from(std::mem::take(&mut *bytes))
+    }
+
+    /// `USER:PASSWORD`, as HTTP's Basic authentication has them (RFC 7617); `None` where the entry holds a credential of
+    /// another kind, or none that a reader can use.
+    pub fn basic(&self) -> Option<SecretSlice<u8>> {
+        let mut findings = Findings::default();
+        let credential = entry::read(&Path::root(), &self.0, true, &mut findings)?;
+        let is_pair = matches!(credential.kind, CredentialKind::Auth | CredentialKind::UsernamePassword);
+        let pair = credential.pair.as_ref().filter(|_| is_pair)?;
+        Some(SecretSlice::from([pair.user.as_slice(), b":", pair.password.as_slice()].concat()))
     }
 
     /// What it means under that key; equal to what [`parse`](crate::parse) takes into its digest if the entry is valid.

@@ -83,7 +83,7 @@ impl RegistryKey {
     }
 
     /// Whether the host has a `*`, which only kubelet understands.
-    pub(crate) fn has_glob(&self) -> bool {
+    pub fn has_glob(&self) -> bool {
         self.has_glob
     }
 }

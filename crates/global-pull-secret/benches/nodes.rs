@@ -63,14 +63,14 @@ async fn measure(mode: &str) {
     let of = |is_its: fn(&str) -> bool| news.iter().filter(|call| is_its(&call.user_agent)).count();
     println!(
         "{mode:<10} {:>26} {:>15} {:>17} {:>10.1} s {:>13.1} MiB",
-        of(|agent| agent.starts_with("pull-secret/")),
+        of(|agent| agent.starts_with("global-pull-secret/")),
         of(|agent| agent == AGENT),
         bench.bytes.load(Ordering::Relaxed) - bytes,
         took.as_secs_f64(),
         bench.memory() as f64 / 1024.0,
     );
     let mut by_kind: BTreeMap<String, usize> = BTreeMap::new();
-    for call in news.iter().filter(|call| call.user_agent.starts_with("pull-secret/")) {
+    for call in news.iter().filter(|call| call.user_agent.starts_with("global-pull-secret/")) {
         *by_kind.entry(format!("{} {}", call.verb, call.resource)).or_default() += 1;
     }
     println!("           the controller's: {by_kind:?}");

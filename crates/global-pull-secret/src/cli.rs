@@ -199,7 +199,7 @@ fn argument(row: &'static Row) -> Option<Arg> {
     let flag = row.flag?;
     let default = if row.default.is_empty() { String::new() } else { format!(" [default: {}]", row.default) };
     let help = format!("{} [env: {}]{default}", row.help, variable(row.path));
-    let action = if flag == "protected-prefix" { ArgAction::Append } else { ArgAction::Set };
+    let action = if ["protected-prefix", "probe-deny"].contains(&flag) { ArgAction::Append } else { ArgAction::Set };
     let argument = Arg::new(flag).long(flag).help(help).action(action).value_name(row.kind.placeholder());
     Some(match row.kind {
         Kind::Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),

@@ -4,8 +4,10 @@
 //! Secret (so an additional Secret that has become invalid keeps its last good entries), since when it has its content, and
 //! whether the nodes are being brought back. So a controller may die at any point, and another one goes on.
 
+mod asking;
 mod content;
-mod nodes;
+pub(crate) mod nodes;
+pub mod probe;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use crate::facts::{Facts, SecretSeen, is_ours};
 use crate::objects::{self, Syncer};
 use crate::plan::{Action, Nodes, Plan, Thing};
 use crate::record::Record;
+use crate::status;
 
 use content::{Content, Deployed, Wanted};
 
@@ -35,6 +38,8 @@ pub struct Policy {
     pub merge: merge::Policy,
     /// What is done about an additional Secret with a bad entry.
     pub invalid: InvalidEntries,
+    /// Which registries are asked whether they take new credentials.
+    pub probe: probe::Rules,
     /// How a change comes to the nodes.
     pub rollout: Rollout,
     /// How the syncer is run.
@@ -73,7 +78,7 @@ struct Round<'a> {
 pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
     let mut round = Round { facts, policy, now, actions: Vec::new(), foreign: Vec::new(), next: None, lost: None };
     let deployed = Deployed::of(facts);
-    let content = Content::of(facts, policy, deployed.as_ref());
+    let content = Content::of(facts, policy, deployed.as_ref(), now);
     if let Some(global) = facts.global.as_deref().filter(|global| !is_ours(&global.metadata)) {
         round.foreign.push(format!("secret {}", global.name()));
         return round.tell(content, None, None);
@@ -95,6 +100,15 @@ pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
         round.watch_nodes(record)
     });
     round.tell(content, record.as_ref(), nodes)
+}
+
+/// What was told last of credentials, where it is about what is deployed.
+fn last_told(facts: &Facts, deployed: Option<&Deployed>) -> Vec<probe::Told> {
+    let status = facts.status.as_deref().filter(|status| is_ours(&status.metadata));
+    let is_current = |status: &&k8s_openapi::api::core::v1::ConfigMap| {
+        status::revision_of(status) == deployed.map(|deployed| deployed.record.revision.as_str())
+    };
+    status.filter(is_current).map(status::told_of).unwrap_or_default()
 }
 
 impl Round<'_> {

@@ -1,19 +1,23 @@
 //! `global-pull-secret explain`: which key wins for an image, and why; from what the controller has written.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use docker_config::lookup::Image;
 use docker_config::shown_key;
 use fleet_model::names;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kubernetes::Cluster;
 use serde::Serialize;
 
 use crate::cli::{self, ExplainArguments, Output};
-use crate::facts::SecretSeen;
+use crate::decide::Rollout;
+use crate::decide::nodes::why_behind;
+use crate::facts::{PodSeen, SecretSeen};
 use crate::record::{ORIGINAL, Record};
 use crate::status::{self, Condition};
 
@@ -31,8 +35,36 @@ pub struct Explanation {
     pub containers_image: Option<Key>,
     /// Whose entry was taken for each registry, and why.
     pub registries: Vec<String>,
+    /// Which nodes have it; `None` where the syncer cannot be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodesSeen>,
     /// How things are.
     pub conditions: Vec<Condition>,
+}
+
+/// Which nodes have the merged Secret as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodesSeen {
+    /// Which edition of it.
+    pub revision: String,
+    /// Those that have it.
+    pub in_sync: Vec<String>,
+    /// Those that do not, with why.
+    pub behind: BTreeMap<String, String>,
+    /// How many have no Pod of the syncer.
+    pub without_pod: usize,
+}
+
+/// The syncer, as it was seen.
+#[derive(Clone, Debug)]
+pub struct Syncers {
+    /// Its DaemonSet.
+    pub daemon_set: DaemonSet,
+    /// Its Pods.
+    pub pods: Vec<PodSeen>,
+    /// When it was looked.
+    pub now: Timestamp,
 }
 
 /// A key of the merged Secret and where it is from.
@@ -51,20 +83,28 @@ pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
         Some(text) => Some(Image::parse(text).context("IMAGE is no name of an image, such as quay.io/team/app:1")?),
         None => None,
     };
-    let (secret, status) = cli::runtime()?.block_on(async {
+    let (secret, status, syncers) = cli::runtime()?.block_on(async {
         let kubeconfig = arguments.hosted_kubeconfig.clone();
-        let settings = kubernetes::Settings { kubeconfig, context: None, call_timeout: Duration::from_secs(10) };
+        let settings =
+            kubernetes::Settings { kubeconfig, program: names::GLOBAL_MANAGER, ..kubernetes::Settings::default() };
         let cluster = Cluster::connect(&settings).await?;
         let status: Option<ConfigMap> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_STATUS).await?;
         let secret: Option<Secret> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET).await?;
-        anyhow::Ok((secret.map(SecretSeen::from), status))
+        let daemon_set: Option<DaemonSet> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_SYNCER).await?;
+        let label = format!("name={}", names::GLOBAL_SYNCER);
+        let pods: Vec<Pod> = cluster.list(names::GLOBAL_NAMESPACE, &label).await?;
+        let pods: Vec<PodSeen> = pods.into_iter().map(PodSeen::from).collect();
+        let syncers = daemon_set.map(|daemon_set| Syncers { daemon_set, pods, now: Timestamp::now() });
+        anyhow::Ok((secret.map(SecretSeen::from), status, syncers))
     })?;
     let Some(secret) = secret else {
         let words = status.as_ref().map(|status| conditions_text(&status::conditions_of(status)));
         cli::print(format!("there is no {}\n{}", names::GLOBAL_PULL_SECRET, words.unwrap_or_default()))?;
         return Ok(ExitCode::FAILURE);
     };
-    let explanation = Explanation::of(&Record::of(&secret), status.as_ref(), image.as_ref());
+    let record = Record::of(&secret);
+    let nodes = syncers.map(|syncers| NodesSeen::of(&record, status.as_ref(), &syncers));
+    let explanation = Explanation { nodes, ..Explanation::of(&record, status.as_ref(), image.as_ref()) };
     match arguments.output {
         Output::Text => cli::print(explanation.text())?,
         Output::Json => cli::print(serde_json::to_string_pretty(&explanation)? + "\n")?,
@@ -89,6 +129,7 @@ impl Explanation {
             kubelet: image.map(|image| image.kubelet_keys(keys()).into_iter().map(known).collect()).unwrap_or_default(),
             containers_image: image.and_then(|image| image.containers_image_key(keys())).map(known),
             registries: registries.lines().map(str::to_owned).collect(),
+            nodes: None,
             conditions: status.map(status::conditions_of).unwrap_or_default(),
         }
     }
@@ -115,7 +156,47 @@ impl Explanation {
         if !self.registries.is_empty() {
             text.push('\n');
         }
+        if let Some(nodes) = &self.nodes {
+            text.push_str(&nodes.text());
+        }
         text + &conditions_text(&self.conditions)
+    }
+}
+
+impl NodesSeen {
+    /// What Pods say of a revision.
+    pub fn of(record: &Record, status: Option<&ConfigMap>, syncers: &Syncers) -> Self {
+        let Syncers { daemon_set, pods, now } = syncers;
+        let template = daemon_set.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
+        let annotations = template.and_then(|metadata| metadata.annotations.as_ref());
+        let is_rolling = annotations.is_some_and(|annotations| annotations.contains_key(names::ANNOTATION_REVISION));
+        let rollout = if is_rolling { Rollout::Rolling } else { Rollout::Immediate };
+        // A status about another revision does not know when this one is settled.
+        let current = status.filter(|status| status::revision_of(status) == Some(record.revision.as_str()));
+        let is_settled = current.and_then(status::settled_at).is_some_and(|settled_at| *now >= settled_at);
+        let mut nodes = Self { revision: record.revision.clone(), ..Self::default() };
+        let there: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_going).collect();
+        for pod in &there {
+            let node = pod.node.clone().unwrap_or_else(|| pod.name.clone());
+            match why_behind(pod, &record.revision, rollout, is_settled) {
+                None => nodes.in_sync.push(node),
+                Some(why) => drop(nodes.behind.insert(node, why)),
+            }
+        }
+        nodes.in_sync.sort();
+        let wanted = daemon_set.status.as_ref().map_or(0, |status| status.desired_number_scheduled);
+        nodes.without_pod = usize::try_from(wanted).unwrap_or_default().saturating_sub(there.len());
+        nodes
+    }
+
+    fn text(&self) -> String {
+        let Self { revision, in_sync, behind, without_pod } = self;
+        let names = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let mut without: Vec<String> = behind.iter().map(|(node, why)| format!("{node} ({why})")).collect();
+        if *without_pod > 0 {
+            without.push(format!("{without_pod} without a Pod"));
+        }
+        format!("nodes with revision {revision}: {}\nnodes without it: {}\n\n", names(in_sync), names(&without))
     }
 }
 

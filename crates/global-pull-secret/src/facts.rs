@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use docker_config::Digest;
 use fleet_model::names;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -13,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
 
+use crate::decide::probe::Answer;
 use crate::objects::REVISION_KEY;
 
 /// What is there.
@@ -38,6 +40,8 @@ pub struct Facts {
     pub pods: Vec<PodSeen>,
     /// What our last write of an object has made of it: as it was wanted, and as the server took it.
     pub written: BTreeMap<&'static str, Written>,
+    /// What registries have said of credentials, by what the entries mean.
+    pub answers: BTreeMap<Digest, Answer>,
     /// What a server refused when it was tried last.
     pub refused: Option<String>,
 }

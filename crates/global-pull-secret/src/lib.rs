@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod objects;
 pub mod offline;
 pub mod plan;
+pub mod probe;
 pub mod reason;
 pub mod record;
 pub mod run;

@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::decide::probe::Verdict;
 use crate::plan::Plan;
 use crate::reason::Reason;
 
@@ -24,6 +25,7 @@ pub struct Metrics {
     registries: Gauge,
     conflicts: Gauge,
     troubled: Gauge,
+    probes: Family<VerdictLabel, Counter>,
     reconcile: Histogram,
 }
 
@@ -37,6 +39,11 @@ struct ActionLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabel {
     reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabel {
+    verdict: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -62,6 +69,7 @@ impl Metrics {
             registries: Gauge::default(),
             conflicts: Gauge::default(),
             troubled: Gauge::default(),
+            probes: Family::default(),
             reconcile: Histogram::new(BOUNDS),
         };
         let registry = registry.sub_registry_with_prefix("global_pull_secret");
@@ -75,6 +83,7 @@ impl Metrics {
         registry.register("conflicts", "Registries that more than one Secret names", metrics.conflicts.clone());
         let help = "1 while an API server refuses or does not answer";
         registry.register("troubled", help, metrics.troubled.clone());
+        registry.register("probes", "Registries asked about a credential, by verdict", metrics.probes.clone());
         let help = "How long it took to bring the objects from one state to the next";
         registry.register_with_unit("reconcile", help, Unit::Seconds, metrics.reconcile.clone());
         metrics
@@ -111,6 +120,11 @@ impl Metrics {
     /// Something was told.
     pub fn told(&self, reason: Reason) {
         self.news.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
+    }
+
+    /// A registry was asked.
+    pub fn probed(&self, verdict: Verdict) {
+        self.probes.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
     /// Whether a server refuses or does not answer.

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::decide::probe::Question;
 use crate::reason::Reason;
 use crate::status::Condition;
 
@@ -23,6 +24,8 @@ pub struct Plan {
     pub because: Vec<Decision>,
     /// How many nodes are in sync, of how many; `None` where nothing is deployed.
     pub nodes: Option<Nodes>,
+    /// What registries are to be asked.
+    pub ask: Vec<Question>,
     /// When to look again though nothing has changed.
     pub next: Option<Timestamp>,
 }

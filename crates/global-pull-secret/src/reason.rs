@@ -25,6 +25,14 @@ pub enum Reason {
     OriginalMissing,
     /// The original pull secret is no credential document.
     OriginalInvalid,
+    /// Registries are being asked about new credentials, which wait for that.
+    AskingRegistries,
+    /// The registry takes the credential.
+    CredentialAccepted,
+    /// The registry refuses the credential.
+    CredentialRefused,
+    /// The registry has not said whether it takes the credential.
+    RegistryUnreachable,
     /// Every node has the content.
     RolledOut,
     /// Nodes are being brought to the content.
@@ -47,9 +55,14 @@ pub enum Reason {
     CleanedUp,
 }
 
+const CREDENTIAL_REFUSED: &str = "the registry refuses the credential; with `--probe-credentials block` it is held back, and \
+                                  what was good before stays: correct it";
+const REGISTRY_UNREACHABLE: &str = "the registry has not said whether it takes the credential, which is rolled out all the same; \
+                                    it is asked again";
+
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::Valid,
         Self::ValidWithWarnings,
         Self::EntriesLeftOut,
@@ -60,6 +73,10 @@ impl Reason {
         Self::NothingToMerge,
         Self::OriginalMissing,
         Self::OriginalInvalid,
+        Self::AskingRegistries,
+        Self::CredentialAccepted,
+        Self::CredentialRefused,
+        Self::RegistryUnreachable,
         Self::RolledOut,
         Self::RollingOut,
         Self::NotDeployed,
@@ -92,6 +109,8 @@ impl Reason {
                 | Self::NothingToMerge
                 | Self::OriginalMissing
                 | Self::OriginalInvalid
+                | Self::CredentialRefused
+                | Self::RegistryUnreachable
                 | Self::NodesNotInSync
                 | Self::ForeignObject
                 | Self::RevertIncomplete
@@ -130,6 +149,12 @@ impl Reason {
             Self::OriginalInvalid => {
                 ("OriginalInvalid", "the original pull secret is no credential document; what is deployed stays")
             }
+            Self::AskingRegistries => {
+                ("AskingRegistries", "registries are being asked about new credentials, which wait for that")
+            }
+            Self::CredentialAccepted => ("CredentialAccepted", "the registry takes the credential"),
+            Self::CredentialRefused => ("CredentialRefused", CREDENTIAL_REFUSED),
+            Self::RegistryUnreachable => ("RegistryUnreachable", REGISTRY_UNREACHABLE),
             Self::RolledOut => ("RolledOut", "every node has the content"),
             Self::RollingOut => ("RollingOut", "nodes are being brought to the content; the message counts them"),
             Self::NotDeployed => ("NotDeployed", "there is nothing to bring to nodes"),

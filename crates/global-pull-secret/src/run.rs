@@ -1,6 +1,7 @@
 //! The loop: watch, decide, act, tell; for ever, through every outage.
 
 mod act;
+mod desk;
 mod views;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,12 @@ use crate::decide::{Policy, decide};
 use crate::facts::Facts;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
+use crate::probe::Asker;
 use crate::reason::Reason;
 use crate::status::Condition;
 
 use act::Hand;
+use desk::Desk;
 pub use views::{Follow, Views};
 
 /// The waits after failures in a row; the last one stays.
@@ -57,6 +60,8 @@ pub struct Controller {
     pub hosted: Cluster,
     /// The rules.
     pub policy: Policy,
+    /// Asks registries about new credentials; `None` where nobody is asked.
+    pub asker: Option<Asker>,
     /// What is counted.
     pub metrics: Metrics,
     /// How it is doing.
@@ -66,25 +71,28 @@ pub struct Controller {
 impl Controller {
     /// Looks after the hosted cluster until `stop`. No outage ends it; what is being done when `stop` comes is left where
     /// it is, for every step may be the last one.
-    pub async fn run(self, views: Views, follow: Follow<'_>, stop: CancellationToken) {
+    pub async fn run(mut self, views: Views, follow: Follow<'_>, stop: CancellationToken) {
+        let asker = self.asker.take();
         tokio::select! {
             () = stop.cancelled() => {}
             () = follow.run(&views) => {}
-            () = self.work(&views) => {}
+            () = self.work(asker, &views) => {}
         }
     }
 
-    async fn work(&self, views: &Views) {
+    async fn work(&self, asker: Option<Asker>, views: &Views) {
         let changed = views.changed();
         let mut hand = Hand::new(&self.hosted);
+        let mut desk = Desk::new(asker);
         let mut failures = 0;
         let mut refused = None;
         loop {
             views.wait_until_complete(&self.progress).await;
-            let facts = Facts { refused: refused.take(), ..views.facts(hand.written()) };
+            let facts = Facts { refused: refused.take(), answers: desk.answers(), ..views.facts(hand.written()) };
             let began = Instant::now();
             let mut plan = decide(&facts, &self.policy, Timestamp::now());
             self.metrics.decided(&plan);
+            desk.ask(std::mem::take(&mut plan.ask));
             let acted = hand.act(std::mem::take(&mut plan.actions), views, &self.metrics).await;
             if acted.is_told && !acted.is_overtaken {
                 self.tell(&plan, &facts).await;
@@ -108,6 +116,7 @@ impl Controller {
             }
             tokio::select! {
                 () = changed.notified() => sleep(GATHER).await,
+                () = desk.wait(&self.metrics) => {}
                 () = sleep(wait) => {}
                 () = until(next) => {}
             }

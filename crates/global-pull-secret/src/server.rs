@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use daemon::probes::{self, Readiness};
 use daemon::serve::{self, Listener, Manners};
+use fleet_model::names;
 use kubernetes::{Cluster, KubernetesError};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::decide::probe::Mode;
 use crate::metrics::Metrics;
+use crate::probe::{Asker, Gate, SetupError};
 use crate::run::{Controller, Follow, Progress, Views};
 use crate::settings::{Address, Checked};
 
@@ -26,6 +29,7 @@ pub struct Server {
     metrics: Listener,
     metered: Arc<Registry>,
     counts: Metrics,
+    asker: Option<Asker>,
     progress: watch::Sender<Progress>,
 }
 
@@ -40,6 +44,9 @@ pub enum StartError {
         /// Why not.
         source: KubernetesError,
     },
+    /// Nobody can ask registries.
+    #[error(transparent)]
+    Probe(#[from] SetupError),
     /// An address is taken or not ours.
     #[error("cannot listen at {what}.host and {what}.port: {kind}")]
     Listen {
@@ -54,8 +61,9 @@ pub enum StartError {
 pub async fn connect(checked: &Checked) -> Result<(Cluster, Cluster), StartError> {
     let settings = |kubeconfig: &Option<std::path::PathBuf>| kubernetes::Settings {
         kubeconfig: kubeconfig.clone(),
-        context: None,
         call_timeout: checked.settings.call_timeout,
+        program: names::GLOBAL_MANAGER,
+        ..kubernetes::Settings::default()
     };
     let failed = |what| move |source| StartError::Cluster { what, source };
     let control_plane =
@@ -77,6 +85,7 @@ impl Server {
             health: listen("health", &checked.settings.health).await?,
             metrics: listen("metrics", &checked.settings.metrics).await?,
             metered: Arc::new(registry),
+            asker: asker(&checked)?,
             checked,
             hosted,
             control_plane,
@@ -102,7 +111,7 @@ impl Server {
 
     /// Looks after the hosted cluster until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { checked, hosted, control_plane, health, metrics, metered, counts, progress } = self;
+        let Self { checked, hosted, control_plane, health, metrics, metered, counts, asker, progress } = self;
         let served = CancellationToken::new();
         let second = Duration::from_secs(1);
         let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
@@ -129,8 +138,13 @@ impl Server {
             namespace: &checked.namespace,
             original: &checked.settings.original_secret,
         };
-        let controller =
-            Controller { hosted: hosted.clone(), policy: checked.policy, metrics: counts, progress: progress.clone() };
+        let controller = Controller {
+            hosted: hosted.clone(),
+            policy: checked.policy,
+            asker,
+            metrics: counts,
+            progress: progress.clone(),
+        };
         let work = async {
             tokio::select! {
                 () = controller.run(Views::new(checked.settings.labelled_additional), follow, stop) => {}
@@ -141,6 +155,15 @@ impl Server {
         };
         tokio::join!(probes, work);
     }
+}
+
+fn asker(checked: &Checked) -> Result<Option<Asker>, SetupError> {
+    let (rules, settings) = (&checked.policy.probe, &checked.settings.probe);
+    if rules.mode == Mode::Off {
+        return Ok(None);
+    }
+    let gate = Gate { deny: rules.deny.clone(), allow_private: settings.allow_private };
+    Asker::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
 }
 
 impl Progress {

@@ -14,6 +14,7 @@ use docker_config::Limits;
 use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Prefix};
 use serde::{Deserialize, Deserializer};
 
+use crate::decide::probe::{Mode, Rules};
 use crate::decide::{Policy, Rollout};
 use crate::objects::Syncer;
 
@@ -36,6 +37,7 @@ pub struct Settings {
     pub protected_prefix: Option<String>,
     pub invalid_entries: String,
     pub labelled_additional: bool,
+    pub probe: ProbeSettings,
     pub rollout: String,
     #[serde(deserialize_with = "duration")]
     pub settle: Duration,
@@ -59,6 +61,18 @@ pub struct SyncerSettings {
     pub node_selector: Option<String>,
     pub max_unavailable: String,
     pub restart_policy: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "`table` says what each setting does")]
+pub struct ProbeSettings {
+    pub credentials: String,
+    pub deny: Option<String>,
+    pub allow_private: bool,
+    pub ca_file: Option<PathBuf>,
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Duration,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -118,6 +132,7 @@ impl Settings {
             &[("immediate", Rollout::Immediate), ("rolling", Rollout::Rolling)],
             &mut faults,
         );
+        let probe = self.probe.rules(&mut faults);
         if self.node_deadline < self.settle {
             faults.push("node_deadline: must not be shorter than settle".to_owned());
         }
@@ -131,7 +146,7 @@ impl Settings {
             return Err(faults);
         }
         let (settle, node_deadline, cleanup_deadline) = (self.settle, self.node_deadline, self.cleanup_deadline);
-        let policy = Policy { merge, invalid, rollout, syncer, settle, node_deadline, cleanup_deadline };
+        let policy = Policy { merge, invalid, probe, rollout, syncer, settle, node_deadline, cleanup_deadline };
         Ok(Checked { policy, namespace, settings: self })
     }
 
@@ -174,6 +189,26 @@ impl Settings {
             max_unavailable: max_unavailable.clone(),
             restart_policy: restart_policy.clone(),
         }
+    }
+}
+
+impl ProbeSettings {
+    fn rules(&self, faults: &mut Vec<String>) -> Rules {
+        let mode = choice(
+            ("probe.credentials", &self.credentials),
+            &[("off", Mode::Off), ("warn", Mode::Warn), ("block", Mode::Block)],
+            faults,
+        );
+        let is_host_part = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
+        let deny: Vec<String> =
+            parts(self.deny.as_deref()).map(|host| host.trim_matches('.').to_ascii_lowercase()).collect();
+        if !deny.iter().all(|host| !host.is_empty() && host.chars().all(is_host_part)) {
+            faults.push("probe.deny: must be hosts, without scheme and path".to_owned());
+        }
+        if !(Duration::from_millis(100)..=Duration::from_mins(1)).contains(&self.timeout) {
+            faults.push("probe.timeout: must be 100ms to 1m".to_owned());
+        }
+        Rules { mode, deny }
     }
 }
 

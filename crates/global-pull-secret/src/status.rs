@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
 
+use crate::decide::probe::Told;
 use crate::reason::Reason;
 
 /// One statement, as Kubernetes writes conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// `Valid`, `Merged`, `RolledOut` or `Degraded`.
+    /// `Valid`, `Merged`, `CredentialsAccepted`, `RolledOut` or `Degraded`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
@@ -31,10 +32,14 @@ pub struct Condition {
 pub mod key {
     /// The conditions, as JSON.
     pub const CONDITIONS: &str = "conditions";
+    /// What registries have said of credentials, as JSON; absent where they are not asked.
+    pub const CREDENTIALS: &str = "credentials";
     /// Whose entry was taken, a line a registry.
     pub const REGISTRIES: &str = "registries";
     /// Which revision of the merged Secret the conditions are about; absent where there is none.
     pub const REVISION: &str = "revision";
+    /// From when on a ready Pod of the syncer has that revision.
+    pub const SETTLED_AT: &str = "settled-at";
     /// The conditions, a line each.
     pub const SUMMARY: &str = "summary";
 }
@@ -74,19 +79,44 @@ pub fn conditions_of(status: &ConfigMap) -> Vec<Condition> {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
+/// What was told of credentials last.
+pub fn told_of(status: &ConfigMap) -> Vec<Told> {
+    let text = status.data.as_ref().and_then(|data| data.get(key::CREDENTIALS));
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// Which revision the status is about.
+pub fn revision_of(status: &ConfigMap) -> Option<&str> {
+    status.data.as_ref()?.get(key::REVISION).map(String::as_str)
+}
+
+/// From when on a ready Pod has that revision.
+pub fn settled_at(status: &ConfigMap) -> Option<Timestamp> {
+    status.data.as_ref()?.get(key::SETTLED_AT)?.parse().ok()
+}
+
 /// When the status was written.
 pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
     status.metadata.annotations.as_ref()?.get(names::ANNOTATION_WRITTEN_AT)?.parse().ok()
 }
 
 /// The data of the ConfigMap.
-pub fn data(conditions: &[Condition], because: &[Decision], revision: Option<&str>) -> BTreeMap<String, String> {
+pub fn data(
+    conditions: &[Condition],
+    because: &[Decision],
+    told: &[Told],
+    revision: Option<(&str, Timestamp)>,
+) -> BTreeMap<String, String> {
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| line + "\n").collect::<String>();
-    let revision = revision.map(|revision| (key::REVISION.to_owned(), revision.to_owned()));
-    let told = [
+    let revision = revision.into_iter().flat_map(|(revision, settled_at)| {
+        [(key::REVISION.to_owned(), revision.to_owned()), (key::SETTLED_AT.to_owned(), settled_at.to_string())]
+    });
+    let credentials =
+        (!told.is_empty()).then(|| (key::CREDENTIALS.to_owned(), serde_json::to_string(told).unwrap_or_default()));
+    let all = [
         (key::CONDITIONS.to_owned(), serde_json::to_string(conditions).unwrap_or_default()),
         (key::SUMMARY.to_owned(), lines(conditions.iter().map(Condition::line).collect())),
         (key::REGISTRIES.to_owned(), lines(because.iter().map(ToString::to_string).collect())),
     ];
-    told.into_iter().chain(revision).collect()
+    all.into_iter().chain(revision).chain(credentials).collect()
 }

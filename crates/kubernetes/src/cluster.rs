@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use crate::FIELD_MANAGER;
 use crate::error::{Fault, KubernetesError};
 
 /// Which API server, and how patiently.
@@ -23,6 +25,10 @@ pub struct Settings {
     pub context: Option<String>,
     /// How long one call may take.
     pub call_timeout: Duration,
+    /// Who is calling, in the words of audit logs: the field manager of what is written, and the user agent.
+    pub program: &'static str,
+    /// How users of the program choose the context, such as `MANAGEMENT_CONTEXT`; `None` where they cannot.
+    pub context_setting: Option<&'static str>,
 }
 
 /// An API server with an identity.
@@ -31,6 +37,7 @@ pub struct Cluster {
     client: Client,
     server: String,
     call_timeout: Duration,
+    program: &'static str,
 }
 
 /// What is done to an object, in the words of Kubernetes' authorization.
@@ -54,6 +61,20 @@ pub enum Verb {
     Delete,
 }
 
+// === impl Settings ===
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            kubeconfig: None,
+            context: None,
+            call_timeout: Duration::from_secs(10),
+            program: FIELD_MANAGER,
+            context_setting: None,
+        }
+    }
+}
+
 // === impl Cluster ===
 
 impl Cluster {
@@ -61,14 +82,12 @@ impl Cluster {
     pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
         Self::prepare(settings).await.map_err(|words| {
             let place = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
-            KubernetesError {
-                detail: Some(words.to_owned()),
-                ..KubernetesError::new(Verb::Connect, place, Fault::Unusable)
-            }
+            KubernetesError { detail: Some(words), ..KubernetesError::new(Verb::Connect, place, Fault::Unusable) }
         })
     }
 
-    async fn prepare(settings: &Settings) -> Result<Self, &'static str> {
+    async fn prepare(settings: &Settings) -> Result<Self, String> {
+        let words = |error: &KubeconfigError| words(error, settings.context_setting);
         let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &settings.kubeconfig {
             Some(path) => {
@@ -89,21 +108,21 @@ impl Cluster {
         if config.cluster_url.scheme_str() == Some("http") {
             config.proxy_url = None;
         }
-        let agent = HeaderValue::from_static(concat!("pull-secret/", env!("CARGO_PKG_VERSION")));
-        config.headers.push((USER_AGENT, agent));
+        let agent = HeaderValue::from_str(&format!("{}/{}", settings.program, env!("CARGO_PKG_VERSION")));
+        config.headers.extend(agent.ok().map(|agent| (USER_AGENT, agent)));
         // Credentials may stand in the address.
         let server = config.cluster_url.to_string().rsplit('@').next().unwrap_or_default().to_owned();
         // The library panics on a token that cannot stand in a header.
         let token = config.auth_info.token.as_ref().map(ExposeSecret::expose_secret);
         if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
-            return Err("its token cannot be used");
+            return Err("its token cannot be used".to_owned());
         }
         // A helper program that the kubeconfig names runs here, and blocks.
         let preparing = timeout(settings.call_timeout, spawn_blocking(move || Client::try_from(config)));
-        let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time")?;
+        let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time".to_owned())?;
         let unusable = "its credentials or certificates cannot be used";
-        let client = client.map_err(|_panic| unusable)?.map_err(|_error| unusable)?;
-        Ok(Self { client, server, call_timeout: settings.call_timeout })
+        let client = client.map_err(|_panic| unusable.to_owned())?.map_err(|_error| unusable.to_owned())?;
+        Ok(Self { client, server, call_timeout: settings.call_timeout, program: settings.program })
     }
 
     /// The server's address, for people.
@@ -114,6 +133,16 @@ impl Cluster {
     /// How long one call may take.
     pub(crate) fn call_timeout(&self) -> Duration {
         self.call_timeout
+    }
+
+    /// Who is calling.
+    pub(crate) fn program(&self) -> &'static str {
+        self.program
+    }
+
+    /// The parameters of a creation, or of a replacement, by this program.
+    pub(crate) fn creation(&self) -> PostParams {
+        PostParams { field_manager: Some(self.program.to_owned()), ..PostParams::default() }
     }
 
     /// The client library's client, for what this room has no words for.
@@ -137,11 +166,15 @@ impl Cluster {
 }
 
 /// What is wrong with a kubeconfig. The library's texts are not forwarded: they quote the file.
-fn words(error: &KubeconfigError) -> &'static str {
-    match error {
+fn words(error: &KubeconfigError, context_setting: Option<&str>) -> String {
+    let words = match error {
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => "the file cannot be read",
         KubeconfigError::Parse(_) => "the file cannot be parsed",
-        KubeconfigError::CurrentContextNotSet => "it has no current context: set MANAGEMENT_CONTEXT",
+        KubeconfigError::CurrentContextNotSet => {
+            let choose = context_setting
+                .map_or("choose one with kubectl config use-context".to_owned(), |setting| format!("set {setting}"));
+            return format!("it has no current context: {choose}");
+        }
         KubeconfigError::LoadContext(_) => "it has no such context",
         KubeconfigError::LoadClusterOfContext(_) => "the context names a cluster that it does not have",
         KubeconfigError::MissingClusterUrl | KubeconfigError::ParseClusterUrl(_) => "the cluster has no usable address",
@@ -152,7 +185,8 @@ fn words(error: &KubeconfigError) -> &'static str {
             "the client certificate or key cannot be used"
         }
         _ => "it cannot be used",
-    }
+    };
+    words.to_owned()
 }
 
 impl fmt::Debug for Cluster {

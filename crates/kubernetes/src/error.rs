@@ -177,7 +177,10 @@ impl KubernetesError {
             }
             Fault::NamespaceTerminating => "wait until the namespace has gone and placement has created it anew",
             Fault::Forbidden => {
-                "allow the Job's service account that verb on secrets in that namespace (Role, RoleBinding)"
+                return Some(format!(
+                    "allow the identity that this program runs with to {} it (Role, RoleBinding)",
+                    self.verb
+                ));
             }
             Fault::QuotaExceeded => "raise the namespace's ResourceQuota for secrets, or remove what is not needed",
             Fault::AdmissionDenied => "the refusal names the policy: allow this Secret there",

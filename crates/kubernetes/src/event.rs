@@ -11,9 +11,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams};
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 
@@ -58,7 +57,7 @@ impl Events<'_> {
         let name = event.metadata.name.clone().unwrap_or_default();
         let object = format!("event {namespace}/{name}");
         let api: Api<Event> = Api::namespaced(self.cluster.client(), &namespace);
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.cluster.creation();
         match self.cluster.call(Verb::Create, &object, api.create(&parameters, &event)).await {
             Err(error) if error.fault == Fault::AlreadyExists => {}
             other => return other.map(drop),
@@ -66,7 +65,7 @@ impl Events<'_> {
         let found = self.cluster.call(Verb::Get, &object, api.get_opt(&name)).await?;
         let count = found.and_then(|event| event.count).unwrap_or_default().saturating_add(1);
         let again = serde_json::json!({"count": count, "lastTimestamp": event.last_timestamp});
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let parameters = PatchParams { field_manager: parameters.field_manager, ..PatchParams::default() };
         let patch = Patch::Merge(again);
         self.cluster.call(Verb::Apply, &object, api.patch(&name, &parameters, &patch)).await.map(drop)
     }

@@ -3,10 +3,9 @@
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::runtime::{wait, watcher};
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 use crate::jobs::SeenJob;
@@ -43,7 +42,7 @@ impl Cluster {
     pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<Option<SeenJob>, KubernetesError> {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);
         let object = format!("job {namespace}/{}", job.metadata.name.as_deref().unwrap_or_default());
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.creation();
         match self.call(Verb::Create, &object, api.create(&parameters, job)).await {
             Ok(created) => Ok(Some(created.into())),
             Err(error) if error.fault == Fault::AlreadyExists => Ok(None),

@@ -9,9 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Api;
-use kube::api::PostParams;
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 
@@ -56,7 +54,7 @@ impl Cluster {
         let found = self.call(Verb::Get, &object, api.get_opt(&claim.name)).await?;
         let decision = decide(claim, found.as_ref().and_then(|lease| lease.spec.as_ref()), now);
         let Some(spec) = decision.write else { return Ok(decision.hold) };
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.creation();
         let written = match found {
             None => {
                 let metadata = ObjectMeta { name: Some(claim.name.clone()), ..ObjectMeta::default() };
@@ -90,7 +88,7 @@ impl Cluster {
         if let Some(spec) = &mut lease.spec {
             spec.holder_identity = None;
         }
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.creation();
         match self.call(Verb::Apply, &object, api.replace(&claim.name, &parameters, &lease)).await {
             Err(error) if !matches!(error.fault, Fault::Changed | Fault::NotFound) => Err(error),
             _ => Ok(()),

@@ -26,5 +26,5 @@ pub use object::Object;
 pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
 pub use sight::{JobSight, PodSight, SecretSight};
 
-/// The field manager of everything that this project applies.
+/// The field manager of what is written where [`Settings::program`] says nothing else.
 pub const FIELD_MANAGER: &str = "pull-secret";

@@ -3,12 +3,11 @@
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 
@@ -41,7 +40,7 @@ impl Cluster {
     /// Creates the object in its namespace; fails with `AlreadyExists` when there is one. Gives back what there is now.
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
         let (api, name) = self.place_of(object);
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.creation();
         self.call(Verb::Create, &name, api.create(&parameters, object)).await
     }
 
@@ -49,7 +48,7 @@ impl Cluster {
     /// others have put in goes. Fails with `Changed` when there is another one by now, or none.
     pub async fn replace<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
         let (api, name) = self.place_of(object);
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters = self.creation();
         let request = api.replace(object.meta().name.as_deref().unwrap_or_default(), &parameters, object);
         self.call(Verb::Replace, &name, request).await.map_err(|error| match error.fault {
             Fault::NotFound => KubernetesError { fault: Fault::Changed, ..error },

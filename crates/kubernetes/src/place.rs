@@ -3,9 +3,7 @@
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::PostParams;
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 
@@ -14,7 +12,8 @@ impl Cluster {
     pub async fn ensure_namespace(&self, name: &str) -> Result<bool, KubernetesError> {
         let api: Api<Namespace> = Api::all(self.client());
         let namespace = Namespace { metadata: named(name), ..Namespace::default() };
-        let made = self.call(Verb::Create, &format!("namespace {name}"), api.create(&ours(), &namespace)).await;
+        let made =
+            self.call(Verb::Create, &format!("namespace {name}"), api.create(&self.creation(), &namespace)).await;
         unless_it_exists(made)
     }
 
@@ -23,16 +22,12 @@ impl Cluster {
         let api: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
         let account = ServiceAccount { metadata: named(name), ..ServiceAccount::default() };
         let object = format!("service account {namespace}/{name}");
-        unless_it_exists(self.call(Verb::Create, &object, api.create(&ours(), &account)).await)
+        unless_it_exists(self.call(Verb::Create, &object, api.create(&self.creation(), &account)).await)
     }
 }
 
 fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
-}
-
-fn ours() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 fn unless_it_exists<T>(made: Result<T, KubernetesError>) -> Result<bool, KubernetesError> {

@@ -10,7 +10,6 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::FIELD_MANAGER;
 use crate::cluster::{Cluster, Verb};
 use crate::error::{Fault, KubernetesError};
 
@@ -117,7 +116,7 @@ impl Cluster {
         dry_run: bool,
     ) -> Result<(), KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
-        let parameters = PostParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let parameters = PostParams { dry_run, ..self.creation() };
         let object = secret.object(key, None);
         self.call(Verb::Create, &key.to_string(), api.create(&parameters, &object)).await.map(drop)
     }
@@ -135,7 +134,7 @@ impl Cluster {
         dry_run: bool,
     ) -> Result<(), KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
-        let parameters = PatchParams { dry_run, ..PatchParams::apply(FIELD_MANAGER).force() };
+        let parameters = PatchParams { dry_run, ..PatchParams::apply(self.program()).force() };
         let patch = Patch::Apply(secret.object(key, Some(seen)));
         let request = api.patch(&key.name, &parameters, &patch);
         match self.call(Verb::Apply, &key.to_string(), request).await {

@@ -72,7 +72,13 @@ impl From<KubernetesError> for Stop {
             _ => ("create-update-secret", "Failed to create/update Kubernetes secret"),
         };
         let stop = Self::new(operation, reason_in_kubernetes(error.fault), format!("{words}: {error}"));
-        Self { hint: error.hint(), phase: HAND_OVER_PHASE, ..stop }
+        let hint = match error.fault {
+            kubernetes::Fault::Forbidden => Some(
+                "allow the Job's service account that verb on secrets in that namespace (Role, RoleBinding)".to_owned(),
+            ),
+            _ => error.hint(),
+        };
+        Self { hint, phase: HAND_OVER_PHASE, ..stop }
     }
 }
 

@@ -75,6 +75,8 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
         kubeconfig: given.kubeconfig.clone(),
         context: given.context.clone(),
         call_timeout: given.timeout,
+        context_setting: Some("spec.kubernetes.context"),
+        ..cluster::Settings::default()
     };
     let cluster = Cluster::connect(&settings).await.context("spec.kubernetes")?;
     let leadership = given.lease.clone().map(|lease| {

@@ -80,7 +80,8 @@ async fn observe(
 
 /// Looks into the cluster that Jobs run in. What cannot be seen there is a line of the page, and no failure.
 async fn look(kubeconfig: PathBuf, arguments: &ExplainArguments, facts: &mut Facts) {
-    let settings = kubernetes::Settings { kubeconfig: Some(kubeconfig), context: None, call_timeout: CALL };
+    let settings =
+        kubernetes::Settings { kubeconfig: Some(kubeconfig), call_timeout: CALL, ..kubernetes::Settings::default() };
     let cluster = match Cluster::connect(&settings).await {
         Ok(cluster) => cluster,
         Err(error) => {

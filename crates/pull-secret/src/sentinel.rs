@@ -56,8 +56,8 @@ async fn election(plan: &Plan) -> anyhow::Result<Election> {
     Ok(match method {
         Method::None => Election::Alone,
         Method::Lease => {
-            let settings =
-                kubernetes::cluster::Settings { kubeconfig: None, context: None, call_timeout: Duration::from_secs(3) };
+            let call_timeout = Duration::from_secs(3);
+            let settings = kubernetes::Settings { call_timeout, ..kubernetes::Settings::default() };
             let cluster = Cluster::connect(&settings).await.context("leader_election.method: lease")?;
             let holder = identity.unwrap_or_else(|| format!("sentinel-{:016x}", rand::random::<u64>()));
             Election::by_lease(cluster, namespace.unwrap_or_default(), name, holder)

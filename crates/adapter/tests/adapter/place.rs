@@ -75,8 +75,8 @@ impl Place {
     pub(crate) async fn cluster(&self) -> Cluster {
         let settings = kubernetes::Settings {
             kubeconfig: Some(self.kubeconfig.clone()),
-            context: None,
             call_timeout: Duration::from_secs(10),
+            ..kubernetes::Settings::default()
         };
         Cluster::connect(&settings).await.unwrap()
     }

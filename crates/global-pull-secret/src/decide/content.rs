@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use docker_config::merge::{Admitted, Decision, Merged, Origin, Source, admit, merge};
 use docker_config::{Document, Limits};
 use fleet_model::names;
+use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use super::Policy;
+use super::probe::{Known, Mode, Probing};
+use super::{Policy, last_told};
 use crate::facts::{Facts, SecretSeen, is_ours};
 use crate::reason::Reason;
 use crate::record::{ORIGINAL, Record, source_name};
@@ -29,6 +31,8 @@ pub(super) struct Content {
     pub(super) because: Vec<Decision>,
     /// What the condition `Merged` says, unless all is well.
     pub(super) problem: Option<(Reason, String)>,
+    /// What registries have said of the credentials, and what they are to be asked.
+    pub(super) probing: Probing,
     /// What else is worth saying of the merge.
     pub(super) notes: Vec<String>,
 }
@@ -51,7 +55,7 @@ pub(super) struct Judged {
     pub(super) uid: Option<String>,
     priority: i64,
     /// What of it is used.
-    used: Option<Document>,
+    pub(super) used: Option<Document>,
     /// What is wrong with it, and whether it was refused as a whole.
     pub(super) fault: Option<(Reason, String)>,
     pub(super) notes: Vec<String>,
@@ -66,7 +70,7 @@ impl Deployed {
     }
 
     /// The entries that a Secret has contributed. Where the record is lost: all that are not the original's.
-    fn entries_of(&self, name: &str, original: Option<&Document>) -> Option<Document> {
+    pub(super) fn entries_of(&self, name: &str, original: Option<&Document>) -> Option<Document> {
         let deployed = self.document.as_ref()?;
         let mut document = deployed.clone();
         let others: Vec<String> = document.other_members().map(str::to_owned).collect();
@@ -93,14 +97,20 @@ fn document_of(secret: &SecretSeen) -> Result<Document, String> {
 // === impl Content ===
 
 impl Content {
-    pub(super) fn of(facts: &Facts, policy: &Policy, deployed: Option<&Deployed>) -> Self {
+    pub(super) fn of(facts: &Facts, policy: &Policy, deployed: Option<&Deployed>, now: Timestamp) -> Self {
         let original = original(facts);
         let there = facts.additional.iter().filter(|secret| !secret.is_going());
         let known = original.as_ref().ok();
         let mut judged: Vec<Judged> = there.map(|secret| Judged::of(secret, policy, deployed, known)).collect();
         judged.sort_by(|one, other| (other.priority, &one.name).cmp(&(one.priority, &other.name)));
-        let mut content =
-            Self { judged, wanted: Wanted::Nothing, because: Vec::new(), problem: None, notes: Vec::new() };
+        let mut content = Self {
+            judged,
+            wanted: Wanted::Nothing,
+            because: Vec::new(),
+            problem: None,
+            probing: Probing::default(),
+            notes: Vec::new(),
+        };
         let original = match original {
             Ok(original) => original,
             Err((reason, words)) => {
@@ -118,14 +128,36 @@ impl Content {
             content.wanted = Wanted::Gone { original: Some(original) };
         } else {
             content.notes.extend(facts.original.as_deref().and_then(suspicion));
+            content.probe(&original, facts, policy, (deployed, now));
             content.merge(&original, policy, deployed);
         }
         content
     }
 
+    /// Sees what registries say of what would be taken; what is too large is not asked about.
+    fn probe(
+        &mut self,
+        original: &Document,
+        facts: &Facts,
+        policy: &Policy,
+        (deployed, now): (Option<&Deployed>, Timestamp),
+    ) {
+        if policy.probe.mode == Mode::Off {
+            return;
+        }
+        let Ok(merged) = merge(original, &sources(&self.judged), &policy.merge) else { return };
+        let (rules, answers) = (&policy.probe, &facts.answers);
+        let known = Known { rules, answers, told: last_told(facts, deployed), deployed, original, now };
+        self.probing = Probing::of(&mut self.judged, &merged.because, &known);
+    }
+
     fn merge(&mut self, original: &Document, policy: &Policy, deployed: Option<&Deployed>) {
         if self.judged.iter().all(|judged| judged.used.is_none()) && deployed.is_none() {
-            self.problem = Some((Reason::NothingToMerge, "no additional Secret has a usable entry".to_owned()));
+            self.problem = Some(if self.probing.is_waiting {
+                (Reason::AskingRegistries, "waits for what the registries say of the credentials".to_owned())
+            } else {
+                (Reason::NothingToMerge, "no additional Secret has a usable entry".to_owned())
+            });
             return;
         }
         let merged = match merge(original, &sources(&self.judged), &policy.merge) {

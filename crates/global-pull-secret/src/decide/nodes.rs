@@ -51,19 +51,25 @@ impl Round<'_> {
 
     /// Why the node of a Pod does not have the content; `None` if it has.
     fn why_behind(&self, pod: &PodSeen, record: &Record) -> Option<String> {
-        if pod.ready_since.is_none() {
-            return Some(pod.trouble.clone().unwrap_or_else(|| "NotReady".to_owned()));
-        }
-        match self.policy.rollout {
-            Rollout::Rolling if pod.revision.as_deref() == Some(record.revision.as_str()) => None,
-            Rollout::Rolling => Some("WaitsForItsTurn".to_owned()),
-            Rollout::Immediate if self.now >= self.settled(record) => None,
-            Rollout::Immediate => Some("Applying".to_owned()),
-        }
+        why_behind(pod, &record.revision, self.policy.rollout, self.now >= self.settled(record))
     }
 
     /// From when on readiness says something about the newest content.
     fn settled(&self, record: &Record) -> Timestamp {
         later(record.changed_at, self.policy.settle)
+    }
+}
+
+/// Why the node of a Pod does not have the revision; `None` if it has. `is_settled` says that readiness tells of that revision
+/// already, where Pods are not made for one.
+pub(crate) fn why_behind(pod: &PodSeen, revision: &str, rollout: Rollout, is_settled: bool) -> Option<String> {
+    if pod.ready_since.is_none() {
+        return Some(pod.trouble.clone().unwrap_or_else(|| "NotReady".to_owned()));
+    }
+    match rollout {
+        Rollout::Rolling if pod.revision.as_deref() == Some(revision) => None,
+        Rollout::Rolling => Some("WaitsForItsTurn".to_owned()),
+        Rollout::Immediate if is_settled => None,
+        Rollout::Immediate => Some("Applying".to_owned()),
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fleet_model::names;
 
+use super::asking::CREDENTIALS_ACCEPTED;
 use super::content::{Content, Wanted, conflicts, is_additional};
 use super::{Round, later, put, remove};
 use crate::facts::is_ours;
@@ -32,6 +33,7 @@ impl Round<'_> {
             self.rolled_out(is_cleaning, record, nodes.as_ref()),
             self.degraded(&content, record, nodes.as_ref(), &before),
         ];
+        conditions.extend(self.credentials_accepted(&content));
         for condition in &mut conditions {
             let last = before.iter().find(|last| last.kind == condition.kind && last.status == condition.status);
             condition.last_transition_time = last.map_or(self.now, |last| last.last_transition_time);
@@ -39,6 +41,10 @@ impl Round<'_> {
         let is_gone = is_cleaning && self.is_all_gone() && self.actions.is_empty();
         let is_incomplete = conditions.iter().any(|condition| condition.reason == Reason::RevertIncomplete.as_str());
         let mut news = news(&content, &conditions, &before);
+        news.extend(self.credential_news(&content));
+        if let Some(next) = content.probing.next {
+            self.look_again(next);
+        }
         if is_gone && !is_incomplete {
             news.clear();
             if let Some(seen) = self.facts.status.as_deref().filter(|seen| is_ours(&seen.metadata)) {
@@ -56,7 +62,8 @@ impl Round<'_> {
             news.clear();
         }
         let Self { actions, next, .. } = self;
-        Plan { actions, conditions, news, because: content.because, nodes, next }
+        let Content { because, probing, .. } = content;
+        Plan { actions, conditions, news, because, nodes, ask: probing.ask, next }
     }
 
     fn valid(&self, content: &Content) -> Condition {
@@ -122,6 +129,7 @@ impl Round<'_> {
         let last = before.iter().find(|last| last.reason == Reason::RevertIncomplete.as_str());
         let is_cleaning = matches!(content.wanted, Wanted::Gone { .. });
         let late = nodes.filter(|nodes| nodes.in_sync < nodes.all && record.is_some_and(|record| self.is_late(record)));
+        let problem = content.problem.as_ref().filter(|(reason, _)| *reason != Reason::AskingRegistries);
         let (holds, reason, message) = if !self.foreign.is_empty() {
             let objects = self.foreign.join(", ");
             (true, Reason::ForeignObject, format!("not ours, left alone: {objects}"))
@@ -131,7 +139,7 @@ impl Round<'_> {
             (true, Reason::RevertIncomplete, named_nodes(lost, "not back at the original"))
         } else if let (true, Some(last), None) = (is_cleaning, last, nodes) {
             (true, Reason::RevertIncomplete, last.message.clone())
-        } else if let (Some((reason, words)), true) = (&content.problem, record.is_some() || !is_cleaning) {
+        } else if let (Some((reason, words)), true) = (problem, record.is_some() || !is_cleaning) {
             (true, *reason, words.clone())
         } else if let Some(late) = late {
             (true, Reason::NodesNotInSync, named_nodes(late, "not in sync"))
@@ -169,7 +177,9 @@ impl Round<'_> {
         if has_nothing_to_say {
             return false;
         }
-        let data = status::data(conditions, &content.because, record.map(|record| record.revision.as_str()));
+        let revision = record.map(|record| (record.revision.as_str(), later(record.changed_at, self.policy.settle)));
+        let told = &content.probing.told;
+        let data = status::data(conditions, &content.because, told, revision);
         if seen.is_some_and(|seen| seen.data.as_ref() == Some(&data)) {
             return true;
         }
@@ -178,6 +188,7 @@ impl Round<'_> {
             condition.kind == "RolledOut"
                 && before.iter().any(|last| last.kind == condition.kind && last.reason == condition.reason)
         });
+        let is_only_count = is_only_count && seen.is_some_and(|seen| status::told_of(seen) == *told);
         let last = seen.and_then(status::written_at).map(|last| later(last, GAP));
         if let Some(last) = last.filter(|last| is_only_count && self.now < *last) {
             self.look_again(last);
@@ -195,7 +206,8 @@ fn news(content: &Content, conditions: &[Condition], before: &[Condition]) -> Ve
     let faulty = content.judged.iter().find(|judged| judged.fault.is_some());
     let about = faulty.or(content.judged.first());
     let name = about.map_or(names::ADDITIONAL_PULL_SECRET, |judged| &judged.name);
-    let changed = conditions.iter().filter(|condition| {
+    // Of credentials each finding is news, and not their sum.
+    let changed = conditions.iter().filter(|condition| condition.kind != CREDENTIALS_ACCEPTED).filter(|condition| {
         let last = before.iter().find(|last| last.kind == condition.kind);
         let is_count = condition.kind == "RolledOut";
         last.map_or(condition.reason != Reason::AsExpected.as_str(), |last| {

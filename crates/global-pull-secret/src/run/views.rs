@@ -1,5 +1,6 @@
 //! What is watched, each by its name, and brought together to facts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_model::names;
@@ -122,6 +123,7 @@ impl Views {
             status: self.status.one(),
             pods: self.pods.all(),
             written,
+            answers: BTreeMap::new(),
             refused: None,
         }
     }

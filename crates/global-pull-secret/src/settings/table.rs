@@ -91,6 +91,36 @@ const ROWS: &[Row] = &[
         "Take Secrets with the label hypershift.openshift.io/additional-pull-secret=true too; needs to list Secrets",
     ),
     Row::new(
+        "probe.credentials",
+        Some("probe-credentials"),
+        Kind::Text,
+        "off",
+        "Ask registries whether they take a new credential before it is rolled out: `off`; `warn` tells what they say; \
+         `block` also holds back what they refuse",
+    ),
+    Row::new(
+        "probe.deny",
+        Some("probe-deny"),
+        Kind::Text,
+        "",
+        "A host that is never asked, nor any below it; repeat the flag, or part by commas",
+    ),
+    Row::new(
+        "probe.allow_private",
+        Some("probe-allow-private"),
+        Kind::Switch,
+        "false",
+        "Ask registries at private and loopback addresses too: admins of the hosted cluster then reach them from here",
+    ),
+    Row::new(
+        "probe.ca_file",
+        Some("probe-ca-file"),
+        Kind::Path,
+        "",
+        "Certificates (PEM) of further authorities that registries may be vouched for by",
+    ),
+    Row::new("probe.timeout", Some("probe-timeout"), Kind::Duration, "10s", "Asking one registry may take so long"),
+    Row::new(
         "rollout",
         Some("rollout"),
         Kind::Text,

@@ -40,6 +40,9 @@ fn little_is_needed() {
 #[case("max-unavailable", "0", "syncer.max_unavailable: must be a number, or a percentage from 1% to 100%")]
 #[case("max-unavailable", "101%", "syncer.max_unavailable: must be a number, or a percentage from 1% to 100%")]
 #[case("syncer-node-selector", "hunter2", "syncer.node_selector: must be KEY=VALUE,…")]
+#[case("probe-credentials", "hunter2", "probe.credentials: must be one of off, warn, block")]
+#[case("probe-deny", "https://hunter2@a/", "probe.deny: must be hosts, without scheme and path")]
+#[case("probe-timeout", "1h", "probe.timeout: must be 100ms to 1m")]
 #[case("settle", "1h", "node_deadline: must not be shorter than settle")]
 fn what_is_wrong_is_named_without_its_value(#[case] flag: &'static str, #[case] value: &str, #[case] expected: &str) {
     let faults = check(&[(flag, value)]).unwrap_err();

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::place::{Kind, Place, STATUS};
+use crate::place::{Kind, STATUS, until};
 use crate::rig::{Rig, document};
 
 /// Exit code, stdout and stderr.
@@ -89,14 +89,24 @@ async fn explaining_says_which_key_wins_for_an_image() {
                     \u{20} containers/image uses: q.io/team, from additional-pull-secret\n\n\
                     q.io: from the original, the only one that names it\n\
                     q.io/team: from additional-pull-secret, the only one that names it\n\n\
+                    nodes with revision REVISION: node-000, node-001, node-002\n\
+                    nodes without it: none\n\n\
                     Valid=True (Valid): every entry can be used\n";
-    assert!(out.starts_with(expected), "{out}");
+    let expected = expected.replace("REVISION", &rig.revision().await.unwrap());
+    assert!(out.starts_with(&expected), "{out}");
     let json = run(&["explain", "other.io/x", "--hosted-kubeconfig", &kubeconfig, "--output", "json"]).1;
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&parsed["image"], parsed.get("kubelet")), (&"other.io/x".into(), None));
     assert_eq!(run(&["explain", "not an image", "--hosted-kubeconfig", &kubeconfig]).0, 1);
     let status: ConfigMap = rig.place.get(STATUS).await.unwrap();
     assert!(status.data.unwrap()["summary"].contains("RolledOut=True (RolledOut): 3/3 nodes have the content"));
-    let place: &Place = &rig.place;
-    assert!(place.emulator.is_some());
+    // A node that does not have it any more.
+    rig.broken.breaks("node-001");
+    until("the node is named", async || {
+        let (_, out, _) = run(&["explain", "--hosted-kubeconfig", &kubeconfig, "--output", "json"]);
+        let nodes = serde_json::from_str::<serde_json::Value>(&out).unwrap()["nodes"].clone();
+        let is_behind = nodes["behind"].as_object()?.keys().eq(["node-001"]);
+        (is_behind && nodes["inSync"] == serde_json::json!(["node-000", "node-002"])).then_some(())
+    })
+    .await;
 }

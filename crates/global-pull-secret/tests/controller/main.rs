@@ -10,8 +10,12 @@
 
 mod commands;
 mod faults;
+mod killed;
 mod kubelet;
+mod labelled;
 mod leaks;
 mod place;
+mod probing;
+mod registry;
 mod rig;
 mod story;

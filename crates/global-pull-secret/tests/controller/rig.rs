@@ -145,7 +145,7 @@ impl Rig {
         .await
     }
 
-    async fn revision(&self) -> Option<String> {
+    pub(crate) async fn revision(&self) -> Option<String> {
         let secret: Secret = self.place.get(GLOBAL).await?;
         String::from_utf8(secret.data?.remove("revision")?.0).ok()
     }

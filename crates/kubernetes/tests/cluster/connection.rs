@@ -7,7 +7,7 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kubernetes::event::Severity;
 use kubernetes::lease::LeaseClaim;
 use kubernetes::{Cluster, Fault, KubernetesError, SecretKey, SeenSecret, Settings, Verb};
@@ -106,6 +106,40 @@ async fn a_context_that_is_not_there_is_told(#[case] kind: Kind) {
     let missing = Settings { context: Some("nowhere".to_owned()), ..settings(path) };
     let error = Cluster::connect(&missing).await.unwrap_err().to_string();
     assert!(error.contains("no such context") && error.contains("kubeconfig") && !error.contains(CANARY), "{error}");
+}
+
+#[rstest]
+#[case::none(None, "it has no current context: choose one with kubectl config use-context")]
+#[case::some(Some("MY_CONTEXT"), "it has no current context: set MY_CONTEXT")]
+#[tokio::test]
+async fn how_to_choose_a_context_is_told_in_the_programs_own_words(
+    #[case] context_setting: Option<&'static str>,
+    #[case] expected: &str,
+) {
+    let mut without: serde_json::Value = serde_json::from_str(&kubeconfig("127.0.0.1:1", "{}")).unwrap();
+    without.as_object_mut().unwrap().remove("current-context");
+    let (_folder, path) = file(&without.to_string());
+    let error = Cluster::connect(&Settings { context_setting, ..settings(path) }).await.unwrap_err();
+    assert_eq!(error.detail.as_deref(), Some(expected));
+}
+
+/// Audit logs have the user agent, objects have the field manager.
+#[rstest]
+#[case::nothing_said(Settings::default().program, "pull-secret")]
+#[case::another_program("other-program", "other-program")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_is_told_apart(#[case] program: &'static str, #[case] expected: &str) {
+    let place = Place::new(Kind::Emulator).await.unwrap();
+    let (_folder, path) = file(&place.emulator().kubeconfig());
+    let cluster = Cluster::connect(&Settings { program, ..settings(path) }).await.unwrap();
+    let key = SecretKey { namespace: place.namespace.clone(), name: "made".to_owned() };
+    cluster.create_secret(&key, &secret("a"), false).await.unwrap();
+    let made: Secret = cluster.find(&key.namespace, &key.name).await.unwrap().unwrap();
+    let managers = made.metadata.managed_fields.unwrap().into_iter().filter_map(|fields| fields.manager);
+    assert_eq!(managers.collect::<Vec<_>>(), [expected]);
+    let calls = place.emulator().calls();
+    let agent = &calls.iter().rfind(|call| call.resource == "secrets").unwrap().user_agent;
+    assert_eq!(agent.split('/').next(), Some(expected));
 }
 
 #[rstest]

@@ -152,7 +152,7 @@ async fn connect(folder: &Path, kubeconfig: &Kubeconfig) -> Cluster {
 }
 
 pub(crate) fn settings(kubeconfig: PathBuf) -> Settings {
-    Settings { kubeconfig: Some(kubeconfig), context: None, call_timeout: PATIENCE }
+    Settings { kubeconfig: Some(kubeconfig), call_timeout: PATIENCE, ..Settings::default() }
 }
 
 /// Asks again and again until there is an answer.

@@ -39,7 +39,13 @@ impl Parser<'_> {
         }
         Some(HandOver {
             key: SecretKey { namespace: namespace?, name: name? },
-            cluster: kubernetes::Settings { kubeconfig, context, call_timeout },
+            cluster: kubernetes::Settings {
+                kubeconfig,
+                context,
+                call_timeout,
+                context_setting: table::MANAGEMENT_CONTEXT.variable,
+                ..kubernetes::Settings::default()
+            },
             labels: labels(cluster?, cluster_name.as_deref()),
             adopt,
         })

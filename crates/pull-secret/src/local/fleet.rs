@@ -127,8 +127,8 @@ impl Start<'_> {
         let kubeconfig = self.kubernetes().await?;
         let settings = kubernetes::Settings {
             kubeconfig: Some(kubeconfig.clone()),
-            context: None,
             call_timeout: KUBERNETES_TIMEOUT,
+            ..kubernetes::Settings::default()
         };
         let cluster = Cluster::connect(&settings).await?;
         cluster.ensure_namespace(NAMESPACE).await?;

@@ -40,8 +40,7 @@ impl World {
         let (rig, server) = (Rig::new().await, Kubernetes::start(settings).await.unwrap());
         let path = rig.path("kubeconfig");
         daemon::file::replace(&path, server.kubeconfig().as_bytes()).unwrap();
-        let settings =
-            kubernetes::Settings { kubeconfig: Some(path), context: None, call_timeout: Duration::from_secs(10) };
+        let settings = kubernetes::Settings { kubeconfig: Some(path), ..kubernetes::Settings::default() };
         let cluster = Cluster::connect(&settings).await.unwrap();
         Self { rig, server, cluster }
     }

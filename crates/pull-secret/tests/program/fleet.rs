@@ -156,7 +156,7 @@ fn listen(
 
 pub(crate) async fn cluster(kubeconfig: &Path) -> Cluster {
     let kubeconfig = Some(kubeconfig.to_path_buf());
-    let settings = kubernetes::Settings { kubeconfig, context: None, call_timeout: Duration::from_secs(10) };
+    let settings = kubernetes::Settings { kubeconfig, ..kubernetes::Settings::default() };
     Cluster::connect(&settings).await.unwrap()
 }
 

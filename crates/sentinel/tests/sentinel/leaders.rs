@@ -32,8 +32,8 @@ impl Leases {
     async fn cluster(&self) -> Cluster {
         let settings = kubernetes::Settings {
             kubeconfig: Some(self.folder.path().join("kubeconfig")),
-            context: None,
             call_timeout: Duration::from_secs(3),
+            ..kubernetes::Settings::default()
         };
         Cluster::connect(&settings).await.unwrap()
     }

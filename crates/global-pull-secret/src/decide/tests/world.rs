@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use secrecy::ExposeSecret as _;
 
+use super::super::probe::Rules;
 use super::super::{Policy, Rollout, decide};
 use crate::facts::{Facts, PodSeen, SecretSeen};
 use crate::objects::Syncer;
@@ -58,6 +59,7 @@ pub(super) fn policy() -> Policy {
     Policy {
         merge: merge::Policy { conflict: ConflictPolicy::AdditionalWins, protected: Vec::new(), max_bytes: 1_048_576 },
         invalid: InvalidEntries::RejectAll,
+        probe: Rules::default(),
         rollout: Rollout::Immediate,
         syncer: Syncer {
             image: "syncer:1".to_owned(),

@@ -1,0 +1,91 @@
+//! The program, ended by SIGKILL in the middle of what it makes and removes.
+
+use std::process::{Child, Command, Stdio};
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use rstest::rstest;
+
+use crate::place::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, until};
+use crate::rig::Rig;
+
+/// The program; it goes with the test.
+struct Program(Child);
+
+impl Program {
+    fn start(rig: &Rig) -> Self {
+        let kubeconfig = rig.place.kubeconfig();
+        let child = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
+            .args(["run", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0", "--syncer-image", "i"])
+            .args(["--syncer-priority-class", "system-node-critical", "--control-plane-namespace"])
+            .arg(&rig.place.namespace)
+            .arg("--kubeconfig")
+            .arg(&kubeconfig)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    /// SIGKILL.
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Killed with a write under way, done or not done: the next one ends what was begun, in both directions.
+#[rstest]
+#[case::done("commit-then-hang")]
+#[case::not_done("hang")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_program_is_gone_on_from(#[case] fault: &str) {
+    let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
+    rig.stop();
+    let emulator = rig.place.emulator.as_ref().unwrap();
+    let hangs = |verb: &str, kind: &str| {
+        let calls = emulator.calls();
+        calls.iter().filter(|call| call.verb == verb && call.resource == kind && call.outcome.is_none()).count()
+    };
+    for kind in ["secrets", "serviceaccounts", "roles", "rolebindings", "daemonsets", "configmaps"] {
+        rig.add("r.io=2").await;
+        for verb in ["create", "delete"] {
+            let before = hangs(verb, kind);
+            let inject = || emulator.inject(format!("{verb}/{kind}:{fault}").parse().unwrap());
+            if verb == "create" {
+                inject();
+            }
+            let mut program = Program::start(&rig);
+            if verb == "delete" {
+                // What the killed one has begun is there, whole.
+                rig.deploys("q.io=1 r.io=2").await;
+                rig.tells("RolledOut=True/RolledOut").await;
+                rig.place.delete::<Secret>(ADDITIONAL).await;
+                inject();
+            }
+            until("it is in the middle", async || (hangs(verb, kind) > before).then_some(())).await;
+            program.kill();
+            emulator.clear_faults();
+        }
+        let _program = Program::start(&rig);
+        until("everything is removed", async || {
+            let place = &rig.place;
+            let left = place.get::<Secret>(GLOBAL).await.is_some()
+                || place.get::<DaemonSet>(SYNCER).await.is_some()
+                || place.get::<Role>(SYNCER).await.is_some()
+                || place.get::<RoleBinding>(SYNCER).await.is_some()
+                || place.get::<ServiceAccount>(SYNCER).await.is_some()
+                || place.get::<ConfigMap>(STATUS).await.is_some();
+            (!left).then_some(())
+        })
+        .await;
+    }
+}
