@@ -15,7 +15,7 @@ const ORIGINAL: &str = r#"{ "auths": { "original.example.com": { "auth": "b3JpZ2
 async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_refused_when_it_is_gone() {
     let Some(machine) = Machine::here() else { return };
     machine.write_kubelet_file(ORIGINAL);
-    machine.make_original(ORIGINAL).await;
+    machine.make_original(ORIGINAL);
     let restarts = machine.kubelet_starts();
     machine.run_pod("waiting").await;
     machine.is_refused("waiting").await;
@@ -94,7 +94,7 @@ impl Machine {
         .unwrap()
     }
 
-    async fn make_original(&self, document: &str) {
+    fn make_original(&self, document: &str) {
         self.kubectl(&["create", "namespace", &self.namespace]);
         let secret = json!({
             "apiVersion": "v1",
