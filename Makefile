@@ -25,7 +25,7 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd chromium schemathesis -- cargo test --locked --workspace
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis -- cargo test --locked --workspace
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Gets, starts and ends a real Kubernetes control plane, throw-away and on loopback: etcd, kube-apiserver with RBAC and
-# kube-controller-manager. There is no node, so no Pod runs: whoever needs one to end patches its status.
+# kube-controller-manager. There is no node, so no Pod runs: whoever needs one to end patches its status, or takes node.sh.
 #
 #   kubernetes.sh get           makes sure that the binaries are there; builds them once, which takes some minutes
+#   kubernetes.sh get-node      the same, with kubelet and kube-scheduler; prints the folder they are in
 #   kubernetes.sh up [NAME]     starts an instance and prints export lines for REAL_KUBECONFIG and REAL_KUBECTL:
 #                               e=$(hack/real-parts/kubernetes.sh up) && eval "$e"
 #   kubernetes.sh down [NAME]   ends it and removes its data
@@ -20,6 +21,7 @@ part=kubernetes
 version=1.20.2 # what Debian 12 has the source of; end of life, so newer fields and conditions cannot be tried on it
 built=$real_parts/kubernetes-$version
 commands=(kube-apiserver kube-controller-manager kubectl)
+node_commands=(kubelet kube-scheduler)
 
 has() { # FOLDER COMMAND…
   local folder=$1 command
@@ -39,11 +41,21 @@ get() {
   bin=$built
   has "$bin" "${commands[@]}" etcd && return
   lock "$real_parts/kubernetes-get.lock" "another run is getting the binaries; waiting for it"
-  if ! has "$bin" "${commands[@]}" etcd; then build; fi
+  if ! has "$bin" "${commands[@]}" etcd; then build "${commands[@]}" "${node_commands[@]}"; fi
   unlock
 }
 
-# build: nothing is installed and root is not needed. Debian's packages are downloaded and unpacked beside the build:
+# get_node: sets `bin` to the folder with the binaries of control plane and node. An older build may lack the node's.
+get_node() {
+  unset KUBEBUILDER_ASSETS # has none of a node's
+  get
+  has "$bin" "${node_commands[@]}" && return
+  lock "$real_parts/kubernetes-get.lock" "another run is getting the binaries; waiting for it"
+  if ! has "$bin" "${node_commands[@]}"; then build "${node_commands[@]}"; fi
+  unlock
+}
+
+# build COMMAND…: nothing is installed and root is not needed. Debian's packages are downloaded and unpacked beside the build:
 # Go finds its own parts by GOROOT, and what is built with it, like etcd, needs nothing but libc.
 build() {
   local began=$SECONDS scratch source tool package flags module
@@ -82,11 +94,13 @@ build() {
   export GOROOT=$scratch/debian/usr/lib/go-1.19 GOPATH=$scratch/go GOCACHE=$scratch/cache GOTMPDIR=$scratch/tmp
   export GO111MODULE=off GOENV=off GOFLAGS='' CGO_ENABLED=0
   cd "$source"
-  say "generating the OpenAPI definitions, which the source package leaves out"
-  generate_openapi "$scratch/bin/openapi-gen"
-  rm "$scratch/bin/openapi-gen"
+  if [[ " $* " == *' kube-apiserver '* ]]; then
+    say "generating the OpenAPI definitions, which the source package leaves out"
+    generate_openapi "$scratch/bin/openapi-gen"
+    rm "$scratch/bin/openapi-gen"
+  fi
 
-  say "compiling ${commands[*]}"
+  say "compiling $*"
   flags='-s -w'
   for module in component-base/version client-go/pkg/version; do # else it calls itself v0.0.0
     module=k8s.io/kubernetes/vendor/k8s.io/$module
@@ -94,11 +108,12 @@ build() {
   done
   # The tags are upstream's own and leave the clouds and Docker out: half the size.
   step nice "$GOROOT/bin/go" build -tags providerless,dockerless -trimpath -ldflags "$flags" -o "$scratch/bin/" \
-    "${commands[@]/#/k8s.io/kubernetes/cmd/}"
+    "${@/#/k8s.io/kubernetes/cmd/}"
   cp "$scratch/debian/usr/bin/etcd" "$scratch/bin/"
 
-  rm -rf "$built" # not there, or incomplete
-  mv "$scratch/bin" "$built"
+  # One at a time, each complete at once: an instance may be running what is there.
+  mkdir -p "$built"
+  for tool in "$scratch"/bin/*; do mv -f "$tool" "$built/"; done
   say "built in $((SECONDS - began)) s: $built"
   cd /
   rm -rf "$scratch"
@@ -242,7 +257,8 @@ run=$real_parts/run/kubernetes-$name
 need flock setpriv setsid
 case ${1:-} in
   get) get ;;
+  get-node) get_node && echo "$bin" ;;
   up) up ;;
   down) down ;;
-  *) fail "usage: kubernetes.sh get | up [NAME] | down [NAME]" ;;
+  *) fail "usage: kubernetes.sh get | get-node | up [NAME] | down [NAME]" ;;
 esac

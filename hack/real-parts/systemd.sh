@@ -20,6 +20,12 @@
 # becomes of it: refuse.example.com ends it at once, hang.example.com keeps it from becoming ready, flap.example.com ends it
 # 0.3 s after that. A file `broken` beside them ends it whatever config.json says.
 #
+# node.sh makes a complete node of it, with containerd and a real kubelet as units, by
+#
+#   SYSTEMD_CONTAINERS            a folder: files/ comes over the node's root, sbin/ is its /opt/bin, layer names a folder to
+#                                 lay over /usr, addresses are those of its loopback interface, and network is the network
+#                                 that its units find as /outside. The node then gets all cgroup controllers too
+#
 #   REAL_PARTS_DIR                where programs and instances live instead of ~/.cache/pull-secret/real-parts
 part=systemd
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -27,6 +33,7 @@ part=systemd
 
 unpacked=$real_parts/systemd-debian-12
 cgroups=/sys/fs/cgroup
+containers=${SYSTEMD_CONTAINERS:-}
 
 # --- get ---
 
@@ -50,21 +57,29 @@ get() {
 
 # --- inside: from here on in namespaces of its own ---
 
-# hierarchies: the cgroup hierarchies that systemd needs, below $cgroups; "." where there is only one.
+# hierarchies: the cgroup hierarchies that the node needs, below $cgroups; "." where there is only one.
 hierarchies() {
   if [[ $(stat -f -c %T "$cgroups") == cgroup2fs ]]; then
     echo .
   else
-    local name
-    for name in systemd unified; do [[ ! -d $cgroups/$name ]] || echo "$name"; done
+    local path
+    for path in "$cgroups"/*; do
+      case ${path##*/} in
+        systemd | unified) echo "${path##*/}" ;;
+        *) [[ -z $containers || -L $path || $(stat -f -c %T "$path") != cgroupfs ]] || echo "${path##*/}" ;;
+      esac
+    done
   fi
 }
 
 # inside: joins cgroups of its own, and goes on in a cgroup namespace that begins there.
 inside() {
-  local name
+  local name file
   for name in $(hierarchies); do
     mkdir -p "$cgroups/$name/pull-secret-$instance"
+    if [[ $name == *cpuset* ]]; then # takes no process before it has these
+      for file in cpuset.cpus cpuset.mems; do cat "$cgroups/$name/$file" >"$cgroups/$name/pull-secret-$instance/$file"; done
+    fi
     echo 0 >"$cgroups/$name/pull-secret-$instance/cgroup.procs"
   done
   exec unshare --cgroup bash "$script" boot "$instance"
@@ -77,12 +92,13 @@ boot() {
   root=$run/root
   layer=$(<"$run/layer")
   mkdir -p "$root"
-  mount -t tmpfs -o mode=755,size=256m node "$root"
+  mount -t tmpfs -o mode=755,size=2g node "$root" # taken as it fills
   mkdir -p "$root"/{usr,etc/systemd/system,proc,sys,dev,run,tmp,root,old,units,none,var/{tmp,log,lib/kubelet}}
   chmod 1777 "$root"/{tmp,var/tmp}
   local name
   for name in bin sbin lib lib64; do ln -s usr/$name "$root/$name"; done
   ln -s ../run "$root/var/run"
+  [[ -z $containers ]] || layer=$(<"$containers/layer")${layer:+:$layer}
   if [[ -n $layer ]]; then
     mount -t overlay -o "ro,lowerdir=$layer:/usr" node "$root/usr"
   else
@@ -95,8 +111,9 @@ boot() {
   mount --bind "$root/none" "$root/usr/lib/systemd/system-generators"
   mount --bind "$run/kubelet" "$root/var/lib/kubelet"
   files
-  mounts
   ip link set lo up
+  [[ -z $containers ]] || for_containers
+  mounts
   cd "$root"
   pivot_root . old
   umount -l /old
@@ -157,21 +174,49 @@ mounts() {
   mount -t proc proc "$root/proc"
   mount --bind "$root/proc/sys" "$root/proc/sys"
   mount -o remount,bind,ro "$root/proc/sys"
+  [[ -z $containers ]] || sysctls
   mount -t sysfs -o ro sysfs "$root/sys"
   [[ $(hierarchies) == . ]] || mount -t tmpfs -o mode=755 node "$root/sys/fs/cgroup"
   for name in $(hierarchies); do
     mkdir -p "$root/sys/fs/cgroup/$name"
     case $name in
       systemd) mount -t cgroup -o none,name=systemd cgroup "$root/sys/fs/cgroup/$name" ;;
-      *) mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup/$name" ;;
+      unified | .) mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup/$name" ;;
+      *) mount -t cgroup -o "$name" cgroup "$root/sys/fs/cgroup/$name" ;;
     esac
   done
   mount -t tmpfs -o mode=755 node "$root/dev"
-  for name in null zero full random urandom tty; do
+  for name in null zero full random urandom tty ${containers:+kmsg}; do
     : >"$root/dev/$name"
     mount --bind "/dev/$name" "$root/dev/$name"
   done
+  mkdir "$root/dev/shm"
   ln -s /proc/self/fd "$root/dev/fd"
+}
+
+# for_containers: what containerd and kubelet need beyond what every node has.
+for_containers() {
+  local name
+  cp -a "$containers/files/." "$root/"
+  mkdir -p "$root/opt/bin"
+  mount --bind "$containers/sbin" "$root/opt/bin"
+  for name in $(<"$containers/addresses"); do ip address add "$name" dev lo; done
+  : >"$root/outside"
+  mount --bind "$(<"$containers/network")" "$root/outside"
+  hostname localhost
+}
+
+# sysctls: the node's own network may be set; kubelet insists on a few more, for which plain files take its writes, so
+# that the machine's values stay.
+sysctls() {
+  local setting path
+  mount --bind /proc/sys/net "$root/proc/sys/net"
+  for setting in vm/overcommit_memory:1 kernel/panic:10 kernel/panic_on_oops:1 kernel/keys/root_maxkeys:1000000 \
+    kernel/keys/root_maxbytes:25000000; do
+    path=none-of-the-machine/${setting%:*}
+    echo "${setting#*:}" | write "$path"
+    mount --bind "$root/$path" "$root/proc/sys/${setting%:*}"
+  done
 }
 
 # --- an instance: `run` is its folder ---
@@ -193,7 +238,7 @@ is_booted() {
 # forget: what the node leaves behind in the machine's cgroups. The kernel lets go of killed processes after a moment.
 forget() {
   local path end=$((SECONDS + 10))
-  for path in "$cgroups/pull-secret-$name" "$cgroups"/{systemd,unified}/"pull-secret-$name"; do
+  for path in "$cgroups/pull-secret-$name" "$cgroups"/*/"pull-secret-$name"; do
     while [[ -d $path ]] && ! find "$path" -depth -type d -exec rmdir {} + 2>/dev/null; do
       ((SECONDS < end)) || { say "cannot remove $path" && break; }
       sleep 0.05

@@ -10,6 +10,8 @@
 #   rabbitmq     REAL_RABBITMQ_URL, _CTL, _RUN, _SCRIPT and _NAME; see rabbitmq.sh
 #   pubsub       REAL_PUBSUB_HOST, _RUN, _SCRIPT and _NAME, or REAL_PUBSUB_ABSENT; see pubsub.sh
 #   systemd      REAL_SYSTEMD_SCRIPT, with which each test starts a node of its own, and more; needs root; see systemd.sh
+#   node         REAL_NODE_KUBECONFIG and more, a complete node with its cluster and registry, or REAL_NODE_ABSENT; needs
+#                root; see node.sh
 #   chromium     REAL_CHROMIUM; see chromium.sh
 #   schemathesis REAL_SCHEMATHESIS; see schemathesis.sh
 set -euo pipefail
@@ -19,14 +21,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, chromium or schemathesis" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, node, chromium or schemathesis" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | pubsub | systemd | chromium | schemathesis) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | pubsub | systemd | node | chromium | schemathesis) parts+=("$1") ;;
     *) usage ;;
   esac
   shift

@@ -252,7 +252,9 @@ fn named_nodes(nodes: &Nodes, what: &str) -> String {
     let missing = nodes.all.saturating_sub(nodes.in_sync);
     let more = missing.saturating_sub(named.len());
     if more > 0 {
-        named.push(if named.is_empty() { format!("{more} nodes without a Pod") } else { format!("and {more} more") });
+        // Who made no Pod knows why, such as a priority class that is not there.
+        let set = format!("`kubectl describe daemonset {} -n {}`", names::GLOBAL_SYNCER, names::GLOBAL_NAMESPACE);
+        named.push(if named.is_empty() { format!("no Pod there; {set} says why") } else { format!("and {more} more") });
     }
     format!("{missing} of {} nodes {what}: {}", nodes.all, named.join(", "))
 }

@@ -1,4 +1,4 @@
-//! The controller as a whole: on the emulator, and on a real kube-apiserver with its controllers; with the RBAC of `deploy/`.
+//! The controller as a whole: on the emulator, on a real kube-apiserver with the RBAC of `deploy/`, and on a complete real node.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,6 +14,7 @@ mod killed;
 mod kubelet;
 mod labelled;
 mod leaks;
+mod node;
 mod place;
 mod probing;
 mod registry;

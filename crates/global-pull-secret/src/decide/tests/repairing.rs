@@ -126,6 +126,24 @@ fn a_node_that_does_not_follow_is_named_after_its_time() {
     assert_eq!(told(&world.settle())[2..], ["RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
 }
 
+/// As a real API server does where the priority class does not exist; the DaemonSet's controller then reports nothing.
+#[test]
+fn where_no_pod_can_be_made_the_admin_is_told_whom_to_ask() {
+    let mut world = deployed();
+    world.facts.pods.clear();
+    Arc::make_mut(world.facts.daemon_set.as_mut().unwrap()).status = None;
+    world.additional("r.io=W");
+    let plan = world.settle_nodes();
+    assert_eq!(told(&plan)[2..], ["RolledOut=False/RollingOut", "Degraded=False/AsExpected"]);
+    world.wait(600);
+    let plan = world.settle();
+    assert_eq!(told(&plan)[3], "Degraded=True/NodesNotInSync");
+    assert_eq!(
+        message(&plan, "Degraded"),
+        "1 of 1 nodes not in sync: no Pod there; `kubectl describe daemonset global-pull-secret-syncer -n kube-system` says why"
+    );
+}
+
 #[test]
 fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
     let mut world = World::new("q.io=O");

@@ -1,0 +1,150 @@
+//! The whole way on a complete real node: systemd, containerd, kubelet and a registry that wants a password.
+
+mod machine;
+
+use serde_json::{Value, json};
+
+use crate::place::{ADDITIONAL, GLOBAL, STATUS, SYNCER, SYSTEM, until};
+use crate::rig::encode;
+use machine::{Controller, Machine};
+
+/// What the node's file says before and after: the original alone, with somebody's hand visible in its spelling.
+const ORIGINAL: &str = r#"{ "auths": { "original.example.com": { "auth": "b3JpZ2luYWw6c2VjcmV0" } } }"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_refused_when_it_is_gone() {
+    let Some(machine) = Machine::here() else { return };
+    machine.write_kubelet_file(ORIGINAL);
+    machine.make_original(ORIGINAL);
+    let restarts = machine.kubelet_starts();
+    machine.run_pod("waiting").await;
+    machine.is_refused("waiting").await;
+
+    let controller = Controller::start(&machine);
+    let apply = machine.apply_additional();
+    assert_eq!(apply, "secret/additional-pull-secret created\n");
+    // The same Pod, and nobody lends a hand.
+    machine.succeeds("waiting").await;
+    assert_eq!(machine.in_namespace(&["logs", "waiting"]), "pulled\n");
+    machine.tells("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    the_specifications_three_commands(&machine);
+    what_the_documentation_names(&machine);
+    assert_eq!(machine.registries_of_kubelet_file(), [machine.registry.as_str(), "original.example.com"]);
+    assert_eq!(machine.kubelet_starts(), restarts + 1, "one change is one restart");
+
+    machine.kubectl(&["delete", "secret", ADDITIONAL, "-n", SYSTEM]);
+    for object in ["daemonset", "serviceaccount", "role", "rolebinding"] {
+        machine.is_gone(object, SYNCER).await;
+    }
+    machine.is_gone("secret", GLOBAL).await;
+    machine.is_gone("configmap", STATUS).await;
+    assert_eq!(machine.kubelet_file(), serde_json::from_str::<Value>(ORIGINAL).unwrap());
+    assert_eq!(machine.kubelet_starts(), restarts + 2, "coming back is one more");
+    machine.run_pod("fresh").await;
+    machine.is_refused("fresh").await;
+
+    let log = controller.stop();
+    assert!(
+        !log.contains(&machine.password) && !log.contains(&machine.auth()),
+        "the controller's log has a credential"
+    );
+}
+
+/// Each with what an admin reads in its answer.
+fn the_specifications_three_commands(machine: &Machine) {
+    let set = machine.kubectl(&["get", "daemonset", "global-pull-secret-syncer", "-n", "kube-system"]);
+    assert_eq!(cells(&set, 1)[..6], ["global-pull-secret-syncer", "1", "1", "1", "1", "1"], "{set}");
+    let merged = machine.kubectl(&["get", "secret", "global-pull-secret", "-n", "kube-system"]);
+    assert_eq!(cells(&merged, 1)[..3], ["global-pull-secret", "kubernetes.io/dockerconfigjson", "2"], "{merged}");
+    let pods = machine.kubectl(&["get", "pods", "-n", "kube-system", "-l", "name=global-pull-secret-syncer"]);
+    assert_eq!(cells(&pods, 1)[1..4], ["1/1", "Running", "0"], "{pods}");
+    assert_eq!(pods.lines().count(), 2, "{pods}");
+}
+
+/// `docs/node-syncer.md` tells people to ask a Pod these things.
+fn what_the_documentation_names(machine: &Machine) {
+    let name = machine.kubectl(&["get", "pods", "-n", SYSTEM, "-l", "name=global-pull-secret-syncer", "-o", "name"]);
+    let ask = ["exec", "-n", SYSTEM, name.trim(), "--", "sync-global-pullsecret", "status", "--output", "json"];
+    let status: Value = serde_json::from_str(&machine.kubectl(&ask)).unwrap();
+    assert_eq!((&status["ready"], &status["reason"]), (&json!(true), &json!("Applied")), "{status}");
+    let log = machine.kubectl(&["logs", "-n", SYSTEM, name.trim()]);
+    assert!(log.contains("\"reason\":\"Applied\""), "{log}");
+    assert!(!log.contains(&machine.password) && !log.contains(&machine.auth()), "the syncer's log has a credential");
+}
+
+fn cells(table: &str, line: usize) -> Vec<&str> {
+    table.lines().nth(line).unwrap().split_whitespace().collect()
+}
+
+impl Machine {
+    /// What the private image is pulled with.
+    fn auth(&self) -> String {
+        encode(format!("{}:{}", self.user, self.password).as_bytes())
+    }
+
+    fn apply_additional(&self) -> String {
+        let document = json!({"auths": {self.registry.as_str(): {"auth": self.auth()}}}).to_string();
+        self.apply(&json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": ADDITIONAL, "namespace": SYSTEM},
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": encode(document.as_bytes())},
+        }))
+        .unwrap()
+    }
+
+    fn make_original(&self, document: &str) {
+        self.kubectl(&["create", "namespace", &self.namespace]);
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "pull-secret", "namespace": self.namespace},
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": encode(document.as_bytes())},
+        });
+        drop(self.apply(&secret).unwrap());
+    }
+
+    /// A Pod of the private image, which is to be pulled whether the node has it or not.
+    async fn run_pod(&self, name: &str) {
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {"name": "main", "image": self.image, "imagePullPolicy": "Always", "args": ["echo", "pulled"]}
+                ],
+            },
+        });
+        // Refused until the namespace's ServiceAccount is complete.
+        until("the Pod is taken", async || self.apply(&pod).ok()).await;
+    }
+
+    async fn is_refused(&self, pod: &str) {
+        let about = format!("involvedObject.name={pod}");
+        let ask = ["get", "events", "--field-selector", &about, "-o", "jsonpath={.items[*].message}"];
+        until("401 Unauthorized", async || self.in_namespace(&ask).contains("401 Unauthorized").then_some(())).await;
+    }
+
+    async fn succeeds(&self, pod: &str) {
+        let ask = ["get", "pod", pod, "-o", "jsonpath={.status.phase}"];
+        until("the Pod succeeds", async || (self.in_namespace(&ask) == "Succeeded").then_some(())).await;
+    }
+
+    async fn tells(&self, line: &str) {
+        let ask = ["get", "configmap", STATUS, "-n", SYSTEM, "-o", "jsonpath={.data.summary}", "--ignore-not-found"];
+        until(line, async || self.kubectl(&ask).contains(line).then_some(())).await;
+    }
+
+    async fn is_gone(&self, kind: &str, name: &str) {
+        let ask = ["get", kind, name, "-n", SYSTEM, "-o", "name", "--ignore-not-found"];
+        until(&format!("no {kind} {name}"), async || self.kubectl(&ask).is_empty().then_some(())).await;
+    }
+
+    fn registries_of_kubelet_file(&self) -> Vec<String> {
+        self.kubelet_file()["auths"].as_object().unwrap().keys().cloned().collect()
+    }
+}

@@ -1,0 +1,199 @@
+//! The node that `hack/real-parts/node.sh` has started, and the controller's process beside it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::place::{ADDITIONAL, SYSTEM};
+
+pub(crate) struct Machine {
+    pub(crate) registry: String,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    /// An image in the registry that the node does not have.
+    pub(crate) image: String,
+    /// The control plane's, where the Pods are too.
+    pub(crate) namespace: String,
+    kubeconfig: String,
+    kubectl: String,
+    root: PathBuf,
+    syncer_image: String,
+    folder: TempDir,
+}
+
+fn variable(name: &str) -> Option<String> {
+    ProcessEnvironment.text(name).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Machine {
+    /// The node, with the syncer's image on it; `None`, with a line that says why, where there is none.
+    pub(crate) fn here() -> Option<Self> {
+        if let Some(why) = variable("REAL_NODE_ABSENT") {
+            eprintln!("skipped: a complete node cannot be had: {why}");
+            return None;
+        }
+        let Some(kubeconfig) = variable("REAL_NODE_KUBECONFIG") else {
+            let missing = "REAL_NODE_KUBECONFIG is not set: no real node; `make real-parts` starts one";
+            assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
+            eprintln!("{missing}");
+            return None;
+        };
+        let said =
+            |name: &str| variable(name).unwrap_or_else(|| panic!("{name} is not set; see hack/real-parts/node.sh"));
+        let machine = Self {
+            registry: said("REAL_NODE_REGISTRY"),
+            user: said("REAL_NODE_REGISTRY_USER"),
+            password: said("REAL_NODE_REGISTRY_PASSWORD"),
+            image: said("REAL_NODE_IMAGE"),
+            namespace: format!("clusters-node-{}", std::process::id()),
+            kubeconfig,
+            kubectl: said("REAL_NODE_KUBECTL"),
+            root: PathBuf::from(said("REAL_NODE_ROOT")),
+            syncer_image: format!("localhost/sync-global-pullsecret:{}", std::process::id()),
+            folder: tempfile::tempdir().unwrap(),
+        };
+        machine.import_syncer(&said("REAL_NODE_SCRIPT"), &said("REAL_NODE_INSTANCE"));
+        Some(machine)
+    }
+
+    /// Makes an image of the syncer that was built with this test, and of the libraries it needs, as a Containerfile would.
+    fn import_syncer(&self, script: &str, instance: &str) {
+        let program = Path::new(env!("CARGO_BIN_EXE_global-pull-secret")).with_file_name("sync-global-pullsecret");
+        let missing = "sync-global-pullsecret is not beside global-pull-secret in the target folder; build it first with \
+                       `cargo build -p sync-global-pullsecret`, or run `cargo test --workspace`";
+        assert!(program.is_file(), "{missing}");
+        let image = self.folder.path().join("image");
+        let put = |from: &Path, to: &Path| {
+            let to = image.join(to.strip_prefix("/").unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, &to).unwrap();
+        };
+        let entrypoint = "/usr/local/bin/sync-global-pullsecret";
+        put(&program, Path::new(entrypoint));
+        let needed = Command::new("ldd").arg(&program).output().unwrap();
+        let needed = text(&needed);
+        for library in needed.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
+            put(library, library);
+        }
+        let mut import = Command::new(script);
+        import.args(["import", instance]).arg(&image).args([&self.syncer_image, entrypoint]);
+        let output = import.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn command(&self, words: &[&str]) -> Output {
+        let cache = self.folder.path().join("kubectl");
+        let mut command = Command::new(&self.kubectl);
+        command.args(["--kubeconfig", &self.kubeconfig, "--cache-dir"]).arg(cache).args(words).output().unwrap()
+    }
+
+    /// What kubectl says; it must succeed.
+    pub(crate) fn kubectl(&self, words: &[&str]) -> String {
+        let output = self.command(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        text(&output)
+    }
+
+    pub(crate) fn in_namespace(&self, words: &[&str]) -> String {
+        self.kubectl(&[words, &["--namespace", &self.namespace]].concat())
+    }
+
+    /// `kubectl apply` of a file with the object.
+    pub(crate) fn apply(&self, object: &Value) -> Result<String, String> {
+        let file = self.folder.path().join("object.yaml");
+        daemon::file::replace(&file, object.to_string().as_bytes()).unwrap();
+        let output = self.command(&["apply", "-f", file.to_str().unwrap()]);
+        if output.status.success() { Ok(text(&output)) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
+    }
+
+    fn of_kubelet(&self, name: &str) -> PathBuf {
+        self.root.join("var/lib/kubelet").join(name)
+    }
+
+    /// The kubelet's credentials; only root may read them.
+    pub(crate) fn kubelet_file(&self) -> Value {
+        let file = self.of_kubelet("config.json");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+        serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    }
+
+    pub(crate) fn write_kubelet_file(&self, text: &str) {
+        let file = self.of_kubelet("config.json");
+        daemon::file::replace(&file, text.as_bytes()).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// How often the kubelet was started so far.
+    pub(crate) fn kubelet_starts(&self) -> usize {
+        fs::read_to_string(self.of_kubelet("starts")).unwrap().lines().count()
+    }
+
+    /// What helps to understand a failure.
+    fn describe(&self) {
+        for words in [
+            ["get", "pods,events", "--all-namespaces"],
+            ["logs", "--selector=name=global-pull-secret-syncer", "--namespace=kube-system"],
+        ] {
+            let output = self.command(&words);
+            eprintln!("{words:?}:\n{}{}", text(&output), String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+impl Drop for Machine {
+    /// The node is as it was, so that the story can be told again.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.describe();
+        }
+        let _may_be_gone = self.command(&["delete", "secret", ADDITIONAL, "-n", SYSTEM, "--ignore-not-found"]);
+        let _too_late_to_care = self.command(&["delete", "namespace", &self.namespace, "--wait=false"]);
+    }
+}
+
+/// Ends with its value.
+pub(crate) struct Controller {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Controller {
+    /// The program as people run it, with one kubeconfig for both sides.
+    pub(crate) fn start(machine: &Machine) -> Self {
+        let log = machine.folder.path().join("controller.log");
+        let output = File::create(&log).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"));
+        command.args(["run", "--kubeconfig", &machine.kubeconfig, "--control-plane-namespace", &machine.namespace]);
+        command.args(["--syncer-image", &machine.syncer_image, "--syncer-priority-class", "system-node-critical"]);
+        // Less than the default: a Pod shows by its next probe, within 5 s, that it has a change in hand.
+        command.args(["--settle", "15s", "--health-port", "0", "--metrics-port", "0"]).stdin(Stdio::null());
+        command.stdout(output.try_clone().unwrap()).stderr(output);
+        Self { child: command.spawn().unwrap(), log }
+    }
+
+    /// Ends it, and gives what it has said.
+    pub(crate) fn stop(mut self) -> String {
+        assert_eq!(self.child.try_wait().unwrap(), None, "the controller has ended by itself");
+        self.child.kill().unwrap();
+        fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _reaped = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the controller:\n{}", fs::read_to_string(&self.log).unwrap_or_default());
+        }
+    }
+}
