@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-syncer image-dev clean
+.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-syncer image-dev clean tests-on-real-parts
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,12 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis -- cargo test --locked --workspace
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis -- $(MAKE) --no-print-directory tests-on-real-parts
+
+# The chaos run leaves nothing of the machine to others, so it comes after them.
+tests-on-real-parts:
+	cargo test --locked --workspace -- --skip chaos::
+	cargo test --locked --workspace --test program chaos::
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret

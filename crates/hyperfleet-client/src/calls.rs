@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::MAX_PAGE_SIZE;
+use crate::TraceContext;
 use crate::client::Client;
 use crate::error::Error;
 use crate::pages::{ListQuery, Pages};
@@ -17,7 +18,6 @@ use crate::report::{Report, Reported};
 use crate::request::Request;
 use crate::secret::WithPullSecret;
 use crate::settings::ReportMethod;
-use crate::TraceContext;
 use crate::transport::Answer;
 use crate::wire::{NewResource, Page, Reference, Resource, StatusItem, Transition};
 

@@ -38,11 +38,11 @@ mod wire;
 pub use calls::{Calls, Patch};
 pub use client::Client;
 pub use error::{Error, SetupError};
+pub use fleet_model::{InvalidTraceContext, TraceContext};
 pub use pages::{ListQuery, Pages};
 pub use report::{Report, ReportCondition, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
-pub use fleet_model::{InvalidTraceContext, TraceContext};
 pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
 pub use wire::{

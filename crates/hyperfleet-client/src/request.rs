@@ -4,9 +4,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
 use serde::Serialize;
 
+use crate::TraceContext;
 use crate::error::Error;
 use crate::settings::BaseUrl;
-use crate::TraceContext;
 
 /// What is asked of the API.
 #[derive(Clone, Debug)]
