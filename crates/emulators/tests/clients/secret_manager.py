@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import grpc
 import requests
-from google.api_core import exceptions
+from google.api_core import exceptions, retry
 from google.api_core.client_options import ClientOptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import secretmanager_v1 as sm
