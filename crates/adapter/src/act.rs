@@ -106,6 +106,7 @@ impl Scene<'_> {
         let wanted = if begin.purpose == Purpose::Apply { names::PURPOSE_APPLY } else { names::PURPOSE_DELETE };
         let edition = found.annotations.get(names::ANNOTATION_SOURCE);
         let is_wanted = is(names::LABEL_RUN_PURPOSE, wanted)
+            && !manifest::is_of_former(&found, &self.observed.resource)
             && match self.observed.facts(jiff::Timestamp::UNIX_EPOCH).source {
                 crate::decide::Source::Edition(now) if begin.purpose == Purpose::Apply => edition == Some(&now),
                 _ => true,

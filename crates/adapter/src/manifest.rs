@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use fleet_model::names;
-use hyperfleet_client::TraceContext;
+use hyperfleet_client::{Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
+use kubernetes::jobs::SeenJob;
 use serde_json::{Map, Value, json};
 
 use crate::config::{JobTemplate, Plan as Config};
@@ -99,6 +100,17 @@ pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+/// What tells a resource from another one that had its id before.
+pub(crate) fn incarnation(resource: &Resource) -> Option<String> {
+    resource.created_time.map(|time| time.to_string())
+}
+
+/// Whether a Job is of a resource that had this one's id before.
+pub(crate) fn is_of_former(job: &SeenJob, resource: &Resource) -> bool {
+    let made_for = job.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
+    made_for.zip(incarnation(resource)).is_some_and(|(one, other)| *one != other)
+}
+
 fn annotations(
     config: &Config,
     facts: &Facts<'_>,
@@ -114,6 +126,7 @@ fn annotations(
         (names::ANNOTATION_BECAUSE, Some(begin.because.clone())),
         (names::ANNOTATION_ATTEMPT, Some(begin.attempt.to_string())),
         (names::ANNOTATION_SOURCE, edition),
+        (names::ANNOTATION_RESOURCE_CREATED, incarnation(facts.resource)),
         (names::ANNOTATION_EVENT, occasion.event.clone()),
         (names::ANNOTATION_TRACE, occasion.trace.as_ref().map(ToString::to_string)),
         (names::ANNOTATION_PROJECT, project(config, facts)),

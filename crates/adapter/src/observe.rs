@@ -99,7 +99,7 @@ impl Observed {
             resource: &self.resource,
             view: &self.view,
             told: self.told.as_ref(),
-            runs: self.jobs.iter().map(|(job, outcome)| run(job, outcome.clone())).collect(),
+            runs: self.jobs.iter().map(|(job, outcome)| run(&self.resource, job, outcome.clone())).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
             has_input: self.has_input,
@@ -241,12 +241,16 @@ fn means_the_same(one: &[u8], other: &[u8]) -> bool {
     one == other || matches!((digest(one), digest(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-fn run(job: &SeenJob, outcome: Option<Outcome>) -> Run<'_> {
+fn run<'a>(resource: &Resource, job: &'a SeenJob, outcome: Option<Outcome>) -> Run<'a> {
     let label = |name: &str| job.labels.get(name).map(String::as_str);
     let annotation = |name: &str| job.annotations.get(name);
     Run {
         job,
-        generation: label(names::LABEL_RUN_GENERATION).and_then(|text| text.parse().ok()).unwrap_or_default(),
+        // A run for a former resource of this id is older than each of this one's.
+        generation: label(names::LABEL_RUN_GENERATION)
+            .filter(|_| !manifest::is_of_former(job, resource))
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default(),
         purpose: if label(names::LABEL_RUN_PURPOSE) == Some(names::PURPOSE_DELETE) {
             Purpose::Delete
         } else {

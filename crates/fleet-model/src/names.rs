@@ -97,6 +97,8 @@ names! {
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
     /// The project whose quota the run is counted against.
     ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
+    /// When the resource that the run is for was created: another one may have had its id before.
+    ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
     /// Which attempt at its generation the run is, from 1.
     ANNOTATION_ATTEMPT = "hyperfleet.io/attempt";
     /// Why the run was made.

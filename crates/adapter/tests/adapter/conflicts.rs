@@ -78,7 +78,8 @@ async fn what_is_no_event_goes_among_the_dead_letters() {
 #[rstest]
 #[case("create/jobs:403", "ResourceCreationFailed")]
 #[case("create/secrets:403", "ResourceCreationFailed")]
-#[case("list/jobs:403*1000", "KubernetesAPIFailure")]
+// The watch lists too, and first.
+#[case("list/jobs:403*0", "KubernetesAPIFailure")]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_adapter_that_may_not_says_so(#[case] fault: &str, #[case] reason: &str) {
     let settings = Settings { faults: vec![fault.parse().unwrap()], ..Settings::default() };

@@ -40,6 +40,27 @@ async fn what_was_made_is_removed_and_the_cluster_goes(#[case] kind: Kind) {
     world.end().await;
 }
 
+/// The Jobs of the first one are still there, under the names of the second one's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_gets_the_id_of_a_former_one_is_removed_too() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    for round in 1..=2 {
+        world.ready("cls-1").await;
+        world.tell("cls-1").await;
+        world.until_available("cls-1", 1).await;
+        assert!(world.place.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_some());
+        world.api.delete("cls-1").await;
+        world.tell("cls-1").await;
+        world.until("cls-1", |told| is(told, "Finalized", Status::True)).await;
+        assert!(world.place.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_none());
+        assert_eq!(world.node.begun("cls-1", 2), round);
+        others_finish(&world, "cls-1").await;
+        world.until_gone("cls-1").await;
+    }
+    adapter.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_is_deleted_in_the_middle_ends_clean() {
     let world = World::new(Kind::Emulator).await.unwrap();

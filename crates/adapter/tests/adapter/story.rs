@@ -107,8 +107,8 @@ async fn what_is_told_many_times_is_done_once() {
     // The Job is forgotten, as after its time to live.
     let parameters = kube::api::DeleteParams::background();
     world.place.jobs().delete("pullsecret-cls-1-gen1", &parameters).await.unwrap();
-    world.tell("cls-1").await;
     let told = adapter.count("hyperfleet_adapter_status_reports", "success").await;
+    world.tell("cls-1").await;
     eventually(async || adapter.count("hyperfleet_adapter_status_reports", "success").await > told).await;
     eventually(async || adapter.count("hyperfleet_adapter_events_processed", "").await >= 51).await;
     assert_eq!(world.node.begun("cls-1", 1), 1);
