@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn what_went_while_nobody_watched_is_told_with_the_next_list() {
         let mut known = Known::default();
-        let events = [
+        let events = vec![
             Event::Init,
             Event::InitApply(job("1")),
             Event::InitApply(job("2")),

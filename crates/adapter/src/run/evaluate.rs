@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use daemon::retry::{Budget, Transient as _};
-use hyperfleet_client::{Calls, Error, Reported, Resource, StatusItem, View, WithPullSecret};
+use hyperfleet_client::{Calls, Error, Reported, Resource, StatusItem, TraceContext, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
 use kubernetes::{Fault, KubernetesError};
@@ -192,7 +192,7 @@ fn tell(plan: &Plan, id: &str, occasion: &Occasion) {
         operation = "evaluate",
         resource_id = id,
         event_id = occasion.event,
-        trace_id = occasion.trace.as_ref().map(|trace| trace.trace_id()),
+        trace_id = occasion.trace.as_ref().map(TraceContext::trace_id),
         decision_reason = %plan.reason,
         available = available.map(|finding| finding.status.as_str()),
         job = plan.job.as_ref().map(|job| job.name.as_str()),
