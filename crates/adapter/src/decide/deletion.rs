@@ -33,6 +33,12 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
         }
         Some((run, None)) => removing(facts, run),
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
+        Some((run, Some(JobEnd::Complete | JobEnd::Gone))) if is_outlived(facts, run) => {
+            let because = "a Job that makes has ended after the one that removes began".to_owned();
+            let mut plan = begin(facts, Purpose::Delete, Some(run), run.attempt.saturating_add(1), because);
+            in_progress(&mut plan, "another Job removes what was made meanwhile");
+            plan
+        }
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => {
             let words = run.outcome.as_ref().map(|outcome| outcome.message.clone());
             let mut plan = confirmed(facts, &words.unwrap_or_else(|| format!("Job {} has completed", run.job.name)));
@@ -40,6 +46,13 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
             plan
         }
     }
+}
+
+/// Whether something may have been made after it was removed: another replica, which had looked before the deletion, has begun
+/// a run at the same time.
+fn is_outlived(facts: &Facts<'_>, run: &Run<'_>) -> bool {
+    let makers = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
+    makers.map(|maker| maker.job.ended).any(|ended| ended.is_some() && ended > run.job.created)
 }
 
 fn stopping(facts: &Facts<'_>, makers: &[&Run<'_>]) -> Plan {

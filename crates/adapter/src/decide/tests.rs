@@ -354,6 +354,18 @@ fn a_deletion_stops_what_makes_then_removes_then_confirms() {
 }
 
 #[test]
+fn what_is_made_while_it_is_removed_is_removed_again() {
+    let made = |seconds| {
+        let maker = job(2, Some(JobEnd::Complete), seconds, 1);
+        let remover = job(3, Some(JobEnd::Complete), 0, 1);
+        let world = deleted().with(maker, Purpose::Apply, None);
+        shown(&world.with(remover, Purpose::Delete, Some(outcome(0, "SecretDeleted"))).decide())
+    };
+    assert!(made(-1).starts_with("begin Delete 2 replacing pullsecret-cls-1-gen3; "), "{}", made(-1));
+    assert!(made(0).contains("Finalized=True"), "{}", made(0));
+}
+
+#[test]
 fn a_deletion_that_fails_is_told_and_tried_again() {
     let failed = deleted().with(job(3, Some(broken()), 0, 1), Purpose::Delete, Some(outcome(4, "PermissionDenied")));
     check(
