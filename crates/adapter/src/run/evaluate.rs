@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Office;
 use crate::act::{self, Scene, Step};
-use crate::decide::{self, Facts, Plan};
+use crate::decide::{self, Facts, Plan, Purpose};
 use crate::manifest::{self, Occasion};
 use crate::metrics::Handled;
 use crate::observe::{self, Observed};
@@ -53,6 +53,7 @@ pub(crate) async fn evaluate(office: &Office, id: &str, occasion: &Occasion, bud
         Ok(observed) => {
             let plan = decide_and_act(office, &observed, occasion).await?;
             count_end(office, &observed, &plan);
+            take_back(office, &calls, &plan, id).await?;
             (plan, observed.resource)
         }
         Err(error) if matches!(error.fault, Fault::Forbidden | Fault::Unauthenticated | Fault::Invalid) => {
@@ -174,6 +175,23 @@ async fn gone(office: &Office, id: &str) -> Result<Look, Stuck> {
     office.metrics.decided(Reason::ResourceGone);
     tracing::info!(operation = "evaluate", resource_id = id, had_jobs, decision_reason = %Reason::ResourceGone, "the resource is gone");
     Ok(Look { handled: Handled::Skipped, next: None })
+}
+
+/// Takes back a run that was begun for a cluster that has been deleted since the look: a replica that knows of the deletion
+/// may have removed everything by now.
+async fn take_back(office: &Office, calls: &Calls<'_>, plan: &Plan, id: &str) -> Result<(), Stuck> {
+    let makes = plan.begins().is_some_and(|begin| begin.purpose == Purpose::Apply);
+    let Some(job) = plan.job.as_ref().filter(|_| makes) else { return Ok(()) };
+    if calls.get(&office.config.resource_type, id).await?.is_none_or(|now| now.is_deleting()) {
+        tracing::info!(
+            operation = "evaluate",
+            resource_id = id,
+            job = job.name,
+            "the cluster was deleted meanwhile; its run is taken back"
+        );
+        office.cluster.delete_job(&office.config.namespace, job).await?;
+    }
+    Ok(())
 }
 
 /// Counts a run's end once, by whoever tells it first.

@@ -27,6 +27,8 @@ use world::World;
 /// The most that two busy cores bring through in three minutes; a quiet machine takes `CHAOS_CLUSTERS=200`.
 const CLUSTERS: u64 = 40;
 const SECONDS: u64 = 30;
+/// The same blows every time, unless `CHAOS_SEED` says otherwise: who changes something else should not be surprised.
+const SEED: u64 = 7;
 /// So long everything may take to come right after the last blow, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_mins(10);
 
@@ -40,7 +42,7 @@ async fn whatever_is_killed_every_cluster_ends_with_the_right_secret() {
 }
 
 async fn chaos() {
-    let seed = number("CHAOS_SEED", rand::random::<u32>().into());
+    let seed = number("CHAOS_SEED", SEED);
     let (clusters, span) = (number("CHAOS_CLUSTERS", CLUSTERS), Duration::from_secs(number("CHAOS_SECONDS", SECONDS)));
     let Some(mut world) = World::start().await else { return };
     eprintln!("chaos: CHAOS_SEED={seed} CHAOS_CLUSTERS={clusters} CHAOS_SECONDS={}", span.as_secs());
