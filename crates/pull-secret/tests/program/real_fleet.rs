@@ -218,7 +218,10 @@ impl Processes {
         daemon::file::replace(&path, config.to_string().as_bytes()).unwrap();
         let mut command = program(&["adapter"]);
         command.arg("--config").arg(&path).envs(real.broker.iter().cloned());
-        command.env("BROKER_GOOGLEPUBSUB_CREATE_IF_MISSING", "true");
+        // RabbitMQ makes what is missing by itself, and the adapter refuses what has no effect.
+        if real.broker.iter().all(|(name, _)| *name != "BROKER_RABBITMQ_URL") {
+            command.env("BROKER_GOOGLEPUBSUB_CREATE_IF_MISSING", "true");
+        }
         started(command, "pullsecret-adapter of clusters").await.0
     }
 }
