@@ -43,6 +43,8 @@ pub struct State {
     repairs: u8,
     /// How often in a row disk or systemd could not be used.
     faults: u8,
+    /// Whether the disk has denied the last record: what it holds may be another one.
+    unrecorded: bool,
     reason: Reason,
     since: Timestamp,
     rules: Rules,
@@ -270,6 +272,7 @@ pub fn start(rules: Rules, journal: Journal, now: Timestamp) -> (State, Vec<Effe
         spaced: false,
         repairs: 0,
         faults: 0,
+        unrecorded: false,
         reason: Reason::Starting,
         since: now,
         rules,

@@ -72,6 +72,9 @@ impl State {
         };
         match self.journal.failed {
             Some(failed) if failed.content == wanted && self.journal.change.is_none() => {
+                if self.unrecorded {
+                    return self.go(Phase::Closing { failed: Some(failed) }, Effect::Close(Some(failed)));
+                }
                 self.go(Phase::Held, Effect::Wait(self.rules.delays.held(failed.times)))
             }
             _ => self.go(Phase::Looking { content: wanted }, Effect::Look(wanted)),
@@ -116,7 +119,7 @@ impl State {
 
     fn found_as_wanted(mut self, content: ContentId) -> Step {
         match self.journal.change {
-            None if self.journal.applied == Some(content) && self.journal.failed.is_none() => {
+            None if self.journal.applied == Some(content) && self.journal.failed.is_none() && !self.unrecorded => {
                 self.phase = Phase::Synced;
                 self.stay()
             }
@@ -189,6 +192,9 @@ impl State {
     }
 
     fn done(mut self, done: Disk) -> Step {
+        if matches!(self.phase, Phase::Preparing { .. } | Phase::Committing { .. } | Phase::Closing { .. }) {
+            self.unrecorded = done == Disk::Fault;
+        }
         match (self.phase, done) {
             (Phase::Preparing { content }, Disk::Good) => {
                 self.journal.change = Some(Change { to: content, stage: Stage::Apply });
@@ -211,7 +217,7 @@ impl State {
             (Phase::Closing { failed }, _) => {
                 self.journal.change = None;
                 self.journal.failed = failed;
-                self.look()
+                if self.unrecorded { self.fault(Next::Look) } else { self.look() }
             }
             _ => self.stay(),
         }
