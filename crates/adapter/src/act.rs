@@ -5,11 +5,11 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use fleet_model::names;
 use kubernetes::jobs::SeenJob;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, OwnerJob};
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, OwnerJob, SeenSecret, Verb};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::config::Plan as Config;
-use crate::decide::{Action, Begin, Facts, Purpose};
+use crate::decide::{Action, Begin, Facts, InputState, Purpose};
 use crate::manifest::{self, Occasion};
 use crate::observe::{Observed, input_key, is_ours};
 use crate::reason::Reason;
@@ -50,7 +50,7 @@ impl Scene<'_> {
             Action::Begin(begin) => self.begin(begin, facts).await,
             Action::DeleteJob(job) => self.cluster.delete_job(&self.config.namespace, job).await.map(|()| Step::Done),
             Action::OwnInput(job) => self.own_input(job).await.map(|()| Step::Done),
-            Action::RemoveInput => self.remove_input().await.map(|()| Step::Done),
+            Action::RemoveInput(input) => self.remove_input(input).await.map(|()| Step::Done),
         };
         match done {
             Err(error) if is_for_good(&error) => {
@@ -129,7 +129,7 @@ impl Scene<'_> {
         let key = input_key(self.config, id);
         let wanted = AppliedSecret {
             labels: manifest::labels(self.config, facts, Purpose::Apply),
-            annotations: [(names::ANNOTATION_CREATED_BY.to_owned(), self.config.name.clone())].into(),
+            annotations: manifest::input_annotations(self.config, facts.resource),
             content: SecretSlice::from(content.expose_secret().to_vec()),
             form: Form::Opaque(input.key.clone()),
             owner,
@@ -138,6 +138,10 @@ impl Scene<'_> {
             None => self.cluster.create_secret(&key, &wanted, false).await?,
             Some(found) if !is_ours(self.config, id, &found) => {
                 return Ok(Err(format!("{key} is there and is not this adapter's; it is not touched")));
+            }
+            // Another replica knows a newer generation: its run must not read this one's pull secret.
+            Some(found) if manifest::is_input_of_newer_generation(&found, facts.resource) => {
+                return Err(KubernetesError::new(Verb::Apply, key.to_string(), Fault::Changed));
             }
             Some(found) => self.cluster.apply_secret(&key, &wanted, &found, false).await?,
         }
@@ -152,10 +156,18 @@ impl Scene<'_> {
         self.put_input(&facts, Some(owner)).await.map(drop)
     }
 
-    async fn remove_input(&self) -> Result<(), KubernetesError> {
+    /// Removes the input in the version that was observed. Another version may feed a run that another replica has begun
+    /// meanwhile; then the error is `Changed`, and the pass is repeated with a new observation.
+    async fn remove_input(&self, observed: &InputState) -> Result<(), KubernetesError> {
         let Some(input) = &self.config.input else { return Ok(()) };
         let id = &self.observed.resource.id;
-        remove_input(self.config, self.cluster, id, &input.key).await
+        let key = input_key(self.config, id);
+        let found = managed_input(self.config, self.cluster, id, &input.key).await?;
+        let Some(found) = found else { return Ok(()) };
+        if (&found.uid, &found.resource_version) != (&observed.uid, &observed.resource_version) {
+            return Err(KubernetesError::new(Verb::Delete, key.to_string(), Fault::Changed));
+        }
+        self.cluster.delete_secret(&key, &found, false).await.map(drop)
     }
 }
 
@@ -165,21 +177,24 @@ pub async fn remove_leftovers(config: &Config, cluster: &Cluster, id: &str) -> R
     for job in jobs.iter().filter(|job| !job.is_going) {
         cluster.delete_job(&config.namespace, job).await?;
     }
-    if let Some(input) = &config.input {
-        remove_input(config, cluster, id, &input.key).await?;
+    let input = config.input.as_ref().map(|input| input.key.as_str());
+    if let Some(key) = input
+        && let Some(found) = managed_input(config, cluster, id, key).await?
+    {
+        cluster.delete_secret(&input_key(config, id), &found, false).await?;
     }
     Ok(!jobs.is_empty())
 }
 
-async fn remove_input(config: &Config, cluster: &Cluster, id: &str, key: &str) -> Result<(), KubernetesError> {
-    let place = input_key(config, id);
-    let found = cluster.find_secret_of(&place, &Form::Opaque(key.to_owned())).await?;
-    let Some(found) = found.filter(|found| is_ours(config, id, found)) else { return Ok(()) };
-    match cluster.delete_secret(&place, &found, false).await {
-        // Another run has begun meanwhile, and needs it.
-        Err(error) if error.fault == Fault::Changed => Ok(()),
-        other => other.map(drop),
-    }
+/// Returns the input of a resource's runs; `None` if there is none, or an unmanaged Secret has its name.
+async fn managed_input(
+    config: &Config,
+    cluster: &Cluster,
+    id: &str,
+    key: &str,
+) -> Result<Option<SeenSecret>, KubernetesError> {
+    let found = cluster.find_secret_of(&input_key(config, id), &Form::Opaque(key.to_owned())).await?;
+    Ok(found.filter(|found| is_ours(config, id, found)))
 }
 
 /// What no repetition mends. A namespace may come, a quota be freed, a conflict pass.

@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 use crate::reason::Reason;
 
 pub use criteria::{Unmet, unmet};
-pub use facts::{Facts, OutputState, Purpose, Run, Source};
+pub use facts::{Facts, InputState, OutputState, Purpose, Run, Source};
 pub use plan::{Action, Begin, Finding, Plan};
 
 /// No run that failed waits longer for the next one.
@@ -126,7 +126,7 @@ fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     plan.find("Available", Status::False, Reason::WorkloadInProgress, &message);
     plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
     plan.job = Some(run.job.clone());
-    if facts.input_lacks_owner && run.purpose == Purpose::Apply {
+    if facts.input.as_ref().is_some_and(|input| !input.has_owner) && run.purpose == Purpose::Apply {
         plan.actions.push(Action::OwnInput(run.job.clone()));
     }
     plan
@@ -181,9 +181,7 @@ fn steady(
             plan.find("Applied", Status::True, Reason::ResourcesExist, "this generation's Job has run");
             plan.findings.push(available);
             plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
-            if facts.has_input {
-                plan.actions.push(Action::RemoveInput);
-            }
+            plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
             plan
         }
         Some((Reason::Drifted, why)) => {
@@ -246,9 +244,7 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     plan.find("Health", Status::True, Reason::NoErrors, "the adapter works; its Job has failed");
     plan.next = wait;
     plan.job = Some(run.job.clone());
-    if facts.has_input {
-        plan.actions.push(Action::RemoveInput);
-    }
+    plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
     plan
 }
 

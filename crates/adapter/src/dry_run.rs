@@ -71,8 +71,7 @@ pub fn dry_run(
         runs: Vec::new(),
         source: Source::Inline,
         output: OutputState::NotLooked("a dry run looks at nothing"),
-        has_input: false,
-        input_lacks_owner: false,
+        input: None,
         now,
     };
     let plan = decide::decide(config, &facts);
@@ -113,7 +112,7 @@ impl DryRun {
             }
             Action::DeleteJob(job) => format!("delete Job {}", job.name),
             Action::OwnInput(job) => format!("let the input go with Job {}", job.name),
-            Action::RemoveInput => "delete the input".to_owned(),
+            Action::RemoveInput(_) => "delete the input".to_owned(),
         };
         self.plan.actions.iter().map(line).collect()
     }

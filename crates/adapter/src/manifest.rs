@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fleet_model::names;
 use hyperfleet_client::{Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
+use kubernetes::SeenSecret;
 use kubernetes::jobs::SeenJob;
 use serde_json::{Map, Value, json};
 
@@ -109,6 +110,24 @@ pub(crate) fn incarnation(resource: &Resource) -> Option<String> {
 pub(crate) fn is_of_former(job: &SeenJob, resource: &Resource) -> bool {
     let made_for = job.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
     made_for.zip(incarnation(resource)).is_some_and(|(one, other)| *one != other)
+}
+
+/// The annotations of the input of a resource's runs.
+pub(crate) fn input_annotations(config: &Config, resource: &Resource) -> BTreeMap<String, String> {
+    let pairs = [
+        (names::ANNOTATION_CREATED_BY, Some(config.name.clone())),
+        (names::ANNOTATION_RESOURCE_CREATED, incarnation(resource)),
+    ];
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Returns true if the input was written for a newer generation of this very resource than the one that was observed.
+pub(crate) fn is_input_of_newer_generation(input: &SeenSecret, resource: &Resource) -> bool {
+    let made_for = input.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
+    let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<i64>().ok());
+    made_for.is_some()
+        && made_for == incarnation(resource).as_ref()
+        && generation.is_some_and(|written| written > resource.generation)
 }
 
 fn annotations(

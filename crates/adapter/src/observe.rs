@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
 use crate::config::{Input, Plan as Config};
-use crate::decide::{Facts, OutputState, Purpose, Run, Source};
+use crate::decide::{Facts, InputState, OutputState, Purpose, Run, Source};
 use crate::manifest;
 use crate::outcome::Outcome;
 
@@ -26,8 +26,7 @@ pub struct Observed {
     jobs: Vec<(SeenJob, Option<Outcome>)>,
     source: Source,
     output: OutputState,
-    has_input: bool,
-    input_lacks_owner: bool,
+    input: Option<InputState>,
     /// The pull secret.
     pub content: Option<SecretSlice<u8>>,
 }
@@ -46,8 +45,7 @@ pub async fn observe(
     let mut observed = Observed {
         source: Source::Inline,
         output: OutputState::NotLooked("nothing was left there yet"),
-        has_input: false,
-        input_lacks_owner: false,
+        input: None,
         content: inline,
         resource,
         view,
@@ -102,8 +100,7 @@ impl Observed {
             runs: self.jobs.iter().map(|(job, outcome)| run(&self.resource, job, outcome.clone())).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
-            has_input: self.has_input,
-            input_lacks_owner: self.input_lacks_owner,
+            input: self.input.clone(),
             now,
         }
     }
@@ -184,8 +181,11 @@ impl Observed {
         let key = input_key(config, &self.resource.id);
         let found = cluster.find_secret_of(&key, &Form::Opaque(input.key.clone())).await?;
         let ours = found.filter(|found| is_ours(config, &self.resource.id, found));
-        self.has_input = ours.is_some();
-        self.input_lacks_owner = ours.is_some_and(|found| found.owners == 0);
+        self.input = ours.map(|found| InputState {
+            uid: found.uid,
+            resource_version: found.resource_version,
+            has_owner: found.owners > 0,
+        });
         Ok(())
     }
 

@@ -113,9 +113,7 @@ fn confirmed(facts: &Facts<'_>, message: &str) -> Plan {
     plan.find("Available", Status::False, Reason::CleanupConfirmed, message);
     plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
     plan.find("Finalized", Status::True, Reason::CleanupConfirmed, message);
-    if facts.has_input {
-        plan.actions.push(Action::RemoveInput);
-    }
+    plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
     let made = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
     plan.actions.extend(made.map(|run| Action::DeleteJob(run.job.clone())));
     plan

@@ -25,10 +25,8 @@ pub struct Facts<'a> {
     pub source: Source,
     /// What is known of what a run leaves behind.
     pub output: OutputState,
-    /// Whether there is an input.
-    pub has_input: bool,
-    /// Whether there is one that goes with no Job.
-    pub input_lacks_owner: bool,
+    /// The input of the resource's runs; `None` if there is none.
+    pub input: Option<InputState>,
     /// Now.
     pub now: Timestamp,
 }
@@ -68,6 +66,17 @@ pub enum Source {
     Edition(String),
     /// It is not there yet, for this reason.
     Missing(String),
+}
+
+/// The Secret that the resource's runs read the pull secret from, as it was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputState {
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion: it is removed only in this version, since another one may feed a newer run.
+    pub resource_version: String,
+    /// True if a Job owns it, so that it is deleted with that Job.
+    pub has_owner: bool,
 }
 
 /// What is known of what a run leaves behind.

@@ -6,7 +6,7 @@ use hyperfleet_client::Status;
 use kubernetes::jobs::SeenJob;
 use serde_json::{Map, Value};
 
-use super::facts::Purpose;
+use super::facts::{InputState, Purpose};
 use crate::reason::Reason;
 
 /// What is to be done about a resource, and told about it.
@@ -37,8 +37,8 @@ pub enum Action {
     DeleteJob(SeenJob),
     /// Let the input go with this Job.
     OwnInput(SeenJob),
-    /// Delete the input.
-    RemoveInput,
+    /// Delete the input in the version that was observed.
+    RemoveInput(InputState),
 }
 
 /// A run that is to begin.

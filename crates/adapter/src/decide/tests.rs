@@ -19,7 +19,7 @@ struct World {
     jobs: Vec<(SeenJob, Purpose, Option<Outcome>)>,
     source: Source,
     output: OutputState,
-    has_input: bool,
+    input: Option<InputState>,
 }
 
 const NOW: &str = "2026-01-01T12:00:00Z";
@@ -57,7 +57,7 @@ fn world() -> World {
         jobs: Vec::new(),
         source: Source::Inline,
         output: OutputState::NotLooked("a test"),
-        has_input: false,
+        input: None,
     }
 }
 
@@ -100,6 +100,10 @@ fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> Seen
     }
 }
 
+fn input(resource_version: &str, has_owner: bool) -> InputState {
+    InputState { uid: "u".to_owned(), resource_version: resource_version.to_owned(), has_owner }
+}
+
 fn broken() -> JobEnd {
     JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too often".to_owned() }
 }
@@ -127,8 +131,7 @@ impl World {
             runs: self.jobs.iter().map(run).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
-            has_input: self.has_input,
-            input_lacks_owner: false,
+            input: self.input.clone(),
             now: now(),
         };
         decide(&config(), &facts)
@@ -144,7 +147,7 @@ fn shown(plan: &Plan) -> String {
         }
         Action::DeleteJob(job) => format!("delete {}", job.name),
         Action::OwnInput(job) => format!("own input by {}", job.name),
-        Action::RemoveInput => "remove input".to_owned(),
+        Action::RemoveInput(input) => format!("remove input {}/{}", input.uid, input.resource_version),
     };
     let found =
         plan.findings.iter().map(|finding| format!("{}={}/{}", finding.kind, finding.status.as_str(), finding.reason));
@@ -222,8 +225,23 @@ fn a_run_that_succeeded_is_told_in_its_own_words() {
         world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     let plan = check(&world, STORED);
     assert_eq!(Value::Object(plan.data), json!({"secretVersion": 1, "gcpProject": "p-1"}));
-    world.has_input = true;
-    check(&world, &format!("remove input; {STORED}"));
+    world.input = Some(input("7", true));
+    check(&world, &format!("remove input u/7; {STORED}"));
+}
+
+/// Another replica may replace the input, for a newer run, while this one acts on what it has observed.
+#[test]
+fn an_input_is_removed_in_the_observed_version_only() {
+    let with_input = |world: World| World { input: Some(input("7", true)), ..world };
+    let failed = job(3, Some(broken()), 0, 1);
+    let failed = world().with(failed, Purpose::Apply, Some(outcome(4, "PermissionDenied")));
+    let removed = deleted().with(job(3, Some(JobEnd::Complete), 1, 1), Purpose::Delete, None);
+    for world in [failed, removed] {
+        let plan = with_input(world).decide();
+        assert!(plan.actions.contains(&Action::RemoveInput(input("7", true))), "{}", shown(&plan));
+    }
+    let running = World { input: Some(input("7", false)), ..world().with(job(3, None, 0, 1), Purpose::Apply, None) };
+    assert_eq!(running.decide().actions, [Action::OwnInput(job(3, None, 0, 1))]);
 }
 
 #[test]

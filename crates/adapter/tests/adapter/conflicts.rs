@@ -1,16 +1,17 @@
 //! Foreign objects in the way, messages that are none, and an adapter that may not.
 
 use emulators::kubernetes::Settings;
+use fleet_model::names;
 use hyperfleet_client::Status;
 use jiff::Timestamp;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use message_broker::{Event, Message};
 use rstest::rstest;
 use serde_json::json;
 
 use crate::api::budget;
 use crate::place::{Kind, Place};
-use crate::world::{World, is, message, topic};
+use crate::world::{World, eventually, is, message, topic};
 
 #[rstest]
 #[case(Kind::Emulator)]
@@ -56,6 +57,31 @@ async fn a_foreign_pull_secret_of_hypershift_is_told() {
     adapter.stop().await;
 }
 
+/// A replica that has observed generation 1 acts after another one has begun the run of generation 2.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_observation_does_not_replace_the_input_of_a_newer_run() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    world.ready("cls-1").await;
+    let created = world.api.get("cls-1").await.unwrap().created_time.unwrap().to_string();
+    let name = "cluster-cls-1-pullsecret-data";
+    let labels = json!({
+        names::LABEL_RUN_ADAPTER: "pullsecret", names::LABEL_RUN_RESOURCE: "cls-1", names::LABEL_RUN_GENERATION: "2",
+    });
+    let metadata = json!({"name": name, "labels": labels, "annotations": {names::ANNOTATION_RESOURCE_CREATED: created}});
+    let newer = serde_json::from_value(json!({"metadata": metadata, "stringData": {"pullsecret": "newer"}})).unwrap();
+    let newer = world.place.inputs().create(&PostParams::default(), &newer).await.unwrap();
+    let adapter = world.adapter("").await;
+    world.tell("cls-1").await;
+    eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
+    let found = world.place.inputs().get(name).await.unwrap();
+    assert_eq!(found.metadata.resource_version, newer.metadata.resource_version);
+    assert!(world.place.job("pullsecret-cls-1-gen1").await.is_none());
+    // The event is delivered again until the other replica's run has ended.
+    world.place.inputs().delete(name, &DeleteParams::default()).await.unwrap();
+    world.until_available("cls-1", 1).await;
+    adapter.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_event_goes_among_the_dead_letters() {
     let world = World::new(Kind::Emulator).await.unwrap();
@@ -70,7 +96,7 @@ async fn what_is_no_event_goes_among_the_dead_letters() {
     // About another kind, or about nobody that the API knows: dealt with.
     world.publish(Event::new("s", "t", Timestamp::now(), json!({"id": "np-1", "kind": "NodePool"}))).await;
     world.tell("cls-unknown").await;
-    crate::world::eventually(async || adapter.count("hyperfleet_adapter_events_processed", "skipped").await >= 2).await;
+    eventually(async || adapter.count("hyperfleet_adapter_events_processed", "skipped").await >= 2).await;
     assert_eq!(adapter.count("hyperfleet_adapter_dlq_messages", "").await, 2);
     adapter.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperfleet_client::Status;
+use hyperfleet_client::{Status, StatusItem};
 use k8s_openapi::ByteString;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use rstest::rstest;
@@ -26,7 +26,9 @@ async fn what_is_gone_or_changed_is_brought_back(#[case] kind: Kind) {
     outputs.delete("cls-1-pull-secret", &DeleteParams::default()).await.unwrap();
     world.tell("cls-1").await;
     eventually(async || outputs.get_opt("cls-1-pull-secret").await.unwrap().is_some()).await;
-    world.until_available("cls-1", 1).await;
+    // The report before the repair says the same; its run has ended when the report names the second attempt.
+    let of_repair = |told: &StatusItem| told.metadata.as_ref().is_some_and(|metadata| metadata.attempt == Some(2));
+    world.until("cls-1", |told| is(told, "Available", Status::True) && of_repair(told)).await;
     // Forget the repair, so that the next one is no quarrel.
     world.place.jobs().delete("pullsecret-cls-1-gen1", &DeleteParams::background()).await.unwrap();
     let other = BTreeMap::from([(".dockerconfigjson", ByteString(pull_secret("two").to_string().into_bytes()))]);

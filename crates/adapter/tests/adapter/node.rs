@@ -39,6 +39,9 @@ pub(crate) struct Node {
 struct Player {
     ending: Arc<Mutex<Ending>>,
     begun: Arc<Mutex<BTreeMap<(String, String), usize>>>,
+    /// The content of the inputs that were mounted when their Pods started, by the Pods' uids. It is locked while a Pod is
+    /// played, so that the watch and a test do not play the same Pod at the same time.
+    mounted: Arc<tokio::sync::Mutex<BTreeMap<String, Option<ByteString>>>>,
     pods: Api<Pod>,
     inputs: Api<Secret>,
     outputs: Api<Secret>,
@@ -50,6 +53,7 @@ impl Node {
         let player = Player {
             ending: Arc::clone(&ending),
             begun: Arc::clone(&begun),
+            mounted: Arc::default(),
             pods: Api::namespaced(place.client.clone(), &place.namespace),
             inputs: place.inputs(),
             outputs: place.outputs(),
@@ -89,7 +93,16 @@ impl Drop for Node {
 }
 
 impl Player {
-    async fn play(&self, pod: &Pod) {
+    /// Plays a Pod as it is now: a watch may be behind, and a kubelet does not run Pods that have gone.
+    async fn play(&self, observed: &Pod) {
+        let mut mounted = self.mounted.lock().await;
+        let name = observed.metadata.name.as_deref().unwrap_or_default();
+        // The server may be gone; the watch lists the Pods again when it is back.
+        let Ok(Some(pod)) = self.pods.get_opt(name).await else { return };
+        if pod.metadata.uid != observed.metadata.uid || pod.metadata.deletion_timestamp.is_some() {
+            return;
+        }
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
         let pod = serde_json::to_value(pod).unwrap();
         let text = |place: &str| pod.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
         let label = |name: &str| text(&format!("/metadata/labels/{}", name.replace('/', "~1")));
@@ -99,6 +112,9 @@ impl Player {
             return;
         }
         if phase != "Running" {
+            // As a kubelet: without its volumes a Pod does not start.
+            let Some(volume) = self.mount(&pod, &cluster).await else { return };
+            mounted.insert(uid.clone(), volume);
             let key = (cluster.clone(), label("hyperfleet.io/generation"));
             *self.begun.lock().unwrap().entry(key).or_default() += 1;
             self.report(&name, "Running", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}})).await;
@@ -106,7 +122,7 @@ impl Player {
         let ending = self.ending.lock().unwrap().clone();
         let (code, said) = match ending {
             Ending::Never => return,
-            Ending::Success => (0, self.succeed(&pod, &cluster).await),
+            Ending::Success => (0, self.succeed(&pod, &cluster, mounted.get(&uid).cloned().flatten()).await),
             Ending::Failure(code, reason) => {
                 (code, json!({"status": "failure", "reason": reason, "message": "it went wrong", "details": {}}))
             }
@@ -125,8 +141,18 @@ impl Player {
         let _gone = self.pods.patch_status(pod, &PatchParams::default(), &Patch::Merge(&status)).await;
     }
 
+    /// Reads the input that the Pod mounts; the inner `None` is a Pod that mounts none, the outer one an input that is missing.
+    async fn mount(&self, pod: &Value, cluster: &str) -> Option<Option<ByteString>> {
+        let volumes = pod["spec"]["volumes"].as_array().unwrap();
+        if !volumes.iter().any(|volume| volume["name"] == "input") {
+            return Some(None);
+        }
+        let input = self.inputs.get_opt(&format!("cluster-{cluster}-pullsecret-data")).await.ok()??;
+        Some(input.data.unwrap().remove("pullsecret"))
+    }
+
     /// Does what the Job would do, and says what it would say.
-    async fn succeed(&self, pod: &Value, cluster: &str) -> Value {
+    async fn succeed(&self, pod: &Value, cluster: &str, content: Option<ByteString>) -> Value {
         let container = &pod["spec"]["containers"][0];
         let variable = |name: &str| {
             let found = container["env"].as_array().unwrap().iter().find(|variable| variable["name"] == name);
@@ -137,8 +163,7 @@ impl Player {
             let _absent = self.outputs.delete(&output, &DeleteParams::default()).await;
             return json!({"status": "success", "reason": "SecretDeleted", "message": "deleted", "details": {}});
         }
-        let input = self.inputs.get(&format!("cluster-{cluster}-pullsecret-data")).await.unwrap();
-        let content: ByteString = input.data.unwrap()["pullsecret"].clone();
+        let content = content.unwrap();
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
             "metadata": {
