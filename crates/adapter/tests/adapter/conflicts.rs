@@ -67,7 +67,8 @@ async fn an_older_observation_does_not_replace_the_input_of_a_newer_run() {
     let labels = json!({
         names::LABEL_RUN_ADAPTER: "pullsecret", names::LABEL_RUN_RESOURCE: "cls-1", names::LABEL_RUN_GENERATION: "2",
     });
-    let metadata = json!({"name": name, "labels": labels, "annotations": {names::ANNOTATION_RESOURCE_CREATED: created}});
+    let metadata =
+        json!({"name": name, "labels": labels, "annotations": {names::ANNOTATION_RESOURCE_CREATED: created}});
     let newer = serde_json::from_value(json!({"metadata": metadata, "stringData": {"pullsecret": "newer"}})).unwrap();
     let newer = world.place.inputs().create(&PostParams::default(), &newer).await.unwrap();
     let adapter = world.adapter("").await;
