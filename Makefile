@@ -16,8 +16,8 @@ DEV_TAG        ?= dev-$(COMMIT)
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and tell one cluster's story on a whole fleet plane
-	cargo build --locked --package pull-secret
+demo: ## Build, and walk one cluster through its life on a whole fleet plane
+	cargo build --locked --package pull-secret --package pull-secret-local
 	target/debug/pull-secret local demo
 
 test: ## Run the test suite; with CI=true the real parts are got first and must be there
@@ -29,8 +29,8 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 
 # The chaos run leaves nothing of the machine to others, so it comes after them.
 tests-on-real-parts:
-	cargo test --locked --workspace -- --skip chaos::
-	cargo test --locked --workspace --test program chaos::
+	cargo test --locked --workspace --exclude chaos
+	cargo test --locked --package chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret
@@ -45,7 +45,7 @@ fmt: ## Format the code and write the generated pages
 
 bench: ## Measure against baselines in the same run
 	cargo bench --locked --package docker-config --bench parse
-	cargo bench --locked --package pull-secret --bench job --bench burst
+	cargo bench --locked --package bench --bench job --bench burst
 	cargo bench --locked --package hyperfleet-api --bench load
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 	cargo bench --locked --package sentinel --bench simulation

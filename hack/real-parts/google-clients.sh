@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gets Google's own Secret Manager clients for Python and Node, with which crates/emulators is held to the real service.
+# Gets Google's own Secret Manager clients for Python and Node, with which lab/emulators is held to the real service.
 #
 # They go to target/real-parts; running this again changes nothing. gcloud cannot be had from a package registry: its test
 # runs where it is on the PATH.

@@ -53,7 +53,8 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
 }
 
 fn command_line() -> String {
-    commands(format!("# Command line\n\n{NOTE}"), pull_secret::cli::Cli::command())
+    let page = commands(format!("# Command line\n\n{NOTE}"), pull_secret::cli::Cli::command());
+    commands(page, pull_secret_local::cli::Cli::command())
 }
 
 fn global_command_line() -> String {

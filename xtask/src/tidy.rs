@@ -36,7 +36,6 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes"]),
     ("sync-global-pullsecret", &["daemon", "docker-config"]),
-    ("emulators", &["daemon"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
@@ -44,8 +43,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
         &[
             "adapter",
             "daemon",
+            "diagnosis",
             "docker-config",
-            "emulators",
             "fleet-model",
             "hyperfleet-api",
             "hyperfleet-client",
@@ -57,6 +56,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
+    ("diagnosis", &["adapter", "daemon", "fleet-model", "hyperfleet-client", "kubernetes", "precondition"]),
     (
         "xtask",
         &[
@@ -67,6 +67,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "hyperfleet-api",
             "pull-secret",
             "pull-secret-job",
+            "pull-secret-local",
             "sentinel",
             "sync-global-pullsecret",
         ],
@@ -97,8 +98,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     for file in &sources {
         breaches.extend(source(file).into_iter().map(|breach| format!("{}: {breach}", file.path)));
     }
-    for file in tree::files(root, &["Cargo.toml"])? {
-        breaches.extend(direction(&file)?.into_iter().map(|breach| format!("{}: {breach}", file.path)));
+    for file in tree::files(root, &["Cargo.toml"])?.iter().filter(|file| !file.path.starts_with("lab/")) {
+        breaches.extend(direction(file)?.into_iter().map(|breach| format!("{}: {breach}", file.path)));
     }
     let texts =
         tree::files(root, &[".rs", ".md", ".toml", ".sh", ".py", ".mjs", ".yaml", "Makefile", "Containerfile"])?;
@@ -173,10 +174,12 @@ fn text(file: &SourceFile) -> Vec<String> {
 fn architecture(root: &Path, texts: &[SourceFile]) -> anyhow::Result<Vec<String>> {
     let map = texts.iter().find(|file| file.path == "ARCHITECTURE.md").context("ARCHITECTURE.md is missing")?;
     let mut breaches = Vec::new();
-    for entry in std::fs::read_dir(root.join("crates")).context("cannot list crates/")? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !map.text.contains(&format!("`{name}`")) {
-            breaches.push(format!("ARCHITECTURE.md: does not know `{name}`"));
+    for folder in ["crates", "lab"] {
+        for entry in std::fs::read_dir(root.join(folder)).with_context(|| format!("cannot list {folder}/"))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if !map.text.contains(&format!("`{name}`")) {
+                breaches.push(format!("ARCHITECTURE.md: does not know `{name}`"));
+            }
         }
     }
     Ok(breaches)

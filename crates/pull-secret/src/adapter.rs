@@ -11,6 +11,7 @@ use adapter::{Adapter, Config, Parts, Plan};
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
+use daemon::output;
 use hyperfleet_client::Resource;
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
@@ -19,7 +20,6 @@ use message_broker::{Event, Message};
 
 use crate::broker::{self, Connection};
 use crate::cli::{self, AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments, OutputFormat};
-use crate::output;
 use crate::sentinel::listed;
 
 /// The crates whose events are logged.
@@ -31,7 +31,7 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
         None => serve(arguments.flags),
         Some(AdapterCommand::Serve(flags)) => serve(flags),
         Some(AdapterCommand::DryRun(arguments)) => explain(arguments),
-        Some(AdapterCommand::Schema) => output::print(format_args!("{:#}\n", adapter::config::schema())),
+        Some(AdapterCommand::Schema) => Ok(output::print(format_args!("{:#}\n", adapter::config::schema()))?),
     }
 }
 
@@ -45,7 +45,7 @@ fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
         let what = format!("{} of {}", plan.name, plan.resource_type);
         let subscription = plan.subscription.clone();
         let adapter = Adapter::prepare(plan, parts, cli::build().0).await?;
-        output::tell(format_args!(
+        output::note(format_args!(
             "{what}, events from {subscription}, probes on {}, metrics on {}. Ctrl-C stops it.",
             adapter.health_address(),
             adapter.metrics_address(),

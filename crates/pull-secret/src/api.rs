@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
+use daemon::output;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::store::{Store, schema};
 use jiff::Timestamp;
 
 use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
-use crate::output;
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "hyperfleet_api", "pull_secret"];
@@ -26,7 +26,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         Some(ApiCommand::Openapi(flags)) => {
             let registry = settings(flags)?.registry().map_err(listed)?;
             let document = hyperfleet_api::openapi::document(&registry, cli::build().0);
-            output::print(format_args!("{document:#}\n"))
+            Ok(output::print(format_args!("{document:#}\n"))?)
         }
     }
 }
@@ -39,7 +39,7 @@ fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let (version, time) = cli::build();
         let server = Server::prepare(settings, &ProcessEnvironment, Build { version, time }).await?;
-        output::tell(format_args!(
+        output::note(format_args!(
             "HyperFleet API on http://{}, probes on {}, metrics on {}. Ctrl-C stops it.",
             server.address(),
             server.health_address(),
@@ -59,7 +59,7 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
         if arguments.check {
             let pending = schema::pending(store.database()).await?;
             if pending.is_empty() {
-                output::tell("the schema is up to date");
+                output::note("the schema is up to date");
                 return Ok(ExitCode::SUCCESS);
             }
             output::print(pending.join("\n") + "\n")?;
@@ -68,7 +68,7 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
         let timeout = settings.database.pool.advisory_lock_timeout;
         let taken = store.migrate(timeout, Timestamp::now()).await?;
         match taken.as_slice() {
-            [] => output::tell("the schema was up to date"),
+            [] => output::note("the schema was up to date"),
             taken => drop(output::print(taken.join("\n") + "\n")?),
         }
         Ok(ExitCode::SUCCESS)

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::output;
 use daemon::retry::Backoff;
 use hyperfleet_client::{BaseUrl, Client, Error, Settings, TokenSettings};
 
 use crate::cli::ClientFlags;
-use crate::output;
 
 /// Where the API is if nobody says.
 const DEFAULT_API: &str = "http://localhost:8000";
@@ -46,6 +46,6 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
 
 /// Tells why the API could not be asked, and gives the exit code for it: 75 for what may pass.
 pub(crate) fn refused(error: &Error) -> ExitCode {
-    output::tell(format_args!("error: {}", output::plain(&error.to_string())));
+    output::note(format_args!("error: {}", output::plain(&error.to_string())));
     ExitCode::from(if error.transient() { UNREACHABLE } else { 2 })
 }

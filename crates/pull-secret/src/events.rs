@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
+use daemon::output::{self, plain};
 use jiff::Timestamp;
 use message_broker::{Consume, Delivery, Event, Format, Subscription};
 use sentinel::settings::table::EVENTS;
@@ -12,7 +13,6 @@ use sentinel::settings::{self, EventsSettings};
 
 use crate::broker::broker;
 use crate::cli::{EventsCommand, TailArguments};
-use crate::output::{self, plain};
 use crate::sentinel::listed;
 
 /// Does what the arguments say.
@@ -34,7 +34,7 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
     let consume = Consume { max_attempts: None, ..Consume::default() };
     let mut deliveries = broker.subscribe(&subscription, consume, &stop).await?;
-    output::tell(format_args!("listening as {subscription}; Ctrl-C stops it"));
+    output::note(format_args!("listening as {subscription}; Ctrl-C stops it"));
     let mut left = count.unwrap_or(u64::MAX);
     while left > 0 {
         let Some(delivery) = deliveries.next().await else { break };

@@ -6,12 +6,9 @@ mod adapter;
 mod api;
 mod broker;
 mod client;
-mod emulator;
 mod events;
 mod explain;
 mod local;
-mod output;
-mod proxy;
 mod run_job;
 mod sentinel;
 mod status;
@@ -21,7 +18,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use cli::{Cli, Command, EmulatorCommand, ExplainCommand, LocalCommand, RunJobCommand};
+use cli::{Cli, Command, ExplainCommand, RunJobCommand};
+use daemon::output;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
@@ -32,16 +30,16 @@ pub fn main() -> ExitCode {
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => {
-            output::tell(format_args!("error: {error:#}"));
+            output::note(format_args!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
-/// A longer argument than this is no slip of the finger, but may be a credential in the wrong place.
+/// Longest argument that is repeated in an error; a longer one may be a credential in the wrong place.
 const LONGEST_SHOWN: usize = 16;
 
-/// Says what is wrong with the command line, without repeating what must not show.
+/// Prints the fault of the command line without values that may be credentials.
 fn refuse(error: &clap::Error) -> ExitCode {
     let values = std::env::args().skip(1).map(|argument| match argument.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => value.to_owned(),
@@ -50,7 +48,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let hidden = values.filter(|value| !value.starts_with("--") && value.len() > LONGEST_SHOWN);
     let text = hidden.fold(error.render().to_string(), |text, value| text.replace(&value, "(not shown)"));
     if error.use_stderr() {
-        output::tell(text.trim_end());
+        output::note(text.trim_end());
         return ExitCode::from(2);
     }
     output::print(text).unwrap_or(ExitCode::FAILURE)
@@ -64,19 +62,14 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Events { command } => events::events(command),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
         Command::Validate(arguments) => validate::validate(&arguments),
-        Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {
-            emulator::secret_manager(*arguments)
-        }
-        Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
-        Command::Local { local: LocalCommand::Up(arguments) } => local::up(&arguments),
-        Command::Local { local: LocalCommand::Demo(arguments) } => local::demo(&arguments),
-        Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(&arguments),
+        Command::Local { arguments } => local::run(arguments),
+        Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(arguments),
         Command::Status(arguments) => status::status(&arguments),
-        Command::Version => output::print(cli::version_info()),
+        Command::Version => Ok(output::print(cli::version_info())?),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pull-secret", &mut script);
-            output::print(String::from_utf8_lossy(&script))
+            Ok(output::print(String::from_utf8_lossy(&script))?)
         }
     }
 }

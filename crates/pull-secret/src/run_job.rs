@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::retry::Budget;
+use daemon::{output, proxy};
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{self, InvalidSettings, LogSettings, Setting, Settings, Values};
 use pull_secret_job::{Ending, report};
@@ -17,7 +18,6 @@ use secret_store::GoogleSecretManager;
 use tracing::error;
 
 use crate::cli::JobFlags;
-use crate::{output, proxy};
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "kubernetes", "pull_secret", "pull_secret_job", "secret_store"];
@@ -44,7 +44,7 @@ impl Values for FlagsAndEnvironment {
 pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     let values = FlagsAndEnvironment(flags.0);
     if let Some(patch) = settings::hosted_cluster_patch(&values) {
-        return output::print(format_args!("{}\n", patch?));
+        return Ok(output::print(format_args!("{}\n", patch?))?);
     }
     start_log(settings::resolve_log(&values))?;
     let settings = match resolve(&values) {
@@ -76,7 +76,7 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
 fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
     let settings = settings::resolve(values)?;
     let host = settings.store.plain_host();
-    match host.and_then(|host| proxy::in_the_way(&ProcessEnvironment, host)) {
+    match host.and_then(|host| proxy::applying_to(&ProcessEnvironment, host)) {
         None => Ok(settings),
         Some(variable) => Err(InvalidSettings(vec![format!(
             "{variable}: requests to {} are not encrypted and would pass that proxy; add that host to no_proxy",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
+use daemon::output;
 use hyperfleet_client::Client;
 use kubernetes::Cluster;
 use precondition::Outcome;
@@ -19,7 +20,6 @@ use sentinel::{Plan, Sentinel, Settings};
 
 use crate::broker::broker;
 use crate::cli::{self, SentinelArguments};
-use crate::output;
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret", "sentinel"];
@@ -39,7 +39,7 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
         let election = election(&plan).await?;
         let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());
         let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?;
-        output::tell(format_args!(
+        output::note(format_args!(
             "Sentinel of {what}, events to {topic}, probes on {}, metrics on {}. Ctrl-C stops it.",
             sentinel.health_address(),
             sentinel.metrics_address(),
@@ -95,7 +95,7 @@ async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
     if let (Some(id), 0) = (id, count) {
         bail!("there is no {id} among the {}", plan.resource_type);
     }
-    written
+    Ok(written?)
 }
 
 /// Everything that is wrong with a configuration.

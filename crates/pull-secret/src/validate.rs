@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use daemon::output;
 use docker_config::{Entry, Limits, Problem};
 use fleet_model::job::Reason;
 use secrecy::zeroize::Zeroizing;
 use serde::Serialize;
 
 use crate::cli::{OutputFormat, ValidateArguments};
-use crate::output;
 
 /// What is said of a pull secret; holds no credential.
 #[derive(Serialize)]

@@ -1,44 +1,13 @@
 //! The HyperFleet API as its users start it.
 
-use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use testkit::api::{command as program, server};
 use tokio::process::{Child, Command};
 
 const PASSWORD: &str = "Zq7wordThatMustNotShow";
-
-fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
-    command.arg("api").args(arguments).env_clear().current_dir(folder);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    command
-}
-
-/// A server in that folder, and the address that it says it listens at.
-pub(crate) async fn server(folder: &Path) -> (Child, String) {
-    let mut command = program(folder, &["--server-port=0", "--health-port=0", "--metrics-port=0"]);
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
-    let address = line.strip_prefix("HyperFleet API on http://").unwrap().split(',').next().unwrap();
-    (child, address.to_owned())
-}
-
-/// A variable of this test's own environment.
-pub(crate) fn variable(name: &str) -> Option<String> {
-    ProcessEnvironment.text(name).unwrap()
-}
-
-/// Says that a part is missing, which in CI is a failure.
-pub(crate) fn missing<T>(what: &str) -> Option<T> {
-    assert_ne!(variable("CI").as_deref(), Some("true"), "{what}");
-    eprintln!("{what}");
-    None
-}
 
 async fn stop(mut child: Child) -> Option<i32> {
     kill_process(Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap(), Signal::TERM).unwrap();

@@ -3,7 +3,6 @@
 //! Not on the real server of `hack/real-parts`: `podFailurePolicy` is newer than that one, and it has no kubelet to run pods.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use emulators::kubernetes::{Kubernetes, Settings};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::rig::{Rig, pull_secret};
+use testkit::rig::{Rig, pull_secret};
 
 const NAMESPACE: &str = "hyperfleet-system";
 const JOB: &str = "pullsecret-cls-123-gen1";
@@ -33,7 +32,7 @@ impl World {
         let image = "quay.io/openshift-hyperfleet/pull-secret:latest".to_owned();
         let settings = Settings {
             namespaces: vec![NAMESPACE.to_owned(), "clusters-cls-123".to_owned()],
-            run_pods: BTreeMap::from([(image, PathBuf::from(env!("CARGO_BIN_EXE_pull-secret")))]),
+            run_pods: BTreeMap::from([(image, testkit::program::path("pull-secret"))]),
             back_off: Duration::from_millis(100),
             ..Settings::default()
         };
@@ -136,7 +135,7 @@ async fn what_is_permanent_fails_at_once(
         world.rig.foreign(&[]).await;
     }
     let document = if document.is_empty() { pull_secret("a") } else { document.to_owned() };
-    let (end, terminations) = world.run(&document, &[("GCP_PROJECT_ID", crate::rig::PROJECT)]).await;
+    let (end, terminations) = world.run(&document, &[("GCP_PROJECT_ID", testkit::rig::PROJECT)]).await;
     assert!(matches!(&end, JobEnd::Failed { reason, .. } if reason == "PodFailurePolicy"), "{end:?} {terminations:#?}");
     let codes: Vec<_> = terminations.iter().map(|termination| termination.exit_code).collect();
     assert_eq!(codes, [code], "{terminations:#?}");

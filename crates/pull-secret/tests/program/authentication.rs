@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use emulators::secret_manager::Settings;
 use tokio::process::Command;
 
-use crate::rig::{Outcome, Rig, pull_secret};
+use testkit::rig::{Outcome, Rig, pull_secret};
 
 const TOKEN: &str = "ya29.workload-identity-token";
 

@@ -1,6 +1,6 @@
 //! What the Job says of an environment or a pull secret that it cannot use.
 
-use crate::rig::{Rig, pull_secret};
+use testkit::rig::{Rig, pull_secret};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_environment_is_told_all_that_is_missing_at_once() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use emulators::secret_manager::Settings;
 use tokio::process::Child;
 
-use crate::rig::{Outcome, Rig, pull_secret};
+use testkit::rig::{Outcome, Rig, pull_secret};
 
 const LAG: Duration = Duration::from_mins(1);
 

@@ -6,7 +6,7 @@ use emulators::secret_manager::Settings;
 use rstest::rstest;
 use secret_store::SecretStore as _;
 
-use crate::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
+use testkit::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
 
 async fn run_with(faults: &[&str]) -> (Rig, Outcome) {
     let faults = faults.iter().map(|fault| fault.parse().unwrap()).collect();

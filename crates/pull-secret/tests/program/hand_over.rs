@@ -8,8 +8,8 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::cluster::{Kind, NAME, Place};
-use crate::rig::pull_secret;
+use testkit::cluster::{Kind, NAME, Place};
+use testkit::rig::pull_secret;
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
@@ -332,7 +332,7 @@ async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_shows_what_would_differ_and_has_the_server_try_it(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
-    let told = |outcome: &crate::rig::Outcome| {
+    let told = |outcome: &testkit::rig::Outcome| {
         let lines = outcome.lines();
         let told = lines.iter().filter(|line| line["operation"] == "dry-run" && line["phase"] == "k8s-secret");
         told.map(|line| line["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -433,7 +433,7 @@ async fn nobody_else_is_asked_and_the_agent_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_patch_for_the_hosted_cluster_is_printed() {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    let mut command = tokio::process::Command::new(testkit::program::path("pull-secret"));
     command.args(["run-job", "pull-secret", "--print-hosted-cluster-patch", "--cluster-id", "cls-123"]).env_clear();
     let printed = command.output().await.unwrap();
     assert_eq!(printed.status.code(), Some(0));

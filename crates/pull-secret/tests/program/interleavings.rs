@@ -8,7 +8,7 @@ use secrecy::SecretSlice;
 use secret_store::SecretStore as _;
 use tokio::process::Child;
 
-use crate::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
+use testkit::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
 
 /// The call by which a run announces a version, after getSecret and two versions.
 const CLAIM: usize = 4;

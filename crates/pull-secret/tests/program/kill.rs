@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::rig::{Rig, pull_secret};
+use testkit::rig::{Rig, pull_secret};
 
 /// Stops the Job in its `call`th call, before or after the store has done it, and kills it there.
 /// `false` when the Job makes no such call.

@@ -5,52 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use emulators::secret_manager::Settings;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::rig::{Outcome, Rig};
-
-pub(crate) const PASSWORD: &str = "Zq7wordThatMustNotShow";
-const TOKEN: &str = "tok3nThatMustNotShow";
-const KEY: &[u8] = b"k3yThatMustNotShow-32-bytes-long";
-
-/// Everything that would be a leak, in the forms in which it could slip out.
-fn marks() -> Vec<String> {
-    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
-    let marks = [
-        PASSWORD.to_owned(),
-        TOKEN.to_owned(),
-        String::from_utf8_lossy(KEY).into_owned(),
-        STANDARD.encode(PASSWORD),
-        auth.clone(),
-        auth.trim_end_matches('=').to_owned(),
-        STANDARD.encode(&auth),
-    ];
-    marks.into()
-}
-
-pub(crate) fn check(what: &str, text: &str) {
-    for mark in marks() {
-        for piece in [&mark[..], &mark[4..16]] {
-            assert!(!text.contains(piece), "{what} tells a credential: {text}");
-        }
-    }
-}
-
-fn documents() -> Vec<(&'static str, String)> {
-    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
-    vec![
-        ("valid", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"}}}}}}"#)),
-        ("user and password", format!(r#"{{"auths":{{"quay.io":{{"username":"user","password":"{PASSWORD}"}}}}}}"#)),
-        ("a token", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}","identitytoken":"{TOKEN}"}}}}}}"#)),
-        ("not base64", format!(r#"{{"auths":{{"quay.io":{{"auth":"{PASSWORD}"}}}}}}"#)),
-        ("a wrong type", format!(r#"{{"auths":{{"quay.io":"{auth}"}}}}"#)),
-        ("a number", format!(r#"{{"auths":{{"quay.io":{{"auth":["{PASSWORD}"]}}}}}}"#)),
-        ("as a key", format!(r#"{{"auths":{{"https://user:{PASSWORD}@quay.io":{{"auth":"{auth}"}}}}}}"#)),
-        ("cut off", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"#)),
-        ("no JSON", PASSWORD.to_owned()),
-        ("bare entries", format!(r#"{{"quay.io":{{"auth":"{auth}"}}}}"#)),
-        ("encoded", STANDARD.encode(format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"}}}}}}"#))),
-        ("twice", format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}","auth":"{auth}"}}}}}}"#)),
-    ]
-}
+use testkit::leaks::{KEY, PASSWORD, TOKEN, check, documents};
+use testkit::program;
+use testkit::rig::{Outcome, Rig};
 
 fn check_outcome(what: &str, outcome: &Outcome) {
     check(what, &outcome.stdout);
@@ -94,7 +51,7 @@ async fn a_stored_document_of_others_is_not_told_either() {
     let rig = Rig::new().await;
     rig.foreign(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-123")]).await;
     let content = SecretSlice::from(format!("not a document: {PASSWORD}").into_bytes());
-    rig.store.add_version(&crate::rig::secret(), &content).await.unwrap();
+    rig.store.add_version(&testkit::rig::secret(), &content).await.unwrap();
     let outcome = rig.run(rig.job(&documents()[0].1).env("LOG_LEVEL", "debug")).await;
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     check_outcome("a stored document", &outcome);
@@ -104,10 +61,8 @@ async fn a_stored_document_of_others_is_not_told_either() {
 async fn validate_tells_no_credential() {
     for (name, document) in documents() {
         for output in ["table", "json"] {
-            let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret"));
-            command.args(["validate", "-", "--output", output]).env_clear();
-            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-            let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            let mut command = program::pull_secret(&["validate", "-", "--output", output]);
+            let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
             child.stdin.take().unwrap().write_all(document.as_bytes()).await.unwrap();
             let told = child.wait_with_output().await.unwrap();
             check(name, &String::from_utf8_lossy(&told.stdout));
@@ -140,8 +95,7 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
             }
         }
         for arguments in [vec!["validate", &document], vec!["run-job", "pull-secret", &document], vec![&document]] {
-            let told =
-                tokio::process::Command::new(env!("CARGO_BIN_EXE_pull-secret")).args(arguments).output().await.unwrap();
+            let told = program::pull_secret(&arguments).output().await.unwrap();
             check(name, &String::from_utf8_lossy(&told.stdout));
             check(name, &String::from_utf8_lossy(&told.stderr));
         }
@@ -190,7 +144,7 @@ async fn what_a_kubeconfig_holds_is_not_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hand_over_tells_no_credential() {
-    use crate::cluster::{Kind, Place};
+    use testkit::cluster::{Kind, Place};
     for fault in ["create/secrets:500*0", "get/secrets:403(message=no)", "create/secrets:422(message=invalid)", ""] {
         let place = Place::new(Kind::Emulator).await.unwrap();
         fault.parse().into_iter().for_each(|fault| place.emulator().inject(fault));
@@ -202,53 +156,4 @@ async fn a_hand_over_tells_no_credential() {
         }
         check(fault, &format!("{:?}", place.emulator().calls()));
     }
-}
-
-/// A fleet plane that is given every document: logs at their most detailed, metrics, reports, pages, objects.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fleet_plane_tells_no_credential() {
-    use crate::fleet::{self, Up};
-    let folder = fleet::folder();
-    let up = Up::in_folder(folder.path()).await;
-    let cluster = up.cluster().await;
-    for (number, (name, document)) in documents().iter().enumerate() {
-        let id = format!("cls-{number}");
-        let refused = up.player.try_create(&id, document).await.err();
-        check(name, &format!("{refused:?} {}", refused.as_ref().map(ToString::to_string).unwrap_or_default()));
-        if refused.is_none() {
-            up.player.make_ready(&cluster, &id, 1).await;
-            let is_over =
-                |reason: &serde_json::Value| reason != "WorkloadInProgress" && reason != "PreconditionsNotMet";
-            let is_over = |cluster: &_| {
-                let available = fleet::condition(cluster, "Available");
-                !available.is_null() && is_over(&available["reason"])
-            };
-            let told = up.player.until(&id, is_over).await;
-            check(name, &serde_json::to_string(&told).unwrap());
-        }
-        for arguments in [vec!["explain", "cluster", &id], vec!["explain", "cluster", &id, "--output", "json"]] {
-            drop(
-                fleet::run(
-                    fleet::program(&arguments)
-                        .args(["--api", up.place("api")])
-                        .env("KUBECONFIG", up.place("kubeconfig")),
-                )
-                .await,
-            );
-        }
-        check(name, &format!("{:?}", cluster.jobs("hyperfleet-system", "").await.unwrap()));
-    }
-    for output in ["table", "json"] {
-        drop(fleet::run(&mut fleet::program(&["status", "--api", up.place("api"), "--output", output])).await);
-    }
-    for (name, address) in up.ready["listeners"].as_object().unwrap() {
-        if name.ends_with("_metrics") {
-            let url = format!("http://{}/metrics", address.as_str().unwrap());
-            let mut curl = tokio::process::Command::new("curl");
-            let (code, metrics, _) = fleet::run(curl.args(["-sS", "--fail", "--noproxy", "*", &url])).await;
-            assert!(code == Some(0) && metrics.contains("# EOF"), "{name}: {metrics}");
-        }
-    }
-    let (code, _) = up.interrupt().await;
-    assert_eq!(code, Some(0));
 }

@@ -3,7 +3,7 @@
 use emulators::secret_manager::Settings;
 use serde_json::Value;
 
-use crate::rig::{Outcome, Rig, pull_secret};
+use testkit::rig::{Outcome, Rig, pull_secret};
 
 fn told(outcome: &Outcome) -> Vec<String> {
     let lines = outcome.lines();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use emulators::secret_manager::Settings;
 
-use crate::rig::{Outcome, Rig, Signal, pull_secret, signal};
+use testkit::rig::{Outcome, Rig, Signal, pull_secret, signal};
 
 /// A store that takes its time, so that the calls of several Jobs lie between each other.
 async fn slow(milliseconds: u64) -> Rig {

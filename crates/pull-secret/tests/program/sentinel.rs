@@ -6,40 +6,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::api;
-
-/// The variables that name a broker.
-pub(crate) type Broker = Vec<(&'static str, String)>;
-
-fn program(broker: &Broker, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
-    command.args(arguments).env_clear().envs(broker.iter().cloned());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    command
-}
-
-pub(crate) fn rabbitmq() -> Option<Broker> {
-    let Some(url) = api::variable("REAL_RABBITMQ_URL") else {
-        return api::missing("REAL_RABBITMQ_URL is not set: no RabbitMQ; `make real-parts` starts one");
-    };
-    Some(vec![("BROKER_TYPE", "rabbitmq".to_owned()), ("BROKER_RABBITMQ_URL", url)])
-}
-
-pub(crate) fn pubsub() -> Option<Broker> {
-    if let Some(why) = api::variable("REAL_PUBSUB_ABSENT") {
-        eprintln!("Google's Pub/Sub emulator cannot be had: {why}");
-        return None;
-    }
-    let Some(host) = api::variable("REAL_PUBSUB_HOST") else {
-        return api::missing("REAL_PUBSUB_HOST is not set: no Pub/Sub emulator; `make real-parts` starts it");
-    };
-    Some(vec![
-        ("BROKER_TYPE", "googlepubsub".to_owned()),
-        ("BROKER_GOOGLEPUBSUB_PROJECT_ID", "my-project-1".to_owned()),
-        ("BROKER_GOOGLEPUBSUB_CREATE_TOPIC_IF_MISSING", "true".to_owned()),
-        ("PUBSUB_EMULATOR_HOST", host),
-    ])
-}
+use testkit::api;
+use testkit::broker::{Broker, command as program, pubsub, rabbitmq};
+use testkit::program::path;
 
 /// A listener that is subscribed, and what it prints.
 async fn listener(broker: &Broker, topic: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
@@ -49,12 +18,6 @@ async fn listener(broker: &Broker, topic: &str) -> (Child, Lines<BufReader<Child
     assert!(line.starts_with("listening as "), "{line}");
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     (child, lines)
-}
-
-/// What is answered there, if it is a success.
-pub(crate) async fn fetch(url: &str) -> Option<String> {
-    let output = Command::new("curl").args(["-sS", "--fail", "--noproxy", "*", url]).output().await.unwrap();
-    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 
 async fn curl(arguments: &[&str]) {
@@ -145,7 +108,7 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
                     (variable, value.clone()),
                 ];
                 let mut command = Command::new("timeout");
-                command.args(["--signal=KILL", "0.4", env!("CARGO_BIN_EXE_pull-secret")]).args(arguments);
+                command.args(["--signal=KILL", "0.4", path("pull-secret").to_str().unwrap()]).args(arguments);
                 let output = command.env_clear().envs(broker).output().await.unwrap();
                 let told = [output.stdout, output.stderr].concat();
                 let told = String::from_utf8_lossy(&told);

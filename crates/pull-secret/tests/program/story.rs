@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, SECRET, pull_secret};
+use testkit::rig::{Rig, SECRET, pull_secret};
 
 #[tokio::test]
 async fn a_first_run_makes_four_calls_and_logs_the_lines_of_the_specification() {
@@ -133,10 +133,10 @@ async fn labels_that_somebody_has_changed_are_repaired() {
     use secret_store::SecretStore as _;
     let rig = Rig::new().await;
     rig.stored("a").await;
-    let mut metadata = rig.store.find(&crate::rig::secret()).await.unwrap().unwrap().metadata;
+    let mut metadata = rig.store.find(&testkit::rig::secret()).await.unwrap().unwrap().metadata;
     metadata.labels.remove("adapter");
     metadata.labels.insert("team".to_owned(), "images".to_owned());
-    rig.store.update(&crate::rig::secret(), &metadata).await.unwrap();
+    rig.store.update(&testkit::rig::secret(), &metadata).await.unwrap();
     let outcome = rig.stored("a").await;
     assert_eq!(outcome.reason(), "SecretUnchanged");
     let labels = rig.labels().await;

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 /// Exit code, stdout and stderr of a verdict on `document`, given on standard input.
 async fn verdict(document: &str, flags: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    let mut command = Command::new(testkit::program::path("pull-secret"));
     command.args(["validate", "-"]).args(flags).env_clear();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(document.as_bytes()).await.unwrap();
@@ -64,7 +64,7 @@ async fn programs_read_json() {
 
 #[tokio::test]
 async fn a_file_that_is_not_there_is_no_verdict() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pull-secret"));
+    let mut command = Command::new(testkit::program::path("pull-secret"));
     let output = command.args(["validate", "/nowhere/x.json"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");

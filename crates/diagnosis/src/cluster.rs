@@ -1,0 +1,112 @@
+//! Observation of one cluster: API, reports, preconditions, and the Job, its pods and the Secret in Kubernetes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use adapter::decide::unmet;
+use adapter::{Config, Plan};
+use daemon::retry::Budget;
+use fleet_model::names;
+use hyperfleet_client::{Client, Error, StatusItem, View};
+use kubernetes::{Cluster, SecretKey};
+
+use crate::facts::{Facts, Observation, Observed};
+
+/// Maximum time of a call to Kubernetes.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A cluster to observe.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The cluster's id.
+    pub id: String,
+    /// The namespace of Jobs, where the report does not name it.
+    pub job_namespace: String,
+    /// Access to the Kubernetes cluster that Jobs run in; `None` leaves Kubernetes out.
+    pub kubeconfig: Option<PathBuf>,
+}
+
+/// Reads everything that is known about a cluster. Fails only if the API cannot be read.
+pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Result<Facts, Error> {
+    let id = target.id.as_str();
+    let calls = client.within(budget);
+    let cluster = calls.get("clusters", id).await?;
+    let mut facts = Facts { id: id.to_owned(), cluster, ..Facts::default() };
+    let Some(cluster) = &facts.cluster else { return Ok(facts) };
+    if let Some(plan) = built_in_adapter() {
+        facts.preconditions = preconditions(&plan);
+        facts.unmet = unmet(&plan, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
+    }
+    facts.report = calls.statuses("clusters", id).await?.into_iter().find(|report| report.adapter == names::ADAPTER);
+    // HyperFleet's own server keeps no history, so its absence is not an error.
+    facts.history = calls.history("clusters", id).await.unwrap_or_default();
+    facts.history.retain(|transition| transition.adapter == names::ADAPTER);
+    if target.kubeconfig.is_some() {
+        observe_kubernetes(target, &mut facts).await;
+    }
+    Ok(facts)
+}
+
+/// Observes Job, pods and Secret. A failure becomes part of the facts.
+async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
+    let settings = kubernetes::Settings {
+        kubeconfig: target.kubeconfig.clone(),
+        call_timeout: CALL_TIMEOUT,
+        ..kubernetes::Settings::default()
+    };
+    let cluster = match Cluster::connect(&settings).await {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            facts.observed = Observed { job: Observation::Failed(error.to_string()), ..Observed::default() };
+            return;
+        }
+    };
+    let generation = facts.cluster.as_ref().map_or(0, |cluster| cluster.generation);
+    let run = facts.report.as_ref().and_then(|report| report.metadata.as_ref());
+    let namespace = run.and_then(|run| run.job_namespace.clone()).unwrap_or_else(|| target.job_namespace.clone());
+    let reported_name = run.and_then(|run| run.job_name.clone());
+    let name = reported_name.unwrap_or_else(|| names::run_name(names::ADAPTER, &facts.id, generation));
+    let secret = facts.report.as_ref().and_then(secret_key);
+    facts.observed = Observed {
+        job: cluster.see_job(&namespace, &name).await.into(),
+        pods: cluster.see_pods(&namespace, &name).await.into(),
+        secret: match &secret {
+            Some(key) => cluster.see_secret(key).await.into(),
+            None => Observation::NotObserved,
+        },
+        job_key: Some((namespace, name)),
+        secret_key: secret,
+    };
+}
+
+/// Namespace and name of the Kubernetes Secret, as reported.
+fn secret_key(report: &StatusItem) -> Option<SecretKey> {
+    let text = |name: &str| report.data.get(name)?.as_str().map(str::to_owned);
+    Some(SecretKey { namespace: text("namespace")?, name: text("k8sSecretName")? })
+}
+
+/// The adapter's built-in configuration; preconditions that a fleet's own configuration adds are not known here.
+fn built_in_adapter() -> Option<Plan> {
+    let environment = BTreeMap::from([("HYPERFLEET_API_BASE_URL", "http://localhost")]);
+    Config::read(None, BTreeMap::new(), &environment).and_then(Config::plan).ok()
+}
+
+/// The preconditions of the adapter, as expressions.
+fn preconditions(plan: &Plan) -> Vec<String> {
+    let expressions = plan.preconditions.iter().map(|precondition| precondition.source().to_owned());
+    let available = |name: &String| format!("status.adapters[{name}].available == \"True\"");
+    expressions.chain(plan.dependencies.iter().map(available)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_adapter_has_the_preconditions_of_the_specification() {
+        let expressions = preconditions(&built_in_adapter().unwrap());
+        assert_eq!(expressions.len(), 6);
+        assert!(expressions.contains(&r#"status.adapters[dns].available == "True""#.to_owned()), "{expressions:?}");
+    }
+}

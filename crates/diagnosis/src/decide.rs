@@ -1,0 +1,249 @@
+//! The conclusion about one cluster's pull secret: its state, the causes, and contradictions between sources.
+
+use fleet_model::job::Reason;
+use fleet_model::names;
+use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
+use kubernetes::job::JobEnd;
+use kubernetes::{PodSight, SecretKey};
+use precondition::{AdapterFacts, Context, Outcome, Precondition};
+use serde_json::Value;
+
+use crate::facts::{Evaluation, Facts, JobView, Observation, Observed, Page, PodView, SecretView, State, Verdict};
+
+/// Maximum number of transitions on a page.
+const MAX_TRANSITIONS: usize = 10;
+
+/// Reasons of the adapter's condition `Available` that mean waiting.
+const WAITING_REASONS: [&str; 2] = ["PreconditionsNotMet", "WaitingForQuota"];
+
+/// Derives the page about a cluster.
+pub fn page(facts: &Facts) -> Page {
+    let report = facts.report.as_ref();
+    let cluster = facts.cluster.as_ref();
+    let digest = cluster.and_then(|cluster| cluster.spec.pointer("/pullSecret/data/digest"));
+    let preconditions = cluster.map(|cluster| evaluations(cluster, &facts.preconditions)).unwrap_or_default();
+    let verdict = match cluster {
+        Some(cluster) => verdict(cluster, facts),
+        None => absent(),
+    };
+    Page {
+        cluster: facts.id.clone(),
+        name: cluster.map(|cluster| cluster.name.clone()).unwrap_or_default(),
+        generation: cluster.map_or(0, |cluster| cluster.generation),
+        verdict,
+        deleted_time: cluster.and_then(|cluster| cluster.deleted_time),
+        reported_generation: report.map(|report| report.observed_generation),
+        reported_time: report.and_then(|report| report.last_report_time),
+        conditions: report.map(|report| report.conditions.clone()).unwrap_or_default(),
+        preconditions,
+        job: job(&facts.observed),
+        stored: report.map(|report| report.data.clone()).unwrap_or_default(),
+        desired_digest: digest.and_then(Value::as_str).map(str::to_owned),
+        kubernetes_secret: secret_view(&facts.observed),
+        history: facts.history.iter().take(MAX_TRANSITIONS).cloned().collect(),
+    }
+}
+
+fn absent() -> Verdict {
+    let hint = "check the id; a cluster whose deletion is complete is gone from the API";
+    Verdict {
+        state: State::Absent,
+        agrees: false,
+        because: vec!["the API knows no cluster of that id".to_owned()],
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
+    let conclude = |state: State, because: Vec<String>, hint: Option<String>| Verdict {
+        state,
+        agrees: state == State::Available,
+        because,
+        hint,
+    };
+    let report = facts.report.as_ref();
+    if cluster.is_deleting() {
+        let finalized = report.and_then(|report| report.condition("Finalized"));
+        return conclude(State::Deleting, lines(finalized, "the adapter has not reported on the deletion yet"), None);
+    }
+    let unmet = facts.unmet.clone();
+    let Some(report) = report else {
+        let no_report = "the adapter has not reported yet: check that Sentinel, broker and adapter run";
+        let because = if unmet.is_empty() { vec![no_report.to_owned()] } else { unmet };
+        return conclude(State::Waiting, because, None);
+    };
+    let available = report.condition("Available");
+    let is_current = report.observed_generation >= cluster.generation;
+    if is_current && available.is_some_and(|condition| condition.status == Status::True) {
+        let contradictions = contradictions(cluster, report, &facts.observed);
+        if contradictions.is_empty() {
+            return conclude(State::Available, lines(available, "the adapter reports it as available"), None);
+        }
+        let hint = "the next reconcile repairs drift; if it does not, read the adapter's log";
+        return conclude(State::Contradicted, contradictions, Some(hint.to_owned()));
+    }
+    if !unmet.is_empty() {
+        return conclude(State::Waiting, unmet, None);
+    }
+    if !is_current {
+        let (reported, desired) = (report.observed_generation, cluster.generation);
+        let because = format!("the adapter's report is about generation {reported}, the cluster is at {desired}");
+        return conclude(State::Running, vec![because], None);
+    }
+    if available
+        .and_then(|condition| condition.reason.as_deref())
+        .is_some_and(|reason| WAITING_REASONS.contains(&reason))
+    {
+        return conclude(State::Waiting, lines(available, "the adapter waits"), None);
+    }
+    match failure(report, &facts.observed) {
+        Some((because, hint)) => conclude(State::Failed, because, hint),
+        None => conclude(State::Running, lines(available, "the adapter is reconciling"), None),
+    }
+}
+
+/// The causes of the last run's failure, and the next step; `None` if it did not fail.
+fn failure(report: &StatusItem, observed: &Observed) -> Option<(Vec<String>, Option<String>)> {
+    let is_failure = |reason: &str| {
+        reason_of(reason).is_some_and(|reason| !reason.is_success())
+            || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
+    };
+    let has_failed = |condition: &&Condition| {
+        condition.status == Status::False && condition.reason.as_deref().is_some_and(is_failure)
+    };
+    let of_kind = |kind: &str| report.condition(kind).filter(has_failed);
+    let condition = of_kind("Available").or_else(|| of_kind("Applied")).or_else(|| of_kind("Health"))?;
+    let mut because = lines(Some(condition), "the last run has failed");
+    let pods = observed.pods.found().map_or(&[][..], Vec::as_slice);
+    let (pod_reason, pod_message) = pods.iter().find_map(|pod| result(&pod.message)).unwrap_or_default();
+    if !pod_message.is_empty() && !because.iter().any(|line| line.contains(&pod_message)) {
+        because.push(format!("{pod_reason}: {pod_message}"));
+    }
+    let reason = condition.reason.as_deref().and_then(reason_of).or_else(|| reason_of(&pod_reason));
+    Some((because, reason.map(|reason| reason.meaning().to_owned())))
+}
+
+/// The Job's reason of that name.
+fn reason_of(name: &str) -> Option<Reason> {
+    Reason::ALL.iter().copied().find(|reason| reason.to_string() == name)
+}
+
+/// Reason and message of a Job's result.
+fn result(message: &str) -> Option<(String, String)> {
+    let result: Value = serde_json::from_str(message).ok()?;
+    let text = |name: &str| Some(result.get(name)?.as_str()?.to_owned());
+    Some((text("reason")?, text("message")?))
+}
+
+/// Observations that contradict the report that the pull secret is available.
+fn contradictions(cluster: &Resource, report: &StatusItem, observed: &Observed) -> Vec<String> {
+    let mut found = Vec::new();
+    let reported = |name: &str| {
+        let value = report.data.get(name)?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let desired = cluster.spec.pointer("/pullSecret/data/digest").and_then(Value::as_str);
+    if let (Some(desired), Some(stored)) = (desired, reported("digest"))
+        && desired != stored
+    {
+        found.push(format!(
+            "the stored digest {stored} differs from the desired digest {desired}: other content, or API and Jobs have \
+             different digest keys"
+        ));
+    }
+    match &observed.secret {
+        Observation::NotObserved => {}
+        Observation::Failed(why) => found.push(format!("the Kubernetes Secret cannot be read: {why}")),
+        Observation::Found(None) => found.push("the Kubernetes Secret does not exist".to_owned()),
+        Observation::Found(Some(secret)) => {
+            for (annotation, member, what) in [
+                (names::ANNOTATION_STORE_VERSION, "secretVersion", "version"),
+                (names::ANNOTATION_HANDED_OVER_DIGEST, "digest", "digest"),
+            ] {
+                if let (Some(there), Some(reported)) = (secret.annotations.get(annotation), reported(member))
+                    && *there != reported
+                {
+                    found.push(format!("the Kubernetes Secret is of {what} {there}, the report says {reported}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Reason and message of a condition as lines.
+fn lines(condition: Option<&Condition>, otherwise: &str) -> Vec<String> {
+    let Some(condition) = condition else { return vec![otherwise.to_owned()] };
+    let reason = condition.reason.as_deref().unwrap_or("no reason given");
+    let message = condition.message.as_deref().unwrap_or_default();
+    let mut text = message.lines().map(str::to_owned);
+    let first = text.next().map_or_else(|| reason.to_owned(), |line| format!("{reason}: {line}"));
+    std::iter::once(first).chain(text).collect()
+}
+
+/// The preconditions with their results.
+fn evaluations(cluster: &Resource, expressions: &[String]) -> Vec<Evaluation> {
+    let view = View::of(cluster);
+    let adapters = view.reported_generations();
+    let adapters = adapters.map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
+    let context = Context::of(&view.document)
+        .with_status(&view.status)
+        .with_metadata(&view.metadata)
+        .at_generation(cluster.generation.unsigned_abs())
+        .with_adapters(adapters);
+    let ask = |expression: &String| {
+        let precondition = Precondition::parse(expression).ok()?;
+        let answer = precondition.evaluate(&context);
+        let verdict = match answer.outcome {
+            Outcome::Met => "met",
+            Outcome::NotMet => "not met",
+            Outcome::Unanswerable => "cannot be answered",
+        };
+        let values = answer.explanation.tree().to_string().lines().map(str::to_owned).collect();
+        Some(Evaluation { expression: expression.clone(), verdict, values, because: answer.explanation.lines() })
+    };
+    expressions.iter().filter_map(ask).collect()
+}
+
+fn job(observed: &Observed) -> Option<JobView> {
+    let (namespace, name) = observed.job_key.clone().unwrap_or_default();
+    let (state, started) = match &observed.job {
+        Observation::NotObserved => return None,
+        Observation::Failed(why) => (why.clone(), None),
+        Observation::Found(None) => ("does not exist".to_owned(), None),
+        Observation::Found(Some(job)) => {
+            let state = match &job.end {
+                None if job.failed > 0 => format!("running, after {} failed pods", job.failed),
+                None => "running".to_owned(),
+                Some(JobEnd::Complete) => "complete".to_owned(),
+                Some(JobEnd::Failed { reason, message }) => format!("failed: {reason}: {message}"),
+                Some(JobEnd::Gone) => "does not exist".to_owned(),
+            };
+            (state, job.started.or(job.created))
+        }
+    };
+    let pods = observed.pods.found().map_or(&[][..], Vec::as_slice);
+    Some(JobView { namespace, name, state, started, pods: pods.iter().map(pod).collect() })
+}
+
+fn pod(pod: &PodSight) -> PodView {
+    let PodSight { name, phase, reason, message, exit_code } = pod.clone();
+    let (reason, message) = result(&message).unwrap_or((reason, message));
+    PodView { name, phase, reason, message, exit_code }
+}
+
+fn secret_view(observed: &Observed) -> Option<SecretView> {
+    let SecretKey { namespace, name } = observed.secret_key.clone()?;
+    let (state, found) = match &observed.secret {
+        Observation::NotObserved => return None,
+        Observation::Failed(why) => (why.clone(), None),
+        Observation::Found(None) => ("does not exist".to_owned(), None),
+        Observation::Found(Some(secret)) => ("exists".to_owned(), Some(secret.clone())),
+    };
+    let created = found.as_ref().and_then(|secret| secret.created);
+    let annotations = found.map(|secret| secret.annotations).unwrap_or_default();
+    Some(SecretView { namespace, name, state, created, annotations })
+}
+
+#[cfg(test)]
+mod tests;

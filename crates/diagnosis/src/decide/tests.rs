@@ -1,0 +1,136 @@
+//! The verdict about a cluster in each state, as a table.
+
+use std::collections::BTreeMap;
+
+use kubernetes::SecretSight;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+
+const READY: &str = r#"status.adapters[dns].available == "True""#;
+
+fn facts(dns: &str, report: Value) -> Facts {
+    let cluster = json!({
+        "id": "cls-1", "generation": 2, "spec": {"pullSecret": {"data": {"redacted": true, "digest": "hmac-sha256:a"}}},
+        "status": {"adapters": {"dns": {"available": dns, "observed_generation": 2}}},
+    });
+    Facts {
+        id: "cls-1".to_owned(),
+        preconditions: vec![READY.to_owned()],
+        unmet: if dns == "True" { Vec::new() } else { vec![format!("waiting for dns: it says {dns}")] },
+        cluster: serde_json::from_value(cluster).unwrap(),
+        report: serde_json::from_value(report).unwrap(),
+        ..Facts::default()
+    }
+}
+
+fn report(generation: i64, available: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "adapter": "pullsecret", "observed_generation": generation,
+        "conditions": [{"type": "Available", "status": available, "reason": reason, "message": message}],
+        "data": {"digest": "hmac-sha256:a", "secretVersion": 3},
+    })
+}
+
+#[rstest]
+#[case::waiting(
+    "False",
+    report(2, "False", "PreconditionsNotMet", "x"),
+    State::Waiting,
+    "waiting for dns: it says False"
+)]
+#[case::waiting_unreported("Unknown", Value::Null, State::Waiting, "waiting for dns: it says Unknown")]
+#[case::no_report("True", Value::Null, State::Waiting, "check that Sentinel, broker and adapter run")]
+#[case::quota("True", report(2, "False", "WaitingForQuota", "later"), State::Waiting, "WaitingForQuota: later")]
+#[case::behind(
+    "True",
+    report(1, "True", "SecretStored", ""),
+    State::Running,
+    "about generation 1, the cluster is at 2"
+)]
+#[case::running("True", report(2, "False", "WorkloadInProgress", "runs"), State::Running, "WorkloadInProgress: runs")]
+#[case::failed("True", report(2, "False", "PermissionDenied", "no"), State::Failed, "PermissionDenied: no")]
+#[case::crashed("True", report(2, "False", "JobFailed", "crash"), State::Failed, "JobFailed: crash")]
+#[case::available("True", report(2, "True", "SecretStored", "v3"), State::Available, "SecretStored: v3")]
+// A pull secret that is available stays so, whatever dns reports later.
+#[case::available_still("False", report(2, "True", "SecretStored", "v3"), State::Available, "SecretStored: v3")]
+fn a_state_follows_from_cluster_and_report(
+    #[case] dns: &str,
+    #[case] report: Value,
+    #[case] state: State,
+    #[case] because: &str,
+) {
+    let verdict = page(&facts(dns, report)).verdict;
+    assert_eq!((verdict.state, verdict.agrees), (state, state == State::Available));
+    assert!(verdict.because.iter().any(|line| line.contains(because)), "{verdict:?}");
+}
+
+#[test]
+fn a_failure_names_the_next_step_also_where_only_the_pod_has_the_reason() {
+    let known = page(&facts("True", report(2, "False", "PermissionDenied", "no"))).verdict;
+    assert_eq!(known.hint.as_deref(), Some(Reason::PermissionDenied.meaning()));
+    let mut facts = facts("True", report(2, "False", "JobFailed", "the Job has failed"));
+    let message = r#"{"status": "failure", "reason": "QuotaExceeded", "message": "no more writes"}"#.to_owned();
+    let pod =
+        PodSight { name: "p".into(), phase: "Failed".into(), reason: "Error".into(), message, exit_code: Some(75) };
+    facts.observed.pods = Observation::Found(vec![pod]);
+    let verdict = page(&facts).verdict;
+    assert_eq!(verdict.hint.as_deref(), Some(Reason::QuotaExceeded.meaning()));
+    assert!(verdict.because.contains(&"QuotaExceeded: no more writes".to_owned()), "{verdict:?}");
+}
+
+fn secret(annotations: &[(&str, &str)]) -> SecretSight {
+    let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    SecretSight { created: None, labels: BTreeMap::new(), annotations: annotations.iter().map(text).collect() }
+}
+
+#[rstest]
+#[case::gone(Observation::Found(None), "does not exist")]
+#[case::unreadable(Observation::Failed("forbidden".to_owned()), "cannot be read: forbidden")]
+#[case::older(Observation::Found(Some(secret(&[("hyperfleet.io/gcp-secret-version", "2")]))), "version 2, the report says 3")]
+#[case::other(Observation::Found(Some(secret(&[("hyperfleet.io/digest", "hmac-sha256:b")]))), "of digest hmac-sha256:b")]
+fn a_kubernetes_secret_that_disagrees_is_a_contradiction(
+    #[case] observation: Observation<Option<SecretSight>>,
+    #[case] because: &str,
+) {
+    let mut facts = facts("True", report(2, "True", "SecretStored", ""));
+    facts.observed.secret = observation;
+    let verdict = page(&facts).verdict;
+    assert_eq!((verdict.state, verdict.agrees), (State::Contradicted, false));
+    assert!(verdict.because[0].contains(because), "{verdict:?}");
+}
+
+#[test]
+fn a_secret_that_agrees_is_no_contradiction() {
+    let mut facts = facts("True", report(2, "True", "SecretStored", ""));
+    let agreeing = [("hyperfleet.io/gcp-secret-version", "3"), ("hyperfleet.io/digest", "hmac-sha256:a")];
+    facts.observed.secret = Observation::Found(Some(secret(&agreeing)));
+    assert!(page(&facts).verdict.agrees);
+}
+
+#[test]
+fn a_digest_other_than_the_desired_one_is_a_contradiction() {
+    let mut facts = facts("True", report(2, "True", "SecretStored", ""));
+    facts.report.as_mut().unwrap().data.insert("digest".to_owned(), json!("hmac-sha256:b"));
+    let verdict = page(&facts).verdict;
+    assert_eq!(verdict.state, State::Contradicted);
+    assert!(verdict.because[0].contains("hmac-sha256:b"), "{verdict:?}");
+}
+
+#[test]
+fn a_cluster_that_is_terminating_or_absent_is_not_available() {
+    let mut facts = facts("True", report(2, "True", "SecretStored", ""));
+    facts.cluster.as_mut().unwrap().deleted_time = Some(jiff::Timestamp::UNIX_EPOCH);
+    assert_eq!(page(&facts).verdict.state, State::Deleting);
+    facts.cluster = None;
+    let page = page(&facts);
+    assert_eq!((page.verdict.state, page.verdict.agrees), (State::Absent, false));
+}
+
+#[test]
+fn each_precondition_is_shown_with_its_values() {
+    let page = page(&facts("Unknown", Value::Null));
+    assert_eq!(page.preconditions[0].verdict, "not met");
+    assert_eq!(page.preconditions[0].values[1], "  `status.adapters[dns].available`: \"Unknown\"");
+}

@@ -1,0 +1,208 @@
+//! Facts about a cluster, and the page that is derived from them.
+
+use std::collections::BTreeMap;
+
+use hyperfleet_client::{Condition, Resource, StatusItem, Transition};
+use jiff::Timestamp;
+use kubernetes::{JobSight, KubernetesError, PodSight, SecretKey, SecretSight};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Everything that was observed about a cluster.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The cluster's id.
+    pub id: String,
+    /// The adapter's preconditions, as expressions.
+    pub preconditions: Vec<String>,
+    /// The preconditions that are not met, in the adapter's wording.
+    pub unmet: Vec<String>,
+    /// `None` if the API says that there is no such cluster.
+    pub cluster: Option<Resource>,
+    /// The adapter's last report.
+    pub report: Option<StatusItem>,
+    /// Transitions of the adapter's conditions, the newest first.
+    pub history: Vec<Transition>,
+    /// The state in Kubernetes.
+    pub observed: Observed,
+}
+
+/// The state that was observed in Kubernetes.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// Namespace and name of the Job.
+    pub job_key: Option<(String, String)>,
+    /// The Job.
+    pub job: Observation<Option<JobSight>>,
+    /// The Job's pods.
+    pub pods: Observation<Vec<PodSight>>,
+    /// Namespace and name of the Secret.
+    pub secret_key: Option<SecretKey>,
+    /// The Secret, without its content.
+    pub secret: Observation<Option<SecretSight>>,
+}
+
+/// The result of an observation that may not have been made.
+#[derive(Debug, Default)]
+pub enum Observation<T> {
+    /// It was not observed.
+    #[default]
+    NotObserved,
+    /// The observation failed, with this message.
+    Failed(String),
+    /// The observed value.
+    Found(T),
+}
+
+/// The state of a cluster's pull secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// The API does not know the cluster.
+    Absent,
+    /// The cluster is terminating.
+    Deleting,
+    /// A precondition is not met, or the adapter has not reported yet.
+    Waiting,
+    /// The adapter is reconciling it.
+    Running,
+    /// The last run failed.
+    Failed,
+    /// The pull secret is available, and every observation agrees.
+    Available,
+    /// The adapter reports it as available, and an observation contradicts that.
+    Contradicted,
+}
+
+/// The state, its causes, and the next step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The state.
+    pub state: State,
+    /// True if it is available at this generation and no observation contradicts that.
+    pub agrees: bool,
+    /// The causes, the most important one first.
+    pub because: Vec<String>,
+    /// The next step, where one can be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// The page about one cluster.
+#[derive(Debug, Serialize)]
+pub struct Page {
+    /// The cluster's id.
+    pub cluster: String,
+    /// The name.
+    pub name: String,
+    /// The cluster's generation.
+    pub generation: i64,
+    /// The conclusion.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Time of the deletion request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_time: Option<Timestamp>,
+    /// The generation that the report observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_generation: Option<i64>,
+    /// Time of the last report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_time: Option<Timestamp>,
+    /// The reported conditions.
+    pub conditions: Vec<Condition>,
+    /// The preconditions and their results.
+    pub preconditions: Vec<Evaluation>,
+    /// The Job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobView>,
+    /// The reported data about the stored secret.
+    pub stored: Map<String, Value>,
+    /// The digest of the desired pull secret, as the API shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub desired_digest: Option<String>,
+    /// The Kubernetes Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes_secret: Option<SecretView>,
+    /// The newest transitions.
+    pub history: Vec<Transition>,
+}
+
+/// A precondition and its result.
+#[derive(Debug, Serialize)]
+pub struct Evaluation {
+    /// The expression.
+    pub expression: String,
+    /// `met`, `not met` or `cannot be answered`.
+    pub verdict: &'static str,
+    /// Every part of the expression with its value.
+    pub values: Vec<String>,
+    /// The parts that decided the result.
+    pub because: Vec<String>,
+}
+
+/// The Job as Kubernetes shows it.
+#[derive(Debug, Serialize)]
+pub struct JobView {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// `running`, `complete`, `failed` with a reason, `not there`, or the error of the observation.
+    pub state: String,
+    /// Start time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// The pods.
+    pub pods: Vec<PodView>,
+}
+
+/// A pod of the Job.
+#[derive(Debug, Serialize)]
+pub struct PodView {
+    /// The name.
+    pub name: String,
+    /// The phase.
+    pub phase: String,
+    /// The reason.
+    pub reason: String,
+    /// The message.
+    pub message: String,
+    /// The exit code of the container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// The Kubernetes Secret without its content.
+#[derive(Debug, Serialize)]
+pub struct SecretView {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// `there`, `not there`, or the error of the observation.
+    pub state: String,
+    /// Creation time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    /// The annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+// === impl Observation ===
+
+impl<T> Observation<T> {
+    /// The observed value, if there is one.
+    pub fn found(&self) -> Option<&T> {
+        if let Self::Found(found) = self { Some(found) } else { None }
+    }
+}
+
+impl<T> From<Result<T, KubernetesError>> for Observation<T> {
+    fn from(result: Result<T, KubernetesError>) -> Self {
+        match result {
+            Ok(found) => Self::Found(found),
+            Err(error) => Self::Failed(error.to_string()),
+        }
+    }
+}

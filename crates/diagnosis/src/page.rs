@@ -1,0 +1,177 @@
+//! The page as text for a terminal.
+
+use std::fmt::Write as _;
+
+use jiff::{Timestamp, Unit};
+use serde_json::Value;
+
+use crate::facts::{JobView, Page, SecretView, State};
+use daemon::output::{plain, table};
+
+/// Formats the page; ages are counted from `now`.
+pub fn text(page: &Page, now: Timestamp) -> String {
+    let mut text = head(page, now);
+    conditions(&mut text, page, now);
+    preconditions(&mut text, page);
+    if let Some(job) = &page.job {
+        run(&mut text, job, now);
+    }
+    stored(&mut text, page);
+    if let Some(secret) = &page.kubernetes_secret {
+        secret_view(&mut text, secret, now);
+    }
+    history(&mut text, page, now);
+    text
+}
+
+fn head(page: &Page, now: Timestamp) -> String {
+    let word = match page.verdict.state {
+        State::Absent => "THERE IS NO SUCH CLUSTER",
+        State::Deleting => "BEING DELETED",
+        State::Waiting => "NOT AVAILABLE, waiting",
+        State::Running => "NOT AVAILABLE YET, reconciling",
+        State::Failed => "NOT AVAILABLE, failed",
+        State::Available => "AVAILABLE",
+        State::Contradicted => "REPORTED AS AVAILABLE, BUT",
+    };
+    let mut text = plain(&page.cluster);
+    // Writing to a String cannot fail, here and below.
+    if page.verdict.state != State::Absent {
+        let _infallible = write!(text, " ({}), generation {}", plain(&page.name), page.generation);
+    }
+    let _infallible = writeln!(text, ": {word}");
+    for line in &page.verdict.because {
+        let _infallible = writeln!(text, "  {}", plain(line));
+    }
+    if let Some(hint) = &page.verdict.hint {
+        let _infallible = writeln!(text, "  hint: {}", plain(hint));
+    }
+    if page.deleted_time.is_some() {
+        let _infallible = writeln!(text, "  deletion requested: {}", moment(page.deleted_time, now));
+    }
+    text
+}
+
+fn conditions(text: &mut String, page: &Page, now: Timestamp) {
+    let Some(generation) = page.reported_generation else { return };
+    section(text, &format!("CONDITIONS (about generation {generation}, reported {})", moment(page.reported_time, now)));
+    let rows = page.conditions.iter().map(|condition| {
+        let message = condition.message.as_deref().and_then(|message| message.lines().next());
+        [
+            plain(&condition.kind),
+            condition.status.as_str().to_owned(),
+            plain(condition.reason.as_deref().unwrap_or("-")),
+            moment(condition.last_transition_time, now),
+            plain(message.unwrap_or("-")),
+        ]
+    });
+    indent(text, &table(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], rows));
+}
+
+fn preconditions(text: &mut String, page: &Page) {
+    if page.preconditions.is_empty() {
+        return;
+    }
+    section(text, "PRECONDITIONS");
+    for evaluation in &page.preconditions {
+        let _infallible = writeln!(text, "  {:<18}  {}", evaluation.verdict, evaluation.expression);
+        // The first line is the whole expression again.
+        for line in evaluation.values.iter().skip(1).filter(|line| !line.ends_with(": not looked at")) {
+            let _infallible = writeln!(text, "  {:<18}  {}", "", plain(line));
+        }
+    }
+}
+
+fn run(text: &mut String, job: &JobView, now: Timestamp) {
+    section(text, "JOB");
+    let since = job.started.map(|started| format!(", started {}", moment(Some(started), now))).unwrap_or_default();
+    let _infallible = writeln!(text, "  {}/{}: {}{since}", plain(&job.namespace), plain(&job.name), plain(&job.state));
+    for pod in &job.pods {
+        let code = pod.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
+        let parts = [&pod.reason, &pod.message].into_iter().filter(|part| !part.is_empty());
+        let parts: Vec<String> = parts.map(|part| plain(part)).collect();
+        let (name, phase) = (plain(&pod.name), plain(&pod.phase));
+        let _infallible = writeln!(text, "  pod {name}: {phase}{code}; {}", parts.join(": "));
+    }
+}
+
+fn stored(text: &mut String, page: &Page) {
+    if page.stored.is_empty() && page.desired_digest.is_none() {
+        return;
+    }
+    section(text, "STORED (as reported)");
+    for (name, value) in &page.stored {
+        let value = match value {
+            Value::String(text) => plain(text),
+            other => plain(&other.to_string()),
+        };
+        let _infallible = writeln!(text, "  {:<18}  {value}", plain(name));
+    }
+    if let Some(digest) = &page.desired_digest {
+        let _infallible = writeln!(text, "  {:<18}  {}", "desired digest", plain(digest));
+    }
+}
+
+fn secret_view(text: &mut String, secret: &SecretView, now: Timestamp) {
+    section(text, "KUBERNETES SECRET");
+    let since = secret.created.map(|time| format!(", created {}", moment(Some(time), now))).unwrap_or_default();
+    let (namespace, name) = (plain(&secret.namespace), plain(&secret.name));
+    let _infallible = writeln!(text, "  {namespace}/{name}: {}{since}", plain(&secret.state));
+    for (name, value) in &secret.annotations {
+        let _infallible = writeln!(text, "  {:<32}  {}", plain(name), plain(value));
+    }
+}
+
+fn history(text: &mut String, page: &Page, now: Timestamp) {
+    if page.history.is_empty() {
+        return;
+    }
+    section(text, "HISTORY (newest first)");
+    let rows = page.history.iter().map(|change| {
+        let from = change.from.map_or("-", hyperfleet_client::Status::as_str);
+        let change_of = format!("{from} -> {}", change.to.as_str());
+        let reason = plain(change.reason.as_deref().unwrap_or("-"));
+        [moment(change.time, now), change.observed_generation.to_string(), plain(&change.kind), change_of, reason]
+    });
+    indent(text, &table(["WHEN", "GENERATION", "TYPE", "CHANGE", "REASON"], rows));
+}
+
+fn section(text: &mut String, title: &str) {
+    let _infallible = writeln!(text, "\n{title}");
+}
+
+fn indent(text: &mut String, lines: &str) {
+    for line in lines.lines() {
+        let _infallible = writeln!(text, "  {line}");
+    }
+}
+
+/// A time and its age.
+fn moment(time: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(time) = time else { return "-".to_owned() };
+    let seconds = now.since(time).ok().and_then(|ago| ago.total(Unit::Second).ok()).unwrap_or_default().max(0.0);
+    let ago = match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7_200.0 => format!("{:.0} min", seconds / 60.0),
+        ..172_800.0 => format!("{:.0} h", seconds / 3_600.0),
+        _ => format!("{:.0} d", seconds / 86_400.0),
+    };
+    format!("{} ({ago} ago)", time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("2026-01-01T00:00:03Z", "2026-01-01T00:00:00Z (3 s ago)")]
+    #[case("2026-01-01T00:10:00Z", "2026-01-01T00:00:00Z (10 min ago)")]
+    #[case("2026-01-01T10:00:00Z", "2026-01-01T00:00:00Z (10 h ago)")]
+    #[case("2026-01-11T00:00:00Z", "2026-01-01T00:00:00Z (10 d ago)")]
+    #[case("2025-12-31T00:00:00Z", "2026-01-01T00:00:00Z (0 s ago)")]
+    fn times_are_printed_with_their_age(#[case] now: &str, #[case] expect: &str) {
+        assert_eq!(moment(Some("2026-01-01T00:00:00Z".parse().unwrap()), now.parse().unwrap()), expect);
+    }
+}

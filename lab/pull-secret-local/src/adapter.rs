@@ -1,0 +1,53 @@
+//! The adapter as a part of this process: the one place here that knows how it is configured.
+
+use std::collections::BTreeMap;
+
+use adapter::{Adapter, Config};
+use anyhow::Context as _;
+use kubernetes::Cluster;
+use message_broker::{Broker, Name};
+use serde_json::json;
+
+use crate::cli;
+use crate::daemons;
+use crate::folder::{Folder, Port, Ports};
+
+/// The namespace of Jobs and of what they read.
+pub(crate) const NAMESPACE: &str = "hyperfleet-system";
+/// Who Jobs are.
+pub(crate) const SERVICE_ACCOUNT: &str = "pullsecret-adapter-job";
+
+/// What the adapter is told about everything around it.
+pub(crate) struct Wiring<'a> {
+    pub(crate) folder: &'a Folder,
+    pub(crate) ports: &'a Ports,
+    pub(crate) api: &'a str,
+    pub(crate) image: &'a str,
+    /// What Jobs are told besides what the adapter tells them.
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) topic: &'a Name,
+}
+
+/// The adapter, with its addresses taken.
+pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluster) -> anyhow::Result<Adapter> {
+    let Wiring { folder, ports, api, image, environment, topic } = wiring;
+    let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let configuration = json!({
+        "apiVersion": "hyperfleet.redhat.com/v1alpha1",
+        "kind": "AdapterConfig",
+        "metadata": { "name": "pullsecret-adapter", "namespace": NAMESPACE },
+        "spec": {
+            "adapterType": fleet_model::names::ADAPTER,
+            "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
+            "broker": { "topic": topic.as_str() },
+            "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
+            "health": daemons::address(ports, Port::AdapterHealth),
+            "metrics": daemons::address(ports, Port::AdapterMetrics),
+        },
+    });
+    let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
+    let plan = Config::load(flags, &BTreeMap::<&str, &str>::new()).and_then(Config::plan);
+    let parts = adapter::Parts { broker, cluster, leadership: None };
+    let adapter = Adapter::prepare(plan.map_err(daemons::listed)?, parts, cli::build().0).await;
+    adapter.context("the adapter cannot start")
+}

@@ -1,0 +1,111 @@
+//! The commands of `pull-secret-local` and their flags.
+
+mod emulator;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use emulator::{EmulatorCommand, KubernetesArguments, SecretManagerArguments};
+
+/// Runs the Pull Secret Service on this machine, on embedded parts, without an account; for development and tests
+#[derive(Debug, Parser)]
+#[command(name = "pull-secret-local", version, arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the whole fleet plane in this process: API, Sentinel, broker, adapter, Secret Manager and Kubernetes
+    ///
+    /// Jobs run as processes of `pull-secret`, looked up beside this program or on PATH. Without a data directory everything is forgotten at the end. Where each part
+    /// is, is printed when all are ready: a table, and `export` lines for kubectl, curl and `pull-secret`. Ctrl-C ends it in
+    /// order, a second Ctrl-C at once. For development and tests only: everything listens on loopback without encryption.
+    Up(Box<UpArguments>),
+    /// Show the main job on embedded parts: a new cluster, a rotation, a repair, a deletion
+    Demo(DemoArguments),
+    /// Start a server that stands in for a cloud service
+    #[command(arg_required_else_help = true)]
+    Emulator {
+        #[command(subcommand)]
+        emulator: EmulatorCommand,
+    },
+}
+
+/// Arguments of `up`.
+#[derive(Debug, Args)]
+pub(crate) struct UpArguments {
+    /// Keep everything in this directory and go on with what it holds; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The API's port; the other parts take the eight ports behind it. 0 takes free ones, in a kept directory the same as before
+    #[arg(long, value_name = "PORT", default_value_t = 8000)]
+    pub(crate) port: u16,
+    /// Use this cluster instead of the emulator; it must be able to run the image, and to reach the other parts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Use this broker instead of the embedded one: `amqp://HOST:PORT/VHOST` or `pubsub://PROJECT`; an address with a password only as a variable [env: LOCAL_BROKER]"
+    )]
+    pub(crate) broker: Option<String>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Use this PostgreSQL instead of a file: `postgresql://USER@HOST:PORT/NAME`; with a password only as a variable [env: LOCAL_DATABASE_URL]"
+    )]
+    pub(crate) database_url: Option<String>,
+    /// Use this Secret Manager instead of the embedded emulator: `google`, or an emulator's HOST:PORT
+    #[arg(long, value_name = "ENDPOINT")]
+    pub(crate) secret_manager: Option<String>,
+    /// The image that Jobs run
+    #[arg(long, value_name = "IMAGE", default_value = "quay.io/openshift-hyperfleet/pull-secret:latest")]
+    pub(crate) image: String,
+    /// The least severe events that are logged
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub(crate) log_level: String,
+    /// For people (log and table on stderr, `export` lines on stdout), or one JSON object a line on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: StreamFormat,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Show the log too, from this level on
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
+    /// A story for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: StreamFormat,
+}
+
+/// Output format of a command that runs for a while.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StreamFormat {
+    /// Text, for people
+    #[default]
+    Text,
+    /// One JSON object a line, for programs
+    Json,
+}
+
+/// The version, and when it was built.
+pub(crate) fn build() -> (&'static str, &'static str) {
+    (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

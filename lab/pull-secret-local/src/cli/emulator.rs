@@ -1,0 +1,85 @@
+//! Flags of `pull-secret-local emulator`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use emulators::secret_manager::Fault;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EmulatorCommand {
+    /// Google Secret Manager: REST and gRPC on one port
+    ///
+    /// For development and tests, never for production: there is no encryption and no authentication. Prints the
+    /// `export` line that points the Job and other clients at it, then serves until it is stopped.
+    SecretManager(Box<SecretManagerArguments>),
+    /// A Kubernetes API server with the controllers for Jobs and DaemonSets
+    ///
+    /// For development and tests, never for production: there is no encryption. Prints the `export` line that points
+    /// kubectl and the Job at it, then serves until it is stopped.
+    Kubernetes(Box<KubernetesArguments>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretManagerArguments {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Keep secrets in this directory, across restarts; without it they are in memory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// A failure to play, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
+    /// may be given several times
+    #[arg(long, value_name = "METHOD:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<Fault>,
+    /// Answer this much later than at once, such as `50ms`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) latency: Option<std::time::Duration>,
+    /// Show metadata, lists and `latest` as they were this long ago, such as `60s`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) metadata_lag: Option<std::time::Duration>,
+    /// Deny a permission, such as `secretmanager.versions.add`; may be given several times
+    #[arg(long, value_name = "PERMISSION")]
+    pub(crate) deny: Vec<String>,
+    /// Allow this many reads a minute (Google: 600)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) reads_per_minute: Option<u32>,
+    /// Allow this many writes a minute (Google: 600)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) writes_per_minute: Option<u32>,
+    /// Allow this many accesses to content a minute (Google: 90000)
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) accesses_per_minute: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KubernetesArguments {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Keep objects in this directory, across restarts; without it they are in memory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Write the kubeconfig here instead of into a temporary directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_kubeconfig: Option<PathBuf>,
+    /// Run the pods of an image as processes of this program, such as `quay.io/x/pull-secret=/usr/bin/pull-secret`;
+    /// may be given several times
+    #[arg(long, value_name = "IMAGE=PROGRAM", value_parser = image_and_program)]
+    pub(crate) run_pods: Vec<(String, PathBuf)>,
+    /// Ask RBAC for everything, instead of allowing everything
+    #[arg(long)]
+    pub(crate) rbac: bool,
+    /// A failure to play, such as `patch/secrets:429(retry-after=1s)*2` or `watch/jobs:cut`; may be given several times
+    #[arg(long, value_name = "VERB/RESOURCE:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<emulators::kubernetes::Fault>,
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    pull_secret_job::settings::duration(text).ok_or_else(|| "must be a duration such as `30s` or `50ms`".to_owned())
+}
+
+fn image_and_program(text: &str) -> Result<(String, PathBuf), String> {
+    let (image, program) = text.rsplit_once('=').ok_or("must be IMAGE=PROGRAM")?;
+    Ok((image.to_owned(), PathBuf::from(program)))
+}

@@ -1,0 +1,281 @@
+//! What the story's other characters do, and what is to be seen in each place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use daemon::retry::Budget;
+use docker_config::{Digest, Limits};
+use fleet_model::names;
+use hyperfleet_client::{Calls, NewResource, Patch, Report, ReportCondition, Resource, Status, StatusItem};
+use jiff::Timestamp;
+use kubernetes::SecretKey;
+use message_broker::Event;
+use secrecy::{ExposeSecret as _, SecretSlice};
+use secret_store::google::{self, Endpoint};
+use secret_store::{
+    Fault, GoogleSecretManager, SecretId, SecretStore as _, StoreError, Version, VersionNumber, VersionState,
+};
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{AFTER, BEFORE};
+use crate::fleet::Hands;
+
+/// The story's cluster.
+pub(super) const CLUSTER: &str = "cls-demo-1";
+/// Its name for people.
+const NAME: &str = "demo";
+/// The project that its pull secret is kept in.
+pub(super) const PROJECT: &str = "demo-project-1";
+/// What placement makes for it.
+pub(super) const NAMESPACE: &str = "clusters-cls-demo-1";
+
+/// A step that has not happened by then is told, and the story ends.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// So often one looks.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// One call may take so long.
+const CALL: Duration = Duration::from_secs(5);
+
+/// Everything around the story.
+pub(super) struct World<'a> {
+    hands: &'a Hands,
+    store: GoogleSecretManager,
+    secret: SecretId,
+    digest_key: SecretSlice<u8>,
+    budget: Budget,
+}
+
+impl<'a> World<'a> {
+    pub(super) async fn of(hands: &'a Hands, secret_manager: &Endpoint) -> anyhow::Result<Self> {
+        let settings = google::Settings {
+            project: PROJECT.parse()?,
+            location: None,
+            endpoint: secret_manager.clone(),
+            call_timeout: CALL,
+        };
+        let digest_key = std::fs::read(&hands.digest_key).context("cannot read the digest key")?;
+        Ok(Self {
+            hands,
+            store: GoogleSecretManager::connect(&settings).await?,
+            secret: names::secret_name(&CLUSTER.parse()?).parse()?,
+            digest_key: digest_key.into(),
+            budget: Budget::new(Duration::from_mins(10), CancellationToken::new()),
+        })
+    }
+
+    fn calls(&self) -> Calls<'_> {
+        self.hands.client.within(&self.budget)
+    }
+
+    /// Looks until there is something to see.
+    pub(super) async fn until<T>(
+        &self,
+        what: &str,
+        look: impl AsyncFn(&Self) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(seen) = look(self).await? {
+                return Ok(seen);
+            }
+            if Instant::now() > deadline {
+                let last = self.report().await?.map(|report| conditions(&report));
+                let last = last.unwrap_or_else(|| "it has not reported".to_owned());
+                bail!("waited {} s in vain for {what}; the adapter: {last}", PATIENCE.as_secs());
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    /// The adapter's report that the pull secret is available at this generation.
+    pub(super) async fn until_available(&self, generation: i64) -> anyhow::Result<StatusItem> {
+        let available = async |world: &Self| {
+            let report = world.report().await?;
+            Ok(report.filter(|report| report.observed_generation == generation && super::is(report, "Available")))
+        };
+        self.until("Available=True", available).await
+    }
+
+    /// Something that must be so.
+    #[expect(clippy::unused_self, reason = "it reads as what is seen in the world")]
+    pub(super) fn check(&self, what: &str, holds: bool) -> anyhow::Result<()> {
+        ensure!(holds, "this should be so, and is not: {what}");
+        Ok(())
+    }
+
+    pub(super) async fn create(&self, spec: &Value) -> anyhow::Result<Resource> {
+        let new = NewResource {
+            id: Some(CLUSTER.to_owned()),
+            kind: "Cluster".to_owned(),
+            name: NAME.to_owned(),
+            spec: members(spec),
+            ..NewResource::default()
+        };
+        Ok(self.calls().create("clusters", &new).await?)
+    }
+
+    pub(super) async fn patch(&self, spec: &Value) -> anyhow::Result<Resource> {
+        let patch = Patch { spec: Some(members(spec)), ..Patch::default() };
+        Ok(self.calls().patch("clusters", CLUSTER, &patch, None).await?)
+    }
+
+    pub(super) async fn delete(&self) -> anyhow::Result<Resource> {
+        self.calls().delete("clusters", CLUSTER).await?.context("the cluster is not there")
+    }
+
+    pub(super) async fn cluster(&self) -> anyhow::Result<Option<Resource>> {
+        Ok(self.calls().get("clusters", CLUSTER).await?)
+    }
+
+    /// The pull secret adapter's last report.
+    pub(super) async fn report(&self) -> anyhow::Result<Option<StatusItem>> {
+        let reports = self.calls().statuses("clusters", CLUSTER).await;
+        let reports = match reports {
+            Err(error) if error.is_absent() => return Ok(None),
+            reports => reports?,
+        };
+        Ok(reports.into_iter().find(|report| report.adapter == names::ADAPTER))
+    }
+
+    /// Makes what placement makes.
+    pub(super) async fn place(&self) -> anyhow::Result<()> {
+        self.hands.cluster.ensure_namespace(NAMESPACE).await?;
+        Ok(())
+    }
+
+    /// Reports as another adapter that it is done.
+    pub(super) async fn play(&self, adapter: &str, generation: i64) -> anyhow::Result<()> {
+        self.say(adapter, generation, false).await
+    }
+
+    /// The same of all others.
+    pub(super) async fn play_all(&self, generation: i64) -> anyhow::Result<()> {
+        for adapter in BEFORE.into_iter().chain([AFTER]) {
+            self.play(adapter, generation).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports for all others that nothing of theirs is left.
+    pub(super) async fn finalize_all(&self, generation: i64) -> anyhow::Result<()> {
+        for adapter in BEFORE.into_iter().chain([AFTER]) {
+            self.say(adapter, generation, true).await?;
+        }
+        Ok(())
+    }
+
+    async fn say(&self, adapter: &str, generation: i64, finalized: bool) -> anyhow::Result<()> {
+        let condition = |kind: &str, reason: &str| ReportCondition {
+            kind: kind.to_owned(),
+            status: Status::True,
+            reason: Some(reason.to_owned()),
+            message: None,
+            last_transition_time: None,
+        };
+        let mut conditions = vec![
+            condition("Applied", "ResourcesExist"),
+            condition("Available", "Done"),
+            condition("Health", "NoErrors"),
+        ];
+        if finalized {
+            conditions.push(condition("Finalized", "CleanupConfirmed"));
+        }
+        let data = if adapter == "placement" { json!({ "namespace": NAMESPACE }) } else { json!({}) };
+        let report = Report {
+            adapter: adapter.to_owned(),
+            observed_generation: generation,
+            conditions,
+            data: members(&data),
+            observed_time: None,
+            metadata: None,
+        };
+        self.calls().report("clusters", CLUSTER, &report).await?;
+        Ok(())
+    }
+
+    /// Tells adapters to look at the cluster, as the Sentinel does.
+    pub(super) async fn announce(&self, generation: i64) -> anyhow::Result<()> {
+        let data = json!({ "id": CLUSTER, "kind": "Cluster", "generation": generation, "reason": "resync" });
+        let kind = "com.redhat.hyperfleet.cluster.reconcile";
+        let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);
+        event.subject = Some(CLUSTER.to_owned());
+        self.hands.broker.publish(&self.hands.topic, &event, &self.budget).await?;
+        Ok(())
+    }
+
+    /// Deletes the Kubernetes Secret, as somebody with kubectl would.
+    pub(super) async fn delete_secret(&self) -> anyhow::Result<()> {
+        let key = secret_key()?;
+        let seen = self.hands.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
+        self.hands.cluster.delete_secret(&key, &seen, false).await?;
+        Ok(())
+    }
+
+    /// The digest of what the Kubernetes Secret holds; `None` if there is none.
+    pub(super) async fn handed_over(&self) -> anyhow::Result<Option<String>> {
+        let seen = self.hands.cluster.find_secret(&secret_key()?).await?;
+        Ok(seen.and_then(|seen| seen.content).map(|content| self.digest(content.expose_secret())))
+    }
+
+    /// The digest of what a version holds; `None` if it holds nothing.
+    pub(super) async fn stored(&self, version: u64) -> anyhow::Result<Option<String>> {
+        let Some(number) = VersionNumber::new(version) else { return Ok(None) };
+        Ok(match self.store.read_version(&self.secret, number).await? {
+            Version::Live(content) => Some(self.digest(content.expose_secret())),
+            _ => None,
+        })
+    }
+
+    /// All versions: number, state, digest.
+    pub(super) async fn versions(&self) -> anyhow::Result<Vec<[String; 3]>> {
+        let versions = match self.store.list_versions(&self.secret).await {
+            Err(StoreError { fault: Fault::NotFound, .. }) => return Ok(Vec::new()),
+            versions => versions?,
+        };
+        let mut rows = Vec::new();
+        for version in versions {
+            let state = match version.state {
+                VersionState::Live => "enabled",
+                VersionState::Disabled => "disabled",
+                VersionState::Destroyed => "destroyed",
+            };
+            let digest =
+                self.stored(version.number.get()).await?.map_or("-".to_owned(), |digest| super::short(&digest));
+            rows.push([version.number.to_string(), state.to_owned(), digest]);
+        }
+        Ok(rows)
+    }
+
+    /// The digest that API, Jobs and this story show in the place of a pull secret.
+    pub(super) fn digest(&self, content: &[u8]) -> String {
+        let document = docker_config::parse(content, &Limits::default());
+        let digest = document.map_or_else(|_problems| Digest::of_bytes(content), |document| document.digest());
+        digest.keyed(self.digest_key.expose_secret()).to_string()
+    }
+}
+
+fn secret_key() -> anyhow::Result<SecretKey> {
+    Ok(SecretKey { namespace: NAMESPACE.to_owned(), name: names::handed_over_name(&CLUSTER.parse()?) })
+}
+
+fn members(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// What a report says, on one line.
+fn conditions(report: &StatusItem) -> String {
+    let all: BTreeMap<&str, String> = report
+        .conditions
+        .iter()
+        .map(|condition| {
+            let reason = condition.reason.as_deref().unwrap_or("-");
+            let message = condition.message.as_deref().unwrap_or_default().replace('\n', " ");
+            (condition.kind.as_str(), format!("{} {reason}: {message}", condition.status.as_str()))
+        })
+        .collect();
+    let all: Vec<String> = all.into_iter().map(|(kind, words)| format!("{kind} {words}")).collect();
+    format!("at generation {}: {}", report.observed_generation, all.join("; "))
+}

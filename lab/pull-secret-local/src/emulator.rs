@@ -1,0 +1,91 @@
+//! `emulator`: one emulator as a process of its own.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use emulators::kubernetes::{self, Authorization, Kubernetes};
+use emulators::secret_manager::{self, Quotas, SecretManager};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{KubernetesArguments, SecretManagerArguments};
+use daemon::output;
+
+/// Serves Secret Manager until the process is told to stop.
+pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Result<ExitCode> {
+    let SecretManagerArguments {
+        listen,
+        data_dir,
+        fault,
+        latency,
+        metadata_lag,
+        deny,
+        reads_per_minute,
+        writes_per_minute,
+        accesses_per_minute,
+    } = arguments;
+    let place = data_dir.as_ref().map_or("in memory".to_owned(), |folder| format!("in {}", folder.display()));
+    let settings = secret_manager::Settings {
+        listen,
+        data_dir,
+        faults: fault,
+        quotas: Quotas { reads_per_minute, writes_per_minute, accesses_per_minute },
+        latency: latency.unwrap_or_default(),
+        metadata_lag: metadata_lag.unwrap_or_default(),
+        denied_permissions: deny.into_iter().collect(),
+        required_token: None,
+    };
+    until_stopped(async |stop| {
+        let mut server = SecretManager::start(settings).await?;
+        let address = server.address();
+        output::note(format_args!(
+            "Secret Manager emulator, REST and gRPC on http://{address}, secrets {place}.\n\
+             For development and tests only: no encryption, no authentication. Ctrl-C stops it."
+        ));
+        output::print(format_args!("export SECRET_MANAGER_EMULATOR_HOST={address}\n"))?;
+        tokio::select! {
+            () = stop.cancelled() => server.shutdown().await,
+            () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
+        }
+        Ok(())
+    })
+}
+
+/// Serves the Kubernetes API until the process is told to stop.
+pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitCode> {
+    let KubernetesArguments { listen, data_dir, write_kubeconfig, run_pods, rbac, fault } = arguments;
+    let place = data_dir.as_ref().map_or("in memory".to_owned(), |folder| format!("in {}", folder.display()));
+    let settings = kubernetes::Settings {
+        listen,
+        data_dir,
+        faults: fault,
+        authorization: if rbac { Authorization::Rbac } else { Authorization::Off },
+        run_pods: run_pods.into_iter().collect(),
+        ..kubernetes::Settings::default()
+    };
+    until_stopped(async |stop| {
+        let mut server = Kubernetes::start(settings).await?;
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let kubeconfig = write_kubeconfig.unwrap_or_else(|| folder.path().join("kubeconfig"));
+        daemon::file::replace(&kubeconfig, server.kubeconfig().as_bytes())?;
+        output::note(format_args!(
+            "Kubernetes emulator on {}, objects {place}.\nFor development and tests only: no encryption. Ctrl-C stops it.",
+            server.url()
+        ));
+        output::print(format_args!("export KUBECONFIG={}\n", kubeconfig.display()))?;
+        tokio::select! {
+            () = stop.cancelled() => server.shutdown().await,
+            () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
+        }
+        Ok(())
+    })
+}
+
+/// Runs a server with a token that is cancelled when the process is told to stop.
+fn until_stopped(serve: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
+    runtime.block_on(async {
+        let stop = daemon::shutdown::on_signal().context("cannot listen for signals")?;
+        serve(stop).await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

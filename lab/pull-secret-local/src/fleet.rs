@@ -1,0 +1,281 @@
+//! The whole fleet plane in one process: started in order, watched over, ended in order.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use emulators::kubernetes::{self as emulated, Kubernetes};
+use emulators::secret_manager::{self, SecretManager as SecretManagerEmulator};
+use hyperfleet_client::{BaseUrl, Client};
+use kubernetes::Cluster;
+use message_broker::memory::Memory;
+use message_broker::{Broker, Name};
+use secret_store::google::Endpoint;
+use tokio::sync::mpsc::unbounded_channel;
+use tracing::level_filters::LevelFilter;
+
+use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
+use crate::daemons::{self, HOST};
+use crate::folder::{Folder, Port, Ports};
+use crate::options::{Options, SecretManager};
+use crate::parts::Parts;
+use crate::ready;
+
+/// The topic that Sentinel and adapter share.
+const TOPIC: &str = "hyperfleet-clusters";
+
+/// One call to Kubernetes may take so long.
+const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Variables that a Job on this machine needs to reach Google as whoever has started it.
+const IDENTITY_VARIABLES: [&str; 6] =
+    ["HOME", "GOOGLE_APPLICATION_CREDENTIALS", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+
+/// A running fleet plane.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    /// Where everything is kept.
+    pub(crate) folder: Folder,
+    /// Where everything is.
+    pub(crate) places: Places,
+    hands: Hands,
+    parts: Parts,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The API's address, without its path.
+    pub(crate) api: String,
+    /// The kubeconfig that leads to the cluster.
+    pub(crate) kubeconfig: PathBuf,
+    /// The cluster's address.
+    pub(crate) kubernetes: String,
+    /// Where Secret Manager is.
+    pub(crate) secret_manager: Endpoint,
+    /// Every listener by its name.
+    pub(crate) listeners: BTreeMap<&'static str, SocketAddr>,
+}
+
+/// What one needs to play others' parts in a fleet plane.
+#[derive(Clone, Debug)]
+pub(crate) struct Hands {
+    pub(crate) client: Client,
+    pub(crate) cluster: Cluster,
+    pub(crate) broker: Broker,
+    pub(crate) topic: Name,
+    /// The file with the key of all digests.
+    pub(crate) digest_key: PathBuf,
+}
+
+/// What is put together while everything starts.
+struct Start<'a> {
+    options: &'a Options,
+    folder: Folder,
+    ports: Ports,
+    parts: Parts,
+    listeners: BTreeMap<&'static str, SocketAddr>,
+}
+
+/// The program that the Jobs' image stands for.
+fn job_program() -> anyhow::Result<PathBuf> {
+    let running = std::env::current_exe().context("cannot find this program's own file")?;
+    let program = daemon::program::find("pull-secret", &running, &ProcessEnvironment)?;
+    program.context("the program pull-secret, which Jobs run, is neither beside this program nor on PATH; build it with: cargo build --package pull-secret")
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    /// Starts everything and waits until all of it is ready. What has started is ended again where something cannot.
+    pub(crate) async fn start(options: &Options) -> anyhow::Result<Self> {
+        let folder = Folder::open(options.data_dir.as_deref())?;
+        let ports = folder.ports(options.port);
+        ports.check()?;
+        let start = Start { options, folder, ports, parts: Parts::new(), listeners: BTreeMap::new() };
+        let mut fleet = Box::pin(start.all()).await?;
+        tokio::select! {
+            ready = ready::wait(&fleet.places) => ready?,
+            error = fleet.parts.failure() => {
+                fleet.stop().await;
+                return Err(error);
+            }
+        }
+        Ok(fleet)
+    }
+
+    /// What one needs to play others' parts.
+    pub(crate) fn hands(&self) -> Hands {
+        self.hands.clone()
+    }
+
+    /// Waits until a part has ended by itself, and says why.
+    pub(crate) async fn failure(&mut self) -> anyhow::Error {
+        self.parts.failure().await
+    }
+
+    /// Ends everything: first nothing new is begun, then what was begun is finished, then what it needed goes.
+    pub(crate) async fn stop(self) {
+        let Self { folder, parts, hands, .. } = self;
+        let _cut = parts.stop().await;
+        drop(hands);
+        folder.close();
+    }
+}
+
+// === impl Start ===
+
+impl Start<'_> {
+    async fn all(mut self) -> anyhow::Result<Fleet> {
+        let secret_manager = self.secret_manager().await?;
+        let kubeconfig = self.kubernetes().await?;
+        let settings = kubernetes::Settings {
+            kubeconfig: Some(kubeconfig.clone()),
+            call_timeout: KUBERNETES_TIMEOUT,
+            ..kubernetes::Settings::default()
+        };
+        let cluster = Cluster::connect(&settings).await?;
+        cluster.ensure_namespace(NAMESPACE).await?;
+        cluster.ensure_service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
+        let broker = self.broker().await?;
+        let topic: Name = TOPIC.parse()?;
+        let api = self.api().await?;
+        let client = Client::new(hyperfleet_client::Settings::new(api.parse::<BaseUrl>()?))?;
+        let wiring = adapter::Wiring {
+            folder: &self.folder,
+            ports: &self.ports,
+            api: &api,
+            image: &self.options.image,
+            environment: self.job_environment(&kubeconfig, &secret_manager)?,
+            topic: &topic,
+        };
+        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone())).await?;
+        self.listeners
+            .extend([("adapter health", adapter.health_address()), ("adapter metrics", adapter.metrics_address())]);
+        self.parts.start("adapter", |stop| async move {
+            Box::pin(adapter.run(stop)).await;
+            Ok(())
+        });
+        let sentinel = daemons::sentinel(&self.folder, &self.ports, &api, broker.clone(), &topic).await?;
+        self.listeners
+            .extend([("sentinel health", sentinel.health_address()), ("sentinel metrics", sentinel.metrics_address())]);
+        self.parts.start("sentinel", |stop| async move {
+            Box::pin(sentinel.run(stop)).await;
+            Ok(())
+        });
+        let Self { folder, parts, listeners, .. } = self;
+        let taken = listeners.iter().map(|(name, address)| (name.replace(' ', "-"), address.port())).collect();
+        folder.remember(&taken)?;
+        let kubernetes = cluster.server().trim_end_matches('/').to_owned();
+        let places = Places { api, kubeconfig, kubernetes, secret_manager, listeners };
+        let digest_key = folder.key("digest-key")?;
+        let hands = Hands { client, cluster, broker, topic, digest_key };
+        Ok(Fleet { folder, places, hands, parts })
+    }
+
+    async fn secret_manager(&mut self) -> anyhow::Result<Endpoint> {
+        match &self.options.secret_manager {
+            SecretManager::Google => Ok(Endpoint::Google),
+            SecretManager::Emulator(place) => Ok(Endpoint::Emulator(place.clone())),
+            SecretManager::Embedded => {
+                let listen = (HOST, self.ports.of(Port::SecretManager)).into();
+                let data_dir = Some(self.folder.path("secret-manager"));
+                let settings = secret_manager::Settings { listen, data_dir, ..secret_manager::Settings::default() };
+                let mut server = SecretManagerEmulator::start(settings).await?;
+                let address = server.address();
+                self.listeners.insert("secret-manager", address);
+                self.parts.start("secrets", |stop| async move {
+                    tokio::select! {
+                        () = stop.cancelled() => server.shutdown().await,
+                        () = server.stopped() => bail!("the emulator has stopped"),
+                    }
+                    Ok(())
+                });
+                Ok(Endpoint::Emulator(address.to_string()))
+            }
+        }
+    }
+
+    async fn kubernetes(&mut self) -> anyhow::Result<PathBuf> {
+        if let Some(kubeconfig) = &self.options.kubeconfig {
+            return std::path::absolute(kubeconfig).context("--kubeconfig");
+        }
+        let program = job_program()?;
+        let (pod_lines, lines) = unbounded_channel();
+        let settings = emulated::Settings {
+            listen: (HOST, self.ports.of(Port::Kubernetes)).into(),
+            data_dir: Some(self.folder.path("kubernetes")),
+            run_pods: BTreeMap::from([(self.options.image.clone(), program)]),
+            pod_lines: Some(pod_lines),
+            ..emulated::Settings::default()
+        };
+        let mut server = Kubernetes::start(settings).await?;
+        let kubeconfig = self.folder.path("kubeconfig");
+        daemon::file::replace(&kubeconfig, server.kubeconfig().as_bytes())?;
+        self.listeners.insert("kubernetes", server.address());
+        self.parts.start("cluster", |stop| async move {
+            let telling = tokio::spawn(crate::jobs::log(lines));
+            tokio::select! {
+                () = stop.cancelled() => server.shutdown().await,
+                () = server.stopped() => bail!("the emulator has stopped"),
+            }
+            telling.abort();
+            Ok(())
+        });
+        Ok(kubeconfig)
+    }
+
+    async fn broker(&self) -> anyhow::Result<Broker> {
+        match &self.options.broker {
+            Some(broker) => Ok(broker.clone()),
+            None => Ok(Broker::Memory(Memory::open(&self.folder.path("broker.db")).await?)),
+        }
+    }
+
+    async fn api(&mut self) -> anyhow::Result<String> {
+        let server = Box::pin(daemons::api(&self.folder, &self.ports, self.options)).await?;
+        self.listeners.extend([
+            ("api", server.address()),
+            ("api health", server.health_address()),
+            ("api metrics", server.metrics_address()),
+        ]);
+        let place = format!("http://{}", server.address());
+        self.parts.start("api", |stop| async move {
+            Box::pin(server.run(stop)).await.context("the database cannot be used")
+        });
+        Ok(place)
+    }
+
+    /// What Jobs are told besides what the adapter tells them.
+    fn job_environment(
+        &self,
+        kubeconfig: &std::path::Path,
+        endpoint: &Endpoint,
+    ) -> anyhow::Result<BTreeMap<String, String>> {
+        let mut environment = BTreeMap::new();
+        let mut tell = |name: &str, value: String| environment.insert(name.to_owned(), value);
+        if self.options.level != LevelFilter::OFF {
+            tell("LOG_LEVEL", self.options.level.to_string());
+        }
+        if let Endpoint::Emulator(host) = endpoint {
+            tell("SECRET_MANAGER_EMULATOR_HOST", host.clone());
+        }
+        if self.options.kubeconfig.is_some() {
+            // Files of this machine are not in a cluster's pods; their identity comes from the cluster.
+            return Ok(environment);
+        }
+        tell("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
+        tell("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
+        if *endpoint == Endpoint::Google {
+            for name in IDENTITY_VARIABLES {
+                if let Some(value) = ProcessEnvironment.text(name)? {
+                    tell(name, value);
+                }
+            }
+        }
+        Ok(environment)
+    }
+}

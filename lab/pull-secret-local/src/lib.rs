@@ -1,0 +1,45 @@
+//! The Pull Secret Service on one machine: the whole fleet plane on embedded parts, its demo, and the emulators.
+//!
+//! For development and tests only; no image contains this program. `pull-secret local …` runs it.
+//!
+//! - `up` starts API, Sentinel, adapter, broker, Secret Manager and Kubernetes in one process; Jobs run as processes of the
+//!   program `pull-secret`.
+//! - `demo` walks one cluster through creation, rotation, repair and deletion, and checks each step.
+//! - `emulator` starts one emulator.
+
+pub mod cli;
+
+mod adapter;
+mod daemons;
+mod demo;
+mod emulator;
+mod fleet;
+mod folder;
+mod jobs;
+mod options;
+mod parts;
+mod ready;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use daemon::output;
+
+use cli::{Cli, Command, EmulatorCommand};
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Up(arguments) => up::up(&arguments),
+        Command::Demo(arguments) => up::demo(&arguments),
+        Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {
+            emulator::secret_manager(*arguments)
+        }
+        Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
+    };
+    result.unwrap_or_else(|error| {
+        output::note(format_args!("error: {error:#}"));
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,226 @@
+//! What of the fleet plane is embedded and what is real, checked before anything starts.
+
+use std::path::PathBuf;
+
+use daemon::environment::Environment;
+use message_broker::Broker;
+use message_broker::pubsub::{self, PubSub};
+use message_broker::rabbitmq::{self, RabbitMq};
+use secrecy::{ExposeSecret as _, SecretString};
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::UpArguments;
+
+/// The variable that may hold a broker's address with its password.
+const BROKER_VARIABLE: &str = "LOCAL_BROKER";
+/// The variable that may hold a database's address with its password.
+const DATABASE_VARIABLE: &str = "LOCAL_DATABASE_URL";
+
+/// How the fleet plane is to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Where everything is kept; `None` forgets it at the end.
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The first of the ports; 0 for free ones.
+    pub(crate) port: u16,
+    /// A real cluster's kubeconfig.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// A real broker; `None` for the embedded one.
+    pub(crate) broker: Option<Broker>,
+    /// A real PostgreSQL; `None` for a file.
+    pub(crate) database: Option<SecretString>,
+    /// Which Secret Manager.
+    pub(crate) secret_manager: SecretManager,
+    /// The image that Jobs run.
+    pub(crate) image: String,
+    /// The least severe events that are logged.
+    pub(crate) level: LevelFilter,
+}
+
+/// Which Secret Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SecretManager {
+    /// The emulator, in this process.
+    Embedded,
+    /// An emulator elsewhere, `HOST:PORT`.
+    Emulator(String),
+    /// Google's.
+    Google,
+}
+
+// === impl Options ===
+
+impl Options {
+    /// Everything embedded, in memory and on free ports.
+    pub(crate) fn embedded(level: LevelFilter) -> Self {
+        Self {
+            data_dir: None,
+            port: 0,
+            kubeconfig: None,
+            broker: None,
+            database: None,
+            secret_manager: SecretManager::Embedded,
+            image: "pull-secret".to_owned(),
+            level,
+        }
+    }
+
+    /// The options of flags and environment, or everything that is wrong with them, without a value.
+    pub(crate) fn of(arguments: &UpArguments, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        let mut faults = Vec::new();
+        let mut keep = |fault: String| faults.push(fault);
+        let level = daemon::log::level(&arguments.log_level);
+        let level = level.map_err(|error| keep(format!("--log-level: {error}"))).unwrap_or(LevelFilter::INFO);
+        if !(arguments.port == 0 || (1024..=65_000).contains(&arguments.port)) {
+            keep("--port: must be 0 or 1024 to 65000".to_owned());
+        }
+        let broker = given("--broker", arguments.broker.as_deref(), BROKER_VARIABLE, environment);
+        let broker = broker.and_then(|given| given.map(|(name, url)| broker_of(name, &url, environment)).transpose());
+        let broker = broker.map_err(&mut keep).unwrap_or_default();
+        let database = given("--database-url", arguments.database_url.as_deref(), DATABASE_VARIABLE, environment);
+        let database = database.and_then(|given| given.map(|(name, url)| database_of(name, url)).transpose());
+        let database = database.map_err(&mut keep).unwrap_or_default();
+        let secret_manager = secret_manager(arguments.secret_manager.as_deref()).map_err(&mut keep);
+        let kubeconfig = arguments.kubeconfig.clone();
+        if kubeconfig.as_ref().is_some_and(|path| !path.is_file()) {
+            keep("--kubeconfig: there is no such file".to_owned());
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self {
+            data_dir: arguments.data_dir.clone(),
+            port: arguments.port,
+            kubeconfig,
+            broker,
+            database,
+            secret_manager: secret_manager.unwrap_or(SecretManager::Embedded),
+            image: arguments.image.clone(),
+            level,
+        })
+    }
+
+    /// What will not work together, for people; it is no error, as there are ways around it.
+    pub(crate) fn warnings(&self) -> Vec<&'static str> {
+        let mut warnings = Vec::new();
+        if self.kubeconfig.is_some() && self.secret_manager == SecretManager::Embedded {
+            warnings.push(
+                "Jobs run in your cluster, where the emulator of Secret Manager on this machine's loopback is not: give \
+                 --secret-manager too",
+            );
+        }
+        warnings
+    }
+}
+
+/// The flag's value, or the variable's, with the name of where it stands. A password in a flag shows in process lists.
+fn given(
+    flag: &'static str,
+    value: Option<&str>,
+    variable: &'static str,
+    environment: &impl Environment,
+) -> Result<Option<(&'static str, SecretString)>, String> {
+    if let Some(value) = value {
+        let authority = value.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+        let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+        if user.contains(':') || value.contains("password=") {
+            return Err(format!("{flag}: everybody could see the password in the process list; give it as {variable}"));
+        }
+        return Ok(Some((flag, value.trim().into())));
+    }
+    let text = environment.text(variable).map_err(|error| error.to_string())?;
+    Ok(text.map(|text| (variable, text.into())))
+}
+
+fn broker_of(name: &str, url: &SecretString, environment: &impl Environment) -> Result<Broker, String> {
+    let text = url.expose_secret();
+    if text.starts_with("amqp://") || text.starts_with("amqps://") {
+        let made = RabbitMq::new(rabbitmq::Settings::new(url.clone()));
+        return made.map(Broker::RabbitMq).map_err(|error| format!("{name}: {error}"));
+    }
+    let project = text.strip_prefix("pubsub://").filter(|project| !project.is_empty() && !project.contains(['/', '@']));
+    let project = project.ok_or_else(|| format!("{name}: must be amqp://HOST:PORT/VHOST or pubsub://PROJECT"))?;
+    let emulator = environment.text("PUBSUB_EMULATOR_HOST").map_err(|error| error.to_string())?;
+    Ok(Broker::PubSub(PubSub::new(pubsub::Settings {
+        endpoint: emulator.map_or(pubsub::Endpoint::Google, pubsub::Endpoint::Emulator),
+        provision: pubsub::Provision::Create,
+        ..pubsub::Settings::new(project)
+    })))
+}
+
+fn database_of(name: &str, url: SecretString) -> Result<SecretString, String> {
+    let text = url.expose_secret();
+    if text.starts_with("postgresql://") || text.starts_with("postgres://") {
+        return Ok(url);
+    }
+    Err(format!("{name}: must be postgresql://USER@HOST:PORT/NAME"))
+}
+
+fn secret_manager(value: Option<&str>) -> Result<SecretManager, String> {
+    match value.map(str::trim) {
+        None => Ok(SecretManager::Embedded),
+        Some("google") => Ok(SecretManager::Google),
+        Some(place) => {
+            let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !place.contains(['/', '@', ' ']));
+            let is_address = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+            is_address
+                .then(|| SecretManager::Emulator(place.to_owned()))
+                .ok_or_else(|| "--secret-manager: must be `google` or an emulator's HOST:PORT".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser as _;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn options(line: &str, environment: &BTreeMap<&str, &str>) -> Result<Options, Vec<String>> {
+        let arguments = ["pull-secret-local", "up"].into_iter().chain(line.split_whitespace());
+        let Command::Up(arguments) = Cli::try_parse_from(arguments).unwrap().command else { panic!("must parse") };
+        Options::of(&arguments, environment)
+    }
+
+    #[rstest]
+    #[case("--broker amqp://guest:Zq7word@localhost:5672/", "--broker: everybody could see the password")]
+    #[case("--broker nats://Zq7word", "--broker: must be amqp://")]
+    #[case("--broker pubsub://", "--broker: must be amqp://")]
+    #[case("--database-url postgresql://me:Zq7word@localhost/x", "--database-url: everybody could see")]
+    #[case("--database-url postgresql://localhost/x?password=Zq7word", "--database-url: everybody could see")]
+    #[case("--database-url mysql://Zq7word", "--database-url: must be postgresql://")]
+    #[case("--secret-manager Zq7word", "--secret-manager: must be")]
+    #[case("--secret-manager Zq7word:@host:1", "--secret-manager: must be")]
+    #[case("--kubeconfig /nowhere/Zq7word", "--kubeconfig: there is no such file")]
+    #[case("--port 80", "--port: must be")]
+    #[case("--log-level loud", "--log-level: must be")]
+    fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
+        let faults = options(line, &BTreeMap::new()).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_password_may_stand_in_a_variable_and_a_flag_comes_first() {
+        let environment = BTreeMap::from([
+            ("LOCAL_BROKER", "amqp://guest:guest@localhost:5672/"),
+            ("LOCAL_DATABASE_URL", "postgresql://me:word@localhost/x"),
+        ]);
+        let both = options("", &environment).unwrap();
+        assert!(matches!(both.broker, Some(Broker::RabbitMq(_))));
+        assert_eq!(both.database.unwrap().expose_secret(), "postgresql://me:word@localhost/x");
+        let flag = options("--broker pubsub://my-project-1", &environment).unwrap();
+        assert!(matches!(flag.broker, Some(Broker::PubSub(_))));
+    }
+
+    #[test]
+    fn a_real_cluster_with_an_embedded_secret_manager_is_warned_of() {
+        assert_eq!(options("", &BTreeMap::new()).unwrap().warnings(), Vec::<&str>::new());
+        let mut options = Options::embedded(LevelFilter::INFO);
+        options.kubeconfig = Some("x".into());
+        assert_eq!(options.warnings().len(), 1);
+    }
+}

@@ -1,0 +1,209 @@
+//! `up` and `demo`: the whole fleet plane in one process.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::log::{self, Components, Format};
+use daemon::{output, proxy};
+use secret_store::google::Endpoint;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::{DemoArguments, StreamFormat, UpArguments};
+use crate::demo;
+use crate::fleet::Fleet;
+use crate::options::{Options, SecretManager};
+
+/// Which component a crate's events are of where no part says that they are its own.
+const COMPONENTS: Components = &[
+    ("adapter", "adapter"),
+    ("daemon", "local"),
+    ("hyperfleet_api", "api"),
+    ("hyperfleet_client", "client"),
+    ("kubernetes", "cluster"),
+    ("message_broker", "broker"),
+    ("pull_secret_local", "local"),
+    ("sentinel", "sentinel"),
+];
+
+/// The crates whose events are logged.
+const CRATES: &[&str] = &[
+    "adapter",
+    "daemon",
+    "hyperfleet_api",
+    "hyperfleet_client",
+    "kubernetes",
+    "message_broker",
+    "pull_secret_local",
+    "sentinel",
+];
+
+/// What still runs on threads of its own at the end is not waited for longer.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Runs the whole fleet plane until it is told to stop.
+pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
+    let options = Options::of(arguments, &ProcessEnvironment).map_err(listed)?;
+    leave_proxies()?;
+    let output = arguments.output;
+    start_log(options.level, output)?;
+    on_runtime(async |stop| {
+        let mut fleet = tokio::select! {
+            fleet = Fleet::start(&options) => fleet?,
+            () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
+        };
+        print_ready(&fleet, &options, output)?;
+        let failure = tokio::select! {
+            () = stop.cancelled() => None,
+            failure = fleet.failure() => Some(failure),
+        };
+        fleet.stop().await;
+        Ok(match failure {
+            None => ExitCode::SUCCESS,
+            Some(failure) => failed(&failure),
+        })
+    })
+}
+
+/// Shows the main job on embedded parts.
+pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
+    let level = arguments.log_level.as_deref().map(log::level).transpose().context("--log-level")?;
+    leave_proxies()?;
+    if let Some(level) = level {
+        start_log(level, arguments.output)?;
+    }
+    on_runtime(async |stop| {
+        let options = Options::embedded(level.unwrap_or(LevelFilter::OFF));
+        let mut fleet = tokio::select! {
+            fleet = Fleet::start(&options) => fleet?,
+            () = stop.cancelled() => return Ok(interrupted()),
+        };
+        let mut teller = demo::Teller::new(arguments.output);
+        let (places, hands) = (fleet.places.clone(), fleet.hands());
+        let told = tokio::select! {
+            told = Box::pin(demo::tell(&places, &hands, &mut teller)) => told.map(|()| ExitCode::SUCCESS),
+            failure = fleet.failure() => Err(failure),
+            () = stop.cancelled() => Ok(interrupted()),
+        };
+        fleet.stop().await;
+        Ok(told.unwrap_or_else(|error| failed(&error)))
+    })
+}
+
+fn interrupted() -> ExitCode {
+    ExitCode::from(143)
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    output::note(format_args!("error: {error:#}"));
+    ExitCode::FAILURE
+}
+
+/// Runs with a token that is cancelled when the process is told to stop.
+fn on_runtime(work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
+    let ended = runtime.block_on(async {
+        let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+        Box::pin(work(stop)).await
+    });
+    runtime.shutdown_timeout(LAST_WAIT);
+    ended
+}
+
+/// What is plain HTTP here stays on this machine, so a proxy for it has no place: where one is set, this process becomes
+/// itself once more, without it.
+fn leave_proxies() -> anyhow::Result<()> {
+    if !proxy::VARIABLES.iter().any(|name| matches!(ProcessEnvironment.text(name), Ok(Some(_)))) {
+        return Ok(());
+    }
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut command = std::process::Command::new(program);
+    for name in proxy::VARIABLES {
+        command.env_remove(name);
+    }
+    Err(command.args(arguments).exec()).context("cannot start without proxies")
+}
+
+/// The log: for people on stderr, for programs on stdout.
+fn start_log(level: LevelFilter, output: StreamFormat) -> anyhow::Result<()> {
+    let (format, writer): (_, Box<dyn Write + Send>) = match output {
+        StreamFormat::Text => (Format::Text, Box::new(io::stderr())),
+        StreamFormat::Json => (Format::Json, Box::new(io::stdout())),
+    };
+    let settings = log::Settings { format, level, crates: CRATES };
+    let subscriber = log::subscriber_of(COMPONENTS, settings, writer);
+    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+}
+
+/// Says where everything is.
+fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow::Result<()> {
+    let places = &fleet.places;
+    let secret_manager = match &places.secret_manager {
+        Endpoint::Emulator(host) => format!("http://{host}"),
+        _ => "https://secretmanager.googleapis.com".to_owned(),
+    };
+    if output == StreamFormat::Json {
+        let listeners = places.listeners.iter().map(|(name, address)| (name.replace(' ', "_"), address.to_string()));
+        let ready = json!({
+            "event": "ready",
+            "api": places.api,
+            "kubernetes": places.kubernetes,
+            "kubeconfig": places.kubeconfig,
+            "secret_manager": secret_manager,
+            "data_dir": fleet.folder.root(),
+            "listeners": listeners.collect::<std::collections::BTreeMap<_, _>>(),
+        });
+        output::print(format_args!("{ready}\n"))?;
+        return Ok(());
+    }
+    let is = |real: bool, embedded: &str| if real { "yours".to_owned() } else { embedded.to_owned() };
+    let database = is(options.database.is_some(), "embedded, SQLite");
+    let row = |name: &str, place: &str, what: String| [name.to_owned(), place.to_owned(), what];
+    let mut rows = vec![
+        row("HyperFleet API", &places.api, format!("database: {database}")),
+        row(
+            "Kubernetes",
+            &places.kubernetes,
+            is(options.kubeconfig.is_some(), "emulator; Jobs are processes of pull-secret"),
+        ),
+        row("Secret Manager", &secret_manager, is(options.secret_manager != SecretManager::Embedded, "emulator")),
+        row("broker", "-", is(options.broker.is_some(), "within this process, with a journal")),
+    ];
+    for (name, address) in places.listeners.iter().filter(|(name, _)| name.contains(' ')) {
+        let path = if name.ends_with("health") { "readyz" } else { "metrics" };
+        rows.push(row(name, &format!("http://{address}/{path}"), String::new()));
+    }
+    output::note(format_args!("\n{}", output::table(["PART", "PLACE", ""], rows)));
+    let fate = if fleet.folder.is_kept() { "kept" } else { "removed at the end; keep it with --data-dir" };
+    output::note(format_args!(
+        "Data: {} ({fate}). For development and tests only. Ctrl-C ends it.",
+        fleet.folder.root().display()
+    ));
+    for warning in options.warnings() {
+        output::note(format_args!("warning: {warning}"));
+    }
+    let mut exports = format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(fleet));
+    if let Endpoint::Emulator(host) = &places.secret_manager {
+        exports = format!("{exports}export SECRET_MANAGER_EMULATOR_HOST={host}\n");
+    }
+    output::print(exports)?;
+    Ok(())
+}
+
+/// The kubeconfig's path as a shell reads it.
+fn quoted(fleet: &Fleet) -> String {
+    let path = fleet.places.kubeconfig.display().to_string();
+    let is_plain = path.chars().all(|char| char.is_ascii_alphanumeric() || "/._-".contains(char));
+    if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
+    anyhow::anyhow!("invalid options\n  {}", faults.as_ref().join("\n  "))
+}

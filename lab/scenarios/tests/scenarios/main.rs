@@ -1,0 +1,15 @@
+//! Scenarios of the whole fleet plane.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test that is the right way to fail"
+)]
+
+mod demo;
+mod explain;
+mod leaks;
+mod local;
+mod real_fleet;
+mod status;

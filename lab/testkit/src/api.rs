@@ -1,0 +1,26 @@
+//! The HyperFleet API as a process.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::program;
+
+/// `pull-secret api` with these arguments, started in that folder.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = program::pull_secret(&["api"]);
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+/// A server in that folder, and the address that it listens on.
+pub async fn server(folder: &Path) -> (Child, String) {
+    let mut command = command(folder, &["--server-port=0", "--health-port=0", "--metrics-port=0"]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
+    let address = line.strip_prefix("HyperFleet API on http://").unwrap().split(',').next().unwrap();
+    (child, address.to_owned())
+}

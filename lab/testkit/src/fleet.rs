@@ -1,0 +1,350 @@
+//! A fleet plane as `local up` starts it, and the characters that a test plays in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use daemon::retry::Budget;
+use hyperfleet_client::{
+    Client, Error, NewResource, Patch, Report, ReportCondition, Resource, Settings, Status, WatchKind, WatchQuery,
+};
+use kubernetes::{Cluster, SecretKey};
+use secrecy::ExposeSecret as _;
+use secret_store::google::{self, Endpoint};
+use secret_store::{GoogleSecretManager, SecretStore as _, Version};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::leaks::{PASSWORD, check};
+use crate::program;
+use crate::rig::{Signal, signal};
+
+/// The others, in the order in which they report.
+pub const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
+pub const PROJECT: &str = "my-project-1";
+
+/// A running `local up`.
+pub struct Up {
+    pub child: Child,
+    /// What it has said when it was ready.
+    pub ready: Value,
+    pub player: Player,
+    told: Arc<Mutex<String>>,
+}
+
+/// Plays everybody but the pull secret's adapter.
+#[derive(Clone)]
+pub struct Player {
+    pub client: Client,
+    budget: Budget,
+}
+
+/// A folder that outlives an [`Up`].
+pub fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A pull secret whose password must not show anywhere; each name is other content.
+pub fn document(name: &str) -> String {
+    let auth = STANDARD.encode(format!("user:{PASSWORD}"));
+    format!(r#"{{"auths":{{"quay.io":{{"auth":"{auth}"}},"{name}.example.com":{{"auth":"{auth}"}}}}}}"#)
+}
+
+/// A command that is to run in `folder`, on ports that it takes as they are free.
+pub fn up(folder: &Path) -> Command {
+    let mut command = program::local(&["up", "--port=0", "--output=json", "--log-level=debug", "--data-dir"]);
+    command.arg(folder);
+    command
+}
+
+impl Up {
+    /// Starts one and waits until it is ready.
+    pub async fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let told = Arc::new(Mutex::new(String::new()));
+        let (ready, is_ready) = oneshot::channel();
+        listen(child.stdout.take().unwrap(), Arc::clone(&told), Some(ready));
+        listen(child.stderr.take().unwrap(), Arc::clone(&told), None);
+        let Ok(ready) = is_ready.await else { panic!("it has ended: {}", told.lock().unwrap()) };
+        let player = Player::of(ready["api"].as_str().unwrap());
+        Self { child, ready, player, told }
+    }
+
+    pub async fn in_folder(folder: &Path) -> Self {
+        Self::start(up(folder)).await
+    }
+
+    /// All that it has said so far. It is looked through for credentials whenever it is asked for.
+    pub fn told(&self) -> String {
+        let told = self.told.lock().unwrap().clone();
+        check("local up", &told);
+        told
+    }
+
+    pub async fn kill(mut self) {
+        self.told();
+        self.child.kill().await.unwrap();
+    }
+
+    /// Asks it to end, as Ctrl-C does, and returns its exit code and what it has said.
+    pub async fn interrupt(mut self) -> (Option<i32>, String) {
+        signal(&self.child, Signal::INT);
+        let status = self.child.wait().await.unwrap();
+        // What it has said is read to its end when the pipes are closed, and that is before it is reaped or just after.
+        while Arc::strong_count(&self.told) > 1 {
+            tokio::task::yield_now().await;
+        }
+        (status.code(), self.told())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.ready["data_dir"].as_str().unwrap()).join(name)
+    }
+
+    pub fn place(&self, name: &str) -> &str {
+        self.ready[name].as_str().unwrap()
+    }
+
+    pub async fn cluster(&self) -> Cluster {
+        cluster(Path::new(self.place("kubeconfig"))).await
+    }
+
+    /// The contents of all live versions of the cluster's secret.
+    pub async fn versions(&self, id: &str) -> Vec<String> {
+        versions(self.place("secret_manager").trim_start_matches("http://"), id).await
+    }
+
+    /// What the Kubernetes Secret holds.
+    pub async fn handed_over(&self, id: &str) -> Option<String> {
+        handed_over(&self.cluster().await, id).await
+    }
+}
+
+/// Keeps what is said, and hands on what is said when it is ready.
+fn listen(
+    from: impl AsyncRead + Unpin + Send + 'static,
+    told: Arc<Mutex<String>>,
+    ready: Option<oneshot::Sender<Value>>,
+) {
+    let mut ready = ready;
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(from).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let said: Value = serde_json::from_str(&line).unwrap_or_default();
+            told.lock().unwrap().push_str(&(line + "\n"));
+            if said["event"] == "ready"
+                && let Some(ready) = ready.take()
+            {
+                drop(ready.send(said));
+            }
+        }
+    });
+}
+
+pub async fn cluster(kubeconfig: &Path) -> Cluster {
+    let kubeconfig = Some(kubeconfig.to_path_buf());
+    let settings = kubernetes::Settings { kubeconfig, ..kubernetes::Settings::default() };
+    Cluster::connect(&settings).await.unwrap()
+}
+
+pub fn secret_key(id: &str) -> SecretKey {
+    SecretKey { namespace: namespace(id), name: format!("{id}-pull-secret") }
+}
+
+pub fn namespace(id: &str) -> String {
+    format!("clusters-{id}")
+}
+
+pub async fn handed_over(cluster: &Cluster, id: &str) -> Option<String> {
+    let secret = cluster.find_secret(&secret_key(id)).await.unwrap()?;
+    Some(String::from_utf8(secret.content?.expose_secret().to_vec()).unwrap())
+}
+
+pub async fn versions(secret_manager: &str, id: &str) -> Vec<String> {
+    let settings = google::Settings {
+        project: PROJECT.parse().unwrap(),
+        location: None,
+        endpoint: Endpoint::Emulator(secret_manager.to_owned()),
+        call_timeout: Duration::from_secs(10),
+    };
+    let store = GoogleSecretManager::connect(&settings).await.unwrap();
+    let secret = format!("hyperfleet-{id}-pull-secret").parse().unwrap();
+    let mut contents = Vec::new();
+    for version in store.list_versions(&secret).await.unwrap_or_default() {
+        if let Version::Live(content) = store.read_version(&secret, version.number).await.unwrap() {
+            contents.push(String::from_utf8(content.expose_secret().to_vec()).unwrap());
+        }
+    }
+    contents
+}
+
+/// The adapter's view of a cluster, if it has one.
+pub fn view(cluster: &Resource) -> Value {
+    cluster.status.adapters.get("pullsecret").cloned().unwrap_or_default()
+}
+
+/// Whether the adapter says that the pull secret is available at that generation.
+pub fn is_available(cluster: &Resource, generation: i64) -> bool {
+    let view = view(cluster);
+    view["available"] == "True" && view["observed_generation"] == generation
+}
+
+/// One of the adapter's conditions.
+pub fn condition(cluster: &Resource, kind: &str) -> Value {
+    let view = view(cluster);
+    let conditions = view["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
+}
+
+impl Player {
+    pub fn of(api: &str) -> Self {
+        let client = Client::new(Settings::new(api.parse().unwrap())).unwrap();
+        Self { client, budget: Budget::new(Duration::from_mins(10), CancellationToken::new()) }
+    }
+
+    pub async fn create(&self, id: &str, content: &str) -> Resource {
+        self.try_create(id, content).await.unwrap()
+    }
+
+    pub async fn try_create(&self, id: &str, content: &str) -> Result<Resource, Error> {
+        let new = NewResource {
+            id: Some(id.to_owned()),
+            kind: "Cluster".to_owned(),
+            name: id.to_owned(),
+            spec: spec(content),
+            ..NewResource::default()
+        };
+        self.client.within(&self.budget).create("clusters", &new).await
+    }
+
+    pub async fn rotate(&self, id: &str, content: &str) -> Resource {
+        let patch = Patch { spec: Some(spec(content)), ..Patch::default() };
+        self.client.within(&self.budget).patch("clusters", id, &patch, None).await.unwrap()
+    }
+
+    pub async fn delete(&self, id: &str) -> Resource {
+        self.client.within(&self.budget).delete("clusters", id).await.unwrap().unwrap()
+    }
+
+    pub async fn get(&self, id: &str) -> Option<Resource> {
+        self.client.within(&self.budget).get("clusters", id).await.unwrap()
+    }
+
+    /// Reports what must be reported, with conditions given as type, status and reason.
+    pub async fn report(
+        &self,
+        (adapter, id): (&str, &str),
+        generation: i64,
+        conditions: &[(&str, Status, &str)],
+        data: Value,
+    ) {
+        let condition = |(kind, status, reason): &(&str, Status, &str)| ReportCondition {
+            kind: (*kind).to_owned(),
+            status: *status,
+            reason: Some((*reason).to_owned()),
+            message: Some(format!("{reason} is so")),
+            last_transition_time: None,
+        };
+        let report = Report {
+            adapter: adapter.to_owned(),
+            observed_generation: generation,
+            conditions: conditions.iter().map(condition).collect(),
+            data: data.as_object().cloned().unwrap_or_default(),
+            observed_time: None,
+            metadata: None,
+        };
+        self.client.within(&self.budget).report("clusters", id, &report).await.unwrap();
+    }
+
+    /// Reports that an adapter is done.
+    pub async fn play(&self, adapter: &str, id: &str, generation: i64) {
+        let conditions =
+            [("Applied", Status::True, "Done"), ("Available", Status::True, "Done"), ("Health", Status::True, "Done")];
+        let data = if adapter == "placement" { json!({"namespace": namespace(id)}) } else { json!({}) };
+        self.report((adapter, id), generation, &conditions, data).await;
+    }
+
+    /// Makes the namespace, as placement does, and reports for all that come before.
+    pub async fn make_ready(&self, cluster: &Cluster, id: &str, generation: i64) {
+        cluster.ensure_namespace(&namespace(id)).await.unwrap();
+        for adapter in BEFORE {
+            self.play(adapter, id, generation).await;
+        }
+    }
+
+    /// Reports for all others that nothing of theirs is left.
+    pub async fn finalize(&self, id: &str, generation: i64) {
+        let conditions = ["Applied", "Available", "Health", "Finalized"].map(|kind| (kind, Status::True, "Done"));
+        for adapter in BEFORE.into_iter().chain(["hypershift"]) {
+            self.report((adapter, id), generation, &conditions, json!({})).await;
+        }
+    }
+
+    /// Waits until the cluster is so; its state is told with every change.
+    pub async fn until(&self, id: &str, is_so: impl Fn(&Resource) -> bool) -> Resource {
+        let stop = CancellationToken::new();
+        let mut watch = self.client.watch("clusters", WatchQuery::default(), stop.clone());
+        let mut last = None;
+        let waiting = async {
+            while let Some(event) = watch.next().await {
+                let Some(resource) = event.object.filter(|resource| resource.id == id) else { continue };
+                if event.kind != WatchKind::Deleted && is_so(&resource) {
+                    return resource;
+                }
+                last = Some(view(&resource));
+            }
+            panic!("the watch has ended")
+        };
+        match tokio::time::timeout(Duration::from_mins(2), waiting).await {
+            Ok(resource) => *resource,
+            Err(tokio::time::error::Elapsed { .. }) => {
+                panic!("waited in vain for {id}; the adapter's last word: {last:?}")
+            }
+        }
+    }
+
+    /// Waits until the cluster is gone.
+    pub async fn until_gone(&self, id: &str) {
+        let stop = CancellationToken::new();
+        let mut watch = self.client.watch("clusters", WatchQuery::default(), stop.clone());
+        let waiting = async {
+            let mut there = false;
+            while let Some(event) = watch.next().await {
+                let is_it = event.object.as_ref().is_some_and(|resource| resource.id == id);
+                there |= is_it;
+                if (is_it && event.kind == WatchKind::Deleted) || (event.kind == WatchKind::Bookmark && !there) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(2), waiting).await.unwrap();
+    }
+}
+
+fn spec(content: &str) -> Map<String, Value> {
+    let spec = json!({"provider": "gcp", "gcp": {"projectId": PROJECT}, "pullSecret": {"data": content}});
+    spec.as_object().cloned().unwrap()
+}
+
+/// Output of a command, which has told no credential.
+pub async fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let output = command.output().await.unwrap();
+    let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    check("a command", &stdout);
+    check("a command", &stderr);
+    (output.status.code(), stdout, stderr)
+}
+
+/// Looks through files that are no stores.
+pub fn check_files(folder: &Path, names: &[&str]) {
+    for name in names {
+        let bytes = std::fs::read(folder.join(name)).unwrap();
+        check(name, &String::from_utf8_lossy(&bytes));
+    }
+}

@@ -1,0 +1,24 @@
+//! Shared rigs of tests that start programs: a Job with its emulator, a fleet plane, an API server, brokers.
+//!
+//! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
+//! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
+//! - [`leaks::check`] fails on any text that holds a test credential.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    missing_docs,
+    missing_debug_implementations,
+    reason = "rigs of tests fail by panicking, print which part is missing, and are named after what they start"
+)]
+
+pub mod api;
+pub mod broker;
+pub mod cluster;
+pub mod environment;
+pub mod fleet;
+pub mod leaks;
+pub mod program;
+pub mod rig;
