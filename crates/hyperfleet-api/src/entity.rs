@@ -209,7 +209,7 @@ impl Registry {
             let cascades = descriptor.on_parent_delete == OnParentDelete::Cascade;
             check(!cascades, "on_parent_delete", "has no effect without parent_kind");
         }
-        let longest = descriptor.longest_name();
+        let longest = descriptor.max_name_length();
         check(longest <= LONGEST_NAME, "name_max_len", "must be at most 100");
         check(descriptor.name_min_len <= longest, "name_min_len", "must not be more than name_max_len");
         check(required_adapters.iter().all(|name| !name.trim().is_empty()), "required_adapters", "has an empty name");
@@ -261,12 +261,12 @@ impl Registry {
 
 impl Descriptor {
     /// The most characters that a name may have.
-    pub fn longest_name(&self) -> usize {
+    pub fn max_name_length(&self) -> usize {
         if self.name_max_len == 0 { LONGEST_NAME } else { self.name_max_len }
     }
 
     /// The fewest characters that a name may have.
-    pub fn shortest_name(&self) -> usize {
+    pub fn min_name_length(&self) -> usize {
         self.name_min_len.max(1)
     }
 

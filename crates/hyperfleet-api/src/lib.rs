@@ -2,6 +2,7 @@
 
 pub mod decide;
 pub mod entity;
+pub mod excerpt;
 pub mod http;
 pub mod metrics;
 pub mod openapi;

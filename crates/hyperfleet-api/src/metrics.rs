@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry as Metered;
 
-use crate::decide::report::Discard;
+use crate::decide::report::DiscardReason;
 use crate::entity::Registry;
 use crate::resource::Resource;
 use crate::store::Pending;
@@ -114,7 +114,7 @@ impl Metrics {
     /// Counts a change of what is wanted.
     pub(crate) fn reconciliation_started(&self, resource: &Resource, registry: &Registry) {
         if registry.kind(&resource.kind).is_some_and(crate::entity::Descriptor::has_adapters) {
-            self.started.get_or_create(&labels(&resource.kind, resource.is_deleting())).inc();
+            self.started.get_or_create(&labels(&resource.kind, resource.is_terminating())).inc();
         }
     }
 
@@ -132,8 +132,8 @@ impl Metrics {
     }
 
     /// Counts a report that was not stored.
-    pub(crate) fn discarded(&self, why: Discard) {
-        self.discarded.get_or_create(&DiscardLabels { reason: why.as_str() }).inc();
+    pub(crate) fn discarded(&self, reason: DiscardReason) {
+        self.discarded.get_or_create(&DiscardLabels { reason: reason.as_str() }).inc();
     }
 }
 

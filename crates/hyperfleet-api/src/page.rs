@@ -15,9 +15,9 @@ mod when;
 use jiff::Timestamp;
 
 use crate::entity::{Descriptor, Registry};
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, Rejection};
 use crate::search::Search;
-use crate::service::{Address, Failure, Service};
+use crate::service::{Address, Service};
 use crate::store::{Page, Query};
 
 /// Nothing is loaded from anywhere, and no script runs.
@@ -47,7 +47,7 @@ pub struct Asked<'a> {
 }
 
 /// All resources of a kind at a glance.
-pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> Result<String, Failure> {
+pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> Result<String, Rejection> {
     let descriptor = kind(service.registry(), asked.kind)?;
     let written = asked.search.unwrap_or_default().trim();
     // Who leafs has not typed the number; whatever is none means the first page.
@@ -68,7 +68,7 @@ pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> R
 }
 
 /// One resource with its timeline.
-pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) -> Result<String, Failure> {
+pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) -> Result<String, Rejection> {
     let resource = service.get(address).await?;
     let history = service.store().history(&resource.id, 0, TRANSITIONS).await?;
     let mut children = Vec::new();
@@ -84,7 +84,7 @@ pub fn openapi(registry: &Registry) -> String {
     endpoints::show(registry)
 }
 
-fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descriptor, Failure> {
+fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descriptor, Rejection> {
     let found = match asked {
         Some(kind) => registry.kind(kind),
         None => frame::in_order(registry).first().copied(),
@@ -92,7 +92,7 @@ fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descripto
     found.ok_or_else(|| Problem::new(Code::NotFound, "no such kind is configured here").into())
 }
 
-async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Failure> {
+async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Rejection> {
     // The searches are ours, and a test reads them all.
     let search = Search::parse(search).unwrap_or_default();
     let Page { total, .. } = service.store().list(&Query { search, ..Query::of_kind(&descriptor.kind, 0) }).await?;

@@ -1,40 +1,47 @@
-//! What the API answers when it cannot do what was asked: RFC 9457 problems with HyperFleet's codes.
+//! RFC 9457 problems with HyperFleet's codes: the answers to requests that were not carried out.
+
+mod domain;
+mod rejection;
 
 use http::StatusCode;
 use serde::Serialize;
 
-/// Why a request was not carried out.
+use crate::excerpt::excerpt;
+
+pub use rejection::Rejection;
+
+/// The answer to a request that was not carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Which of the contract's problems it is.
+    /// The contract's code.
     pub code: Code,
-    /// The status, where it is not the code's own.
+    /// The status, if it differs from the code's own.
     pub status: Option<StatusCode>,
-    /// What is wrong and what to do, for people; never a driver's text, never a credential.
+    /// The cause and the remedy, for people; never a driver's text, never a credential.
     pub detail: String,
-    /// Where in the request, if that can be said.
+    /// The members or parameters at fault, if known.
     pub errors: Vec<FieldError>,
 }
 
-/// One fault of one member or parameter.
+/// One rule that one member or parameter breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// The member's path or the parameter's name.
     pub field: String,
-    /// What was given, where showing it is harmless.
+    /// The given value, if it is harmless to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The kind of rule that it breaks.
+    /// The kind of rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<&'static str>,
-    /// The rule in words.
+    /// The rule, for people.
     pub message: String,
 }
 
 /// Declares the codes with their status, title and type.
 macro_rules! codes {
     ($($(#[doc = $meaning:literal])+ $name:ident = $code:literal, $status:ident, $title:literal, $tail:literal;)+) => {
-        /// The codes of `reference/errors` of the contract, which clients key on.
+        /// The error codes of HyperFleet's API, which clients key on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $($(#[doc = $meaning])+ $name,)+
@@ -44,27 +51,27 @@ macro_rules! codes {
             /// Every code, in the order of the reference page.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The code as it is written, such as `HYPERFLEET-VAL-000`.
+            /// Returns the code as it is written, such as `HYPERFLEET-VAL-000`.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => concat!("HYPERFLEET-", $code),)+ }
             }
 
-            /// The status that it is answered with.
+            /// Returns the status of the answer.
             pub fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status,)+ }
             }
 
-            /// The problem's title.
+            /// Returns the problem's title.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)+ }
             }
 
-            /// The problem's type.
+            /// Returns the problem's type.
             pub fn uri(self) -> &'static str {
                 match self { $(Self::$name => concat!("https://api.hyperfleet.io/errors/", $tail),)+ }
             }
 
-            /// When it is answered.
+            /// Returns the sentence that describes the code in the reference.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$name => concat!($($meaning),+).trim_ascii_start(),)+ }
             }
@@ -112,46 +119,46 @@ codes! {
 // === impl Problem ===
 
 impl Problem {
-    /// A problem of that kind.
+    /// Returns a problem with that code.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, status: None, detail: detail.into(), errors: Vec::new() }
     }
 
-    /// A broken rule.
+    /// Returns a problem for a broken rule.
     pub fn validation(detail: impl Into<String>) -> Self {
         Self::new(Code::Validation, detail)
     }
 
-    /// A body of another form than expected.
+    /// Returns a problem for a body of another form than expected.
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(Code::Malformed, detail)
     }
 
-    /// A resource that is not there.
+    /// Returns a problem for a resource that does not exist.
     pub fn not_found(kind: &str, id: &str) -> Self {
-        Self::new(Code::NotFound, format!("{kind} with id='{}' not found", shown(id)))
+        Self::new(Code::NotFound, format!("{kind} with id='{}' not found", excerpt(id)))
     }
 
-    /// A state that forbids what was asked.
+    /// Returns a problem for a state that forbids the request.
     pub fn state(detail: impl Into<String>) -> Self {
         Self::new(Code::State, detail)
     }
 
-    /// The same problem with another status than its code's own.
+    /// Returns the problem with another status than its code's own.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// The same problem, saying where.
+    /// Returns the problem with the members or parameters at fault.
     #[must_use]
     pub fn at(mut self, errors: Vec<FieldError>) -> Self {
         self.errors = errors;
         self
     }
 
-    /// The status that it is answered with.
+    /// Returns the status of the answer.
     pub fn status(&self) -> StatusCode {
         self.status.unwrap_or_else(|| self.code.status())
     }
@@ -160,23 +167,15 @@ impl Problem {
 // === impl FieldError ===
 
 impl FieldError {
-    /// A fault of that member or parameter.
+    /// Returns an error of that member or parameter.
     pub fn new(field: impl Into<String>, constraint: &'static str, message: impl Into<String>) -> Self {
         Self { field: field.into(), value: None, constraint: Some(constraint), message: message.into() }
     }
 
-    /// The same fault, showing what was given.
+    /// Returns the error with the given value.
     #[must_use]
     pub fn with_value(mut self, value: impl Into<String>) -> Self {
         self.value = Some(value.into());
         self
     }
-}
-
-/// A name from a request, short enough and clean enough to show.
-pub fn shown(name: &str) -> String {
-    const LONGEST: usize = 64;
-    let short: String = name.chars().take(LONGEST).collect();
-    let dots = if short.len() < name.len() { "…" } else { "" };
-    format!("{}{dots}", short.escape_debug())
 }

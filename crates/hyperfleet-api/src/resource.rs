@@ -166,7 +166,7 @@ pub struct Metadata {
 
 impl Resource {
     /// Whether its deletion was asked for.
-    pub fn is_deleting(&self) -> bool {
+    pub fn is_terminating(&self) -> bool {
         self.deleted_time.is_some()
     }
 

@@ -1,4 +1,4 @@
-//! What the API does: each operation from a checked request to what is stored and answered.
+//! The operations of the API, from a checked request to the stored result. Knows nothing of HTTP.
 
 mod delete;
 mod read;
@@ -12,15 +12,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::decide::aggregate::aggregate;
-use crate::decide::change::Occasion;
-use crate::decide::mapping::Mapper;
+use crate::decide::change::{ChangeError, RequestInfo};
+use crate::decide::deletion::DeletionError;
+use crate::decide::mapping::{Mapper, MappingError};
+use crate::decide::report::ReportError;
+use crate::decide::rules::RuleError;
 use crate::decide::transitions;
 use crate::entity::{Descriptor, Registry};
-use crate::problem::{Code, Problem};
+use crate::excerpt::excerpt;
 use crate::render;
 use crate::resource::Resource;
-use crate::sealed::Keyring;
-use crate::spec_schema::SpecSchemas;
+use crate::sealed::{Keyring, Refused, Unopened};
+use crate::spec_schema::{SpecError, SpecSchemas};
 use crate::store::{Change, ChangeKind, Lock, Object, Store, StoreError, Stored, Write};
 
 pub use report::Reported;
@@ -54,15 +57,91 @@ pub struct Caller {
     pub reads_pull_secrets: bool,
 }
 
-/// Why an operation was not carried out.
-#[derive(Debug)]
+/// An operation that was not carried out.
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The caller can do something about it.
-    Refused(Problem),
+    /// No such resource exists.
+    #[error("{kind} with id='{}' not found", excerpt(.id))]
+    NotFound {
+        /// The kind that the address names.
+        kind: String,
+        /// The id that the address names.
+        id: String,
+    },
+    /// The resource to delete does not exist.
+    #[error("{kind} not found")]
+    Absent {
+        /// The kind that the address names.
+        kind: String,
+    },
+    /// A creation or a change is not allowed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// A name, labels or references break a rule.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// A report breaks a rule.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A deletion is not allowed.
+    #[error(transparent)]
+    Deletion(#[from] DeletionError),
+    /// The spec does not match its schema.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The inline pull secret cannot be stored or returned.
+    #[error(transparent)]
+    PullSecret(#[from] PullSecretError),
+    /// Another resource has the id.
+    #[error("the id '{id}' is already in use")]
+    IdTaken {
+        /// The id.
+        id: String,
+    },
+    /// Another resource has the name.
+    #[error("This {kind} already exists")]
+    NameTaken {
+        /// The kind.
+        kind: String,
+    },
     /// The database failed.
-    Store(StoreError),
-    /// A mapping of the configuration cannot be evaluated on what was reported.
-    Mapping(crate::decide::mapping::MappingError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A condition mapping of the configuration cannot be evaluated on the reports.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// A defect: a deletion without a resource.
+    #[error("an empty tree was deleted")]
+    EmptyTree,
+}
+
+/// An inline pull secret that cannot be stored or returned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PullSecretError {
+    /// The caller may not read pull secrets.
+    #[error("reading a pull secret needs an identity that is configured in pull_secret.readers")]
+    Forbidden,
+    /// The server has no key to encrypt with.
+    #[error(
+        "inline pull secrets are not taken, as this server has no key to encrypt them with (pull_secret.keys); use \
+         spec.pullSecret.secretRef"
+    )]
+    NoKey,
+    /// The document is not a pull secret.
+    #[error(transparent)]
+    Invalid(#[from] Refused),
+    /// The request has the redacted placeholder, but no pull secret is stored.
+    #[error("is the mark of a stored pull secret, but none is stored: give the pull secret itself")]
+    NothingToKeep,
+    /// Encryption failed.
+    #[error("the pull secret could not be encrypted")]
+    NotEncrypted,
+    /// The stored pull secret cannot be decrypted.
+    #[error("the pull secret cannot be opened: {0}")]
+    NotOpened(#[from] Unopened),
+    /// A pull secret is stored, but the server has no keys any more.
+    #[error("the pull secret cannot be opened: no key is configured (pull_secret.keys)")]
+    KeyMissing,
 }
 
 /// A resource that was asked for by its path.
@@ -109,8 +188,8 @@ impl Service {
 
     /// The descriptor of a stored resource. A kind that is no longer configured has none and is not served.
     fn descriptor(&self, resource: &Resource) -> Result<&Descriptor, Failure> {
-        let missing = || Problem::not_found(&resource.kind, &resource.id);
-        self.registry().kind(&resource.kind).ok_or_else(|| Failure::Refused(missing()))
+        let missing = || Failure::NotFound { kind: resource.kind.clone(), id: resource.id.clone() };
+        self.registry().kind(&resource.kind).ok_or_else(missing)
     }
 
     /// Draws the conclusions from a resource's reports after a change of what is wanted. A mapping that cannot be evaluated
@@ -175,7 +254,7 @@ fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
 /// The resource under that address, locked for a write.
 async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
     let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
-    found.ok_or_else(|| Failure::Refused(address.not_found()))
+    found.ok_or_else(|| address.not_found())
 }
 
 /// Waits a moment, longer each time and never quite the same: whoever was in the way must not be met again.
@@ -221,49 +300,22 @@ impl Address<'_> {
             && self.owner_id.is_none_or(|id| object.owner_id.as_deref() == Some(id))
     }
 
-    fn not_found(&self) -> Problem {
-        Problem::not_found(self.descriptor.map_or("Resource", |descriptor| &descriptor.kind), self.id)
+    fn not_found(&self) -> Failure {
+        Failure::NotFound { kind: self.kind().to_owned(), id: self.id.to_owned() }
+    }
+
+    fn kind(&self) -> &str {
+        self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)
     }
 }
 
-// === impl Occasion ===
+// === impl RequestInfo ===
 
-impl Occasion {
-    /// Now, by that caller.
+impl RequestInfo {
+    /// Returns the information of a request of that caller at that time.
     pub fn now(caller: &Caller, now: Timestamp) -> Self {
         // The store keeps microseconds; what is answered must be what is stored.
-        let at = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Self { by: caller.identity.clone(), tenancy: caller.tenancy.clone(), at }
-    }
-}
-
-// === impl Failure ===
-
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Refused(problem)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl Failure {
-    /// What the caller is answered. The store's own words stay here.
-    pub fn problem(&self) -> Problem {
-        match self {
-            Self::Refused(problem) => problem.clone(),
-            Self::Store(StoreError::Unavailable(_)) => {
-                Problem::new(Code::Unavailable, "Database connection unavailable")
-            }
-            Self::Store(StoreError::Contended(_)) => {
-                Problem::new(Code::Unavailable, "too many writers at once: try again")
-            }
-            Self::Store(_) => Problem::new(Code::Internal, "an internal error; the server's log says more"),
-            Self::Mapping(error) => Problem::new(Code::Internal, error.to_string()),
-        }
+        let time = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        Self { caller: caller.identity.clone(), tenancy: caller.tenancy.clone(), time }
     }
 }

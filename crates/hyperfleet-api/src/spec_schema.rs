@@ -1,4 +1,4 @@
-//! What specs must satisfy: components of an `OpenAPI` document that the configuration names.
+//! Validates specs against the components of an `OpenAPI` document that the configuration names.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,27 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 use crate::entity::Registry;
-use crate::problem::{FieldError, Problem};
 
 /// The schemas of the kinds that have one.
 #[derive(Debug, Default)]
 pub struct SpecSchemas(BTreeMap<String, (String, Validator)>);
 
+/// A spec that does not match its schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Invalid {schema}")]
+pub struct SpecError {
+    /// The name of the schema.
+    pub schema: String,
+    /// The path of the member at fault, beginning with `spec`.
+    pub path: String,
+    /// The rule that it breaks, without the given value.
+    pub message: String,
+}
+
 // === impl SpecSchemas ===
 
 impl SpecSchemas {
-    /// The schemas that the registry's kinds name, taken from an `OpenAPI` 3.0 document.
+    /// Compiles the schemas that the registry's kinds name, taken from an `OpenAPI` 3.0 document.
     pub fn new(registry: &Registry, document: Option<&Value>) -> Result<Self, Vec<String>> {
         let mut schemas = BTreeMap::new();
         let mut faults = Vec::new();
@@ -39,16 +50,15 @@ impl SpecSchemas {
         if faults.is_empty() { Ok(Self(schemas)) } else { Err(faults) }
     }
 
-    /// Checks a spec of that kind, if there is one; the first fault only, as the contract has it.
-    pub fn check(&self, kind: &str, spec: Option<&Map<String, Value>>) -> Result<(), Problem> {
+    /// Checks a spec of that kind against its schema, if there is one; returns the first error only, as HyperFleet does.
+    pub fn check(&self, kind: &str, spec: Option<&Map<String, Value>>) -> Result<(), SpecError> {
         let (Some((name, validator)), Some(spec)) = (self.0.get(kind), spec) else { return Ok(()) };
         let spec = Value::Object(spec.clone());
         let Err(error) = validator.validate(&spec) else { return Ok(()) };
         let path = error.instance_path().to_string().replace('/', ".");
         // The value itself stays out: a spec may hold what should not be repeated.
         let message = error.masked().to_string();
-        let error = FieldError { field: format!("spec{path}"), value: None, constraint: None, message };
-        Err(Problem::validation(format!("Invalid {name}")).at(vec![error]))
+        Err(SpecError { schema: name.clone(), path: format!("spec{path}"), message })
     }
 }
 
@@ -59,7 +69,7 @@ fn validator(document: &Value, name: &str) -> Result<Validator, ()> {
     jsonschema::draft202012::options().build(&schema).map_err(|_unusable| ())
 }
 
-/// `OpenAPI` 3.0 says `nullable: true` where JSON Schema says so in the type.
+/// Rewrites `nullable: true` of `OpenAPI` 3.0 to the type `null` of JSON Schema.
 fn nullable(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

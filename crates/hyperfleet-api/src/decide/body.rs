@@ -1,29 +1,30 @@
-//! What a request's body says, taken apart member by member.
+//! Parses request bodies member by member into the values that the decisions take.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Code, FieldError, Problem, shown};
+use crate::excerpt::excerpt;
 
 /// The body of a POST that creates a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Creation {
-    /// The id that the client chose, if it did.
+    /// The id that the client chose, if any.
     pub id: Option<String>,
     /// The kind; empty where it is missing.
     pub kind: String,
     /// The name; empty where it is missing.
     pub name: String,
-    /// What is wanted.
+    /// The desired state.
     pub spec: Option<Map<String, Value>>,
-    /// Its labels.
+    /// The labels.
     pub labels: BTreeMap<String, String>,
-    /// What it refers to.
+    /// The references to other resources.
     pub references: References,
 }
 
-/// The body of a PATCH. What is absent stays as it is.
+/// The body of a PATCH. Absent members stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
     /// Replaces the whole spec.
@@ -34,7 +35,7 @@ pub struct Patch {
     pub references: Option<References>,
 }
 
-/// References as a client gives them: by type, each an id and perhaps a kind.
+/// References as a client gives them, by type; each has an id and optionally a kind.
 pub type References = BTreeMap<String, Vec<Reference>>;
 
 /// One reference as a client gives it.
@@ -42,64 +43,145 @@ pub type References = BTreeMap<String, Vec<Reference>>;
 pub struct Reference {
     /// The target's id; empty where it is missing.
     pub id: String,
-    /// The target's kind, if the client says it.
+    /// The target's kind, if the client gives it.
     pub kind: Option<String>,
 }
 
-/// A body as JSON: an object, without what cannot be stored and given back exactly.
-pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        let what = match error.classify() {
-            serde_json::error::Category::Eof if bytes.is_empty() => "is empty".to_owned(),
-            serde_json::error::Category::Eof => "ends too early".to_owned(),
-            _ => format!("is not valid JSON at line {}, column {}", error.line(), error.column()),
-        };
-        Problem::malformed(format!("the request body {what}"))
-    })?;
-    let Value::Object(object) = value else {
-        return Err(Problem::malformed("the request body must be a JSON object"));
-    };
-    let mut faults = Vec::new();
-    for (name, value) in &object {
-        inexact(name, name, value, &mut faults);
-    }
-    if faults.is_empty() {
-        return Ok(object);
-    }
-    Err(Problem::validation("the request body holds what cannot be stored exactly").at(faults))
+/// A request body that cannot be accepted. The text is the answer's detail.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// There is no body.
+    #[error("the request body is empty")]
+    Empty,
+    /// The JSON ends too early.
+    #[error("the request body ends too early")]
+    Truncated,
+    /// The body is not JSON.
+    #[error("the request body is not valid JSON at line {line}, column {column}")]
+    NotJson {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+    },
+    /// The body is JSON, but not an object.
+    #[error("the request body must be a JSON object")]
+    NotAnObject,
+    /// Values that the database would change.
+    #[error("the request body holds what cannot be stored exactly")]
+    Inexact(Vec<InexactMember>),
+    /// A member has the wrong JSON type.
+    #[error("{member} must be {expected}")]
+    WrongType {
+        /// The member's name.
+        member: &'static str,
+        /// The type that it must have.
+        expected: JsonType,
+    },
+    /// A label's value is not a string.
+    #[error("the value of each label must be a string")]
+    LabelValue,
+    /// References of another form than the contract's.
+    #[error("references must be an object of arrays of objects with an id")]
+    References,
+    /// A report's condition is not an object.
+    #[error("each of conditions must be an object")]
+    Condition,
+    /// A member that a PATCH does not have.
+    #[error("unknown field \"{}\": only spec, labels and references can be changed", excerpt(.0))]
+    UnknownMember(String),
+    /// A PATCH without any member.
+    #[error("at least one field must be provided for update")]
+    EmptyPatch,
+    /// A forced deletion without a reason.
+    #[error("reason is required")]
+    ReasonMissing,
+    /// A reason of more than 1024 characters.
+    #[error("reason must be at most 1024 characters")]
+    ReasonTooLong,
 }
 
-/// Finds NUL characters, which a database's text cannot hold, and numbers that would be rounded.
-fn inexact(path: &str, name: &str, value: &Value, faults: &mut Vec<FieldError>) {
-    const MOST_FAULTS: usize = 10;
-    if faults.len() >= MOST_FAULTS {
+/// The type that a member must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonType {
+    /// A string.
+    Text,
+    /// An object.
+    Object,
+    /// An array.
+    Array,
+    /// A number without a fraction, of at most 64 bits.
+    WholeNumber,
+    /// A string that holds an RFC 3339 time.
+    Time,
+}
+
+/// A value that cannot be stored and returned unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InexactMember {
+    /// The member's path, escaped.
+    pub path: String,
+    /// The cause.
+    pub cause: Inexact,
+}
+
+/// The cause why a value cannot be stored unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inexact {
+    /// Text columns cannot hold NUL.
+    #[error("must not contain a NUL character")]
+    Nul,
+    /// The number would be rounded.
+    #[error("must be a number of at most 64 bits, or a string")]
+    Rounded,
+}
+
+/// Parses a body as a JSON object and refuses values that cannot be stored and returned unchanged.
+pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, BodyError> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        serde_json::error::Category::Eof if bytes.is_empty() => BodyError::Empty,
+        serde_json::error::Category::Eof => BodyError::Truncated,
+        _ => BodyError::NotJson { line: error.line(), column: error.column() },
+    })?;
+    let Value::Object(object) = value else { return Err(BodyError::NotAnObject) };
+    let mut found = Vec::new();
+    for (name, value) in &object {
+        find_inexact(name, name, value, &mut found);
+    }
+    if found.is_empty() { Ok(object) } else { Err(BodyError::Inexact(found)) }
+}
+
+/// Collects NUL characters, which a database's text cannot hold, and numbers that would be rounded.
+fn find_inexact(path: &str, name: &str, value: &Value, found: &mut Vec<InexactMember>) {
+    const MAX_FOUND: usize = 10;
+    if found.len() >= MAX_FOUND {
         return;
     }
-    let mut fault = |message: &str| faults.push(FieldError::new(path.escape_debug().to_string(), "format", message));
+    let mut add = |cause| found.push(InexactMember { path: path.escape_debug().to_string(), cause });
     if name.contains('\0') || value.as_str().is_some_and(|text| text.contains('\0')) {
-        fault("must not contain a NUL character");
+        add(Inexact::Nul);
     }
     // Beyond 64 bits serde_json falls back to floating point.
     if value.is_f64() && value.as_f64().is_some_and(|number| number.abs() >= 9_223_372_036_854_775_808.0) {
-        fault("must be a number of at most 64 bits, or a string");
+        add(Inexact::Rounded);
     }
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                inexact(&format!("{path}[{index}]"), "", item, faults);
+                find_inexact(&format!("{path}[{index}]"), "", item, found);
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
-                inexact(&format!("{path}.{name}"), name, member, faults);
+                find_inexact(&format!("{path}.{name}"), name, member, found);
             }
         }
         _ => {}
     }
 }
 
-/// The body of a POST; members that it does not know are ignored.
-pub fn creation(mut body: Map<String, Value>) -> Result<Creation, Problem> {
+/// Parses the body of a POST; unknown members are ignored.
+pub fn creation(mut body: Map<String, Value>) -> Result<Creation, BodyError> {
     Ok(Creation {
         id: text(&mut body, "id")?,
         kind: text(&mut body, "kind")?.unwrap_or_default(),
@@ -110,76 +192,85 @@ pub fn creation(mut body: Map<String, Value>) -> Result<Creation, Problem> {
     })
 }
 
-/// The body of a PATCH; members that it does not know are refused.
-pub fn patch(mut body: Map<String, Value>) -> Result<Patch, Problem> {
+/// Parses the body of a PATCH; unknown members are refused.
+pub fn patch(mut body: Map<String, Value>) -> Result<Patch, BodyError> {
     let known = ["spec", "labels", "references"];
     if let Some(unknown) = body.keys().find(|name| !known.contains(&name.as_str())) {
-        let detail = format!("unknown field \"{}\": only spec, labels and references can be changed", shown(unknown));
-        return Err(Problem::malformed(detail));
+        return Err(BodyError::UnknownMember(unknown.clone()));
     }
     let patch =
         Patch { spec: members(&mut body, "spec")?, labels: labels(&mut body)?, references: references(&mut body)? };
-    if patch == Patch::default() {
-        return Err(Problem::new(Code::BadRequest, "at least one field must be provided for update"));
-    }
-    Ok(patch)
+    if patch == Patch::default() { Err(BodyError::EmptyPatch) } else { Ok(patch) }
 }
 
-/// The reason in the body of a forced deletion.
-pub fn reason(mut body: Map<String, Value>) -> Result<String, Problem> {
+/// Parses the reason in the body of a forced deletion.
+pub fn reason(mut body: Map<String, Value>) -> Result<String, BodyError> {
     let reason = text(&mut body, "reason")?.unwrap_or_default();
-    let fault = |constraint, message: &str| {
-        Problem::validation(message).at(vec![FieldError::new("reason", constraint, message)])
-    };
     match reason.chars().count() {
-        0 => Err(fault("required", "reason is required")),
+        0 => Err(BodyError::ReasonMissing),
         1..=1024 => Ok(reason),
-        _ => Err(fault("max_length", "reason must be at most 1024 characters")),
+        _ => Err(BodyError::ReasonTooLong),
     }
 }
 
-/// A member that must be a text; `null` is as good as absent.
-pub(super) fn text(body: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Problem> {
-    match body.remove(name) {
+/// Takes a member that must be a string; `null` counts as absent.
+pub(super) fn text(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<String>, BodyError> {
+    match body.remove(member) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Problem::malformed(format!("{name} must be a string"))),
+        Some(_) => Err(BodyError::WrongType { member, expected: JsonType::Text }),
     }
 }
 
-/// A member that must be an object; `null` is as good as absent.
-pub(super) fn members(body: &mut Map<String, Value>, name: &str) -> Result<Option<Map<String, Value>>, Problem> {
-    match body.remove(name) {
+/// Takes a member that must be an object; `null` counts as absent.
+pub(super) fn members(
+    body: &mut Map<String, Value>,
+    member: &'static str,
+) -> Result<Option<Map<String, Value>>, BodyError> {
+    match body.remove(member) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(members)) => Ok(Some(members)),
-        Some(_) => Err(Problem::malformed(format!("{name} must be an object"))),
+        Some(_) => Err(BodyError::WrongType { member, expected: JsonType::Object }),
     }
 }
 
-fn labels(body: &mut Map<String, Value>) -> Result<Option<BTreeMap<String, String>>, Problem> {
+fn labels(body: &mut Map<String, Value>) -> Result<Option<BTreeMap<String, String>>, BodyError> {
     let Some(members) = members(body, "labels")? else { return Ok(None) };
     let labels = members.into_iter().map(|(key, value)| match value {
         Value::String(value) => Ok((key, value)),
-        _ => Err(Problem::malformed("the value of each label must be a string")),
+        _ => Err(BodyError::LabelValue),
     });
     labels.collect::<Result<_, _>>().map(Some)
 }
 
-fn references(body: &mut Map<String, Value>) -> Result<Option<References>, Problem> {
+fn references(body: &mut Map<String, Value>) -> Result<Option<References>, BodyError> {
     let Some(members) = members(body, "references")? else { return Ok(None) };
-    let fault = || Problem::malformed("references must be an object of arrays of objects with an id");
     let references = members.into_iter().map(|(ref_type, targets)| {
         let targets = match targets {
             Value::Null => Vec::new(),
             Value::Array(targets) => targets,
-            _ => return Err(fault()),
+            _ => return Err(BodyError::References),
         };
         let targets = targets.into_iter().map(|target| {
-            let Value::Object(mut target) = target else { return Err(fault()) };
+            let Value::Object(mut target) = target else { return Err(BodyError::References) };
             let id = text(&mut target, "id")?.unwrap_or_default();
             Ok(Reference { id, kind: text(&mut target, "kind")?.filter(|kind| !kind.is_empty()) })
         });
-        Ok((ref_type, targets.collect::<Result<_, Problem>>()?))
+        Ok((ref_type, targets.collect::<Result<_, BodyError>>()?))
     });
     references.collect::<Result<_, _>>().map(Some)
+}
+
+// === impl JsonType ===
+
+impl fmt::Display for JsonType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Text => "a string",
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::WholeNumber => "a whole number",
+            Self::Time => "a time such as 2026-01-31T12:00:00.5Z (RFC 3339)",
+        })
+    }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a resource when somebody creates it or changes what is wanted.
+//! Decisions about creating a resource and changing its desired state.
 
 use std::collections::BTreeMap;
 
@@ -6,66 +6,110 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::body::{Creation, Patch};
-use super::rules;
+use super::rules::{self, RuleError};
 use crate::entity::Descriptor;
-use crate::problem::{Code, FieldError, Problem};
 use crate::resource::{Resource, State, Target};
 
-/// Who asks, for whom, and when.
+/// The caller and the time of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Occasion {
-    /// The caller's identity.
-    pub by: String,
-    /// Whose resources the caller creates, by tenancy dimension.
+pub struct RequestInfo {
+    /// The caller's identity, recorded in `created_by`, `updated_by` and `deleted_by`.
+    pub caller: String,
+    /// The tenancy of the resources that the caller creates, by dimension.
     pub tenancy: BTreeMap<String, String>,
     /// The time of the request, in whole microseconds.
-    pub at: Timestamp,
+    pub time: Timestamp,
 }
 
-/// What a new resource is attached to.
+/// The address, the parent and the references of a new resource.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Surroundings {
-    /// Where it is served.
+pub struct Relations {
+    /// The path under which the resource is served.
     pub href: String,
-    /// Its parent.
+    /// The parent.
     pub owner: Option<Target>,
-    /// What it refers to.
+    /// The resources that it refers to, by the type of reference.
     pub references: BTreeMap<String, Vec<Target>>,
 }
 
-/// What a PATCH makes of a resource.
+/// The members that a PATCH replaces.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replacement {
+    /// The new spec.
+    pub spec: Option<Map<String, Value>>,
+    /// The new labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The new references. They always count as a change.
+    pub references: Option<BTreeMap<String, Vec<Target>>>,
+}
+
+/// The result of a PATCH.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patched {
-    /// The same; nothing is written.
+    /// Nothing changes; nothing is written.
     Unchanged,
     /// A new generation.
     Changed(Box<Resource>),
 }
 
-/// Checks what can be checked of a new resource without looking at any other.
-pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), Problem> {
-    let fault = |field: &str, constraint, message: String| {
-        Err(Problem::validation(message.clone()).at(vec![FieldError::new(field, constraint, message)]))
-    };
+/// A creation or a change that cannot be carried out. The text is the answer's detail.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The body has no kind.
+    #[error("kind is required")]
+    KindMissing,
+    /// The body has another kind than the path.
+    #[error("kind must be '{0}'")]
+    WrongKind(String),
+    /// The body has no spec.
+    #[error("spec is required")]
+    SpecMissing,
+    /// A member breaks a rule.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The caller expects another generation.
+    #[error("{kind} '{id}' has generation {generation}, not {expected}: read it again and repeat the change")]
+    Outdated {
+        /// The resource's kind.
+        kind: String,
+        /// The resource's id.
+        id: String,
+        /// The resource's generation.
+        generation: i64,
+        /// The generation that the caller expects.
+        expected: i64,
+    },
+    /// The resource is being deleted.
+    #[error("{kind} '{id}' is marked for deletion")]
+    Terminating {
+        /// The resource's kind.
+        kind: String,
+        /// The resource's id.
+        id: String,
+    },
+}
+
+/// Checks a new resource as far as is possible without any other resource.
+pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), ChangeError> {
     if body.kind.is_empty() {
-        return fault("kind", "required", "kind is required".to_owned());
+        return Err(ChangeError::KindMissing);
     }
     if body.kind != descriptor.kind {
-        return fault("kind", "enum", format!("kind must be '{}'", descriptor.kind));
+        return Err(ChangeError::WrongKind(descriptor.kind.clone()));
     }
-    rules::name(&body.name, descriptor)?;
+    rules::name(&body.name, descriptor).map_err(RuleError::from)?;
     if body.spec.is_none() {
-        return fault("spec", "required", "spec is required".to_owned());
+        return Err(ChangeError::SpecMissing);
     }
     if let Some(id) = &body.id {
         rules::id(id)?;
     }
-    rules::labels(&body.labels)
+    Ok(rules::labels(&body.labels)?)
 }
 
-/// A new resource, before any conclusion about it.
-pub fn create(body: Creation, id: String, surroundings: Surroundings, occasion: &Occasion) -> Resource {
-    let Surroundings { href, owner, references } = surroundings;
+/// Returns a new resource without conditions.
+pub fn create(body: Creation, id: String, relations: Relations, request: &RequestInfo) -> Resource {
+    let Relations { href, owner, references } = relations;
     Resource {
         id,
         kind: body.kind,
@@ -74,59 +118,48 @@ pub fn create(body: Creation, id: String, surroundings: Surroundings, occasion: 
         owner,
         spec: body.spec.unwrap_or_default(),
         generation: 1,
-        created_time: occasion.at,
-        created_by: occasion.by.clone(),
-        updated_time: occasion.at,
-        updated_by: occasion.by.clone(),
+        created_time: request.time,
+        created_by: request.caller.clone(),
+        updated_time: request.time,
+        updated_by: request.caller.clone(),
         deleted_time: None,
         deleted_by: None,
-        state: State { labels: body.labels, references, tenancy: occasion.tenancy.clone(), ..State::default() },
+        state: State { labels: body.labels, references, tenancy: request.tenancy.clone(), ..State::default() },
     }
 }
 
-/// Checks what can be checked of a PATCH without looking at any resource.
-pub fn check_patch(patch: &Patch) -> Result<(), Problem> {
+/// Checks a PATCH as far as is possible without its resource.
+pub fn check_patch(patch: &Patch) -> Result<(), RuleError> {
     patch.labels.as_ref().map_or(Ok(()), rules::labels)
 }
 
-/// Checks whether a resource may be changed now, by somebody who has seen `expected`.
-pub fn check_changeable(resource: &Resource, expected: Option<i64>) -> Result<(), Problem> {
+/// Checks that a resource may be changed now by a caller that expects the generation `expected`.
+pub fn check_changeable(resource: &Resource, expected: Option<i64>) -> Result<(), ChangeError> {
+    let (kind, id) = (resource.kind.clone(), resource.id.clone());
     if let Some(expected) = expected.filter(|expected| *expected != resource.generation) {
-        let Resource { kind, id, generation, .. } = resource;
-        return Err(Problem::new(
-            Code::PreconditionFailed,
-            format!("{kind} '{id}' has generation {generation}, not {expected}: read it again and repeat the change"),
-        ));
+        return Err(ChangeError::Outdated { kind, id, generation: resource.generation, expected });
     }
-    if resource.is_deleting() {
-        return Err(Problem::state(format!("{} '{}' is marked for deletion", resource.kind, resource.id)));
-    }
-    Ok(())
+    if resource.is_terminating() { Err(ChangeError::Terminating { kind, id }) } else { Ok(()) }
 }
 
-/// A resource after a PATCH. Spec and labels are replaced as a whole; references that are given always count as a change.
-pub fn patch(
-    before: &Resource,
-    spec: Option<Map<String, Value>>,
-    labels: Option<BTreeMap<String, String>>,
-    references: Option<BTreeMap<String, Vec<Target>>>,
-    occasion: &Occasion,
-) -> Patched {
+/// Applies a PATCH. Spec, labels and references are each replaced as a whole.
+pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo) -> Patched {
+    let Replacement { spec, labels, references } = replacement;
     let mut after = before.clone();
-    let referring = references.is_some();
+    let refers = references.is_some();
     after.spec = spec.unwrap_or(after.spec);
     after.state.labels = labels.unwrap_or(after.state.labels);
     after.state.references = references.unwrap_or(after.state.references);
-    if !referring && after == *before {
+    if !refers && after == *before {
         return Patched::Unchanged;
     }
     after.generation += 1;
-    after.updated_by.clone_from(&occasion.by);
-    after.updated_time = later(before.updated_time, occasion.at);
+    after.updated_by.clone_from(&request.caller);
+    after.updated_time = later(before.updated_time, request.time);
     Patched::Changed(Box::new(after))
 }
 
-/// A time that never lies before the one that it follows, whatever the clock does.
+/// Returns `now`, or `before` if the clock went backwards.
 pub fn later(before: Timestamp, now: Timestamp) -> Timestamp {
     before.max(now)
 }

@@ -1,4 +1,4 @@
-//! What becomes of an adapter's report: refused, discarded, or stored.
+//! Decisions about an adapter's report: it is refused, discarded, or stored.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::body::{members, text};
-use crate::problem::{FieldError, Problem, shown};
+use super::body::{BodyError, JsonType, members, text};
+use crate::excerpt::excerpt;
 use crate::resource::{Metadata, Report, ReportedCondition, Resource, Status};
 
-/// An adapter's clock may be ahead of ours by so much.
-const MOST_AHEAD: Duration = Duration::from_mins(5);
-/// A report older than this says nothing about now.
-const MOST_BEHIND: Duration = Duration::from_mins(30);
-/// What every report must speak of, in the order in which it is checked.
+/// Maximum time by which an adapter's clock may be ahead of this server's.
+const MAX_AHEAD: Duration = Duration::from_mins(5);
+/// Maximum age of a report.
+const MAX_AGE: Duration = Duration::from_mins(30);
+/// Conditions that every report must have, in the order in which they are checked.
 const MANDATORY: [&str; 3] = ["Available", "Applied", "Health"];
 
 /// A report as it arrives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewReport {
-    /// Who reports.
+    /// The adapter's name.
     pub adapter: String,
-    /// The generation that it looked at.
+    /// The generation that the adapter observed.
     pub observed_generation: i64,
-    /// The adapter's time; `None` is now.
+    /// The adapter's time; `None` is the time of the request.
     pub observed_time: Option<Timestamp>,
-    /// What it found.
+    /// The conditions that the adapter reports.
     pub conditions: Vec<NewCondition>,
-    /// Whatever else it tells.
+    /// Further data of the adapter.
     pub data: Map<String, Value>,
-    /// About the run behind it.
+    /// Details of the run behind the report.
     pub metadata: Option<Metadata>,
 }
 
-/// One finding as it arrives.
+/// One condition of a report as it arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCondition {
-    /// Its type.
+    /// The condition's type.
     pub kind: String,
     /// `True`, `False` or `Unknown`, once it is checked.
     pub status: String,
@@ -47,32 +47,80 @@ pub struct NewCondition {
     pub message: Option<String>,
 }
 
-/// What is done with a report.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// Nothing: it is answered with 204.
-    Discarded(Discard),
-    /// It is what is stored already; the answer shows what is.
-    Repeated(Report),
-    /// It takes the place of the adapter's last one; as it is stored.
-    Stored(Report),
+/// A report that breaks a rule of the contract. The text is the answer's detail.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// The report names no adapter.
+    #[error("adapter is required")]
+    AdapterMissing,
+    /// The generation is missing or less than 1.
+    #[error("observed_generation must be >= 1")]
+    GenerationTooSmall,
+    /// A condition has no type.
+    #[error("condition type cannot be empty at index {index}")]
+    TypeMissing {
+        /// The condition's index.
+        index: usize,
+    },
+    /// Two conditions have the same type.
+    #[error("duplicate condition type '{}' at index {index}", excerpt(.kind))]
+    DuplicateType {
+        /// The index of the second one.
+        index: usize,
+        /// The type.
+        kind: String,
+    },
+    /// A condition's status is none of the three.
+    #[error(
+        "invalid status value '{}' for condition at index {index} (type: {}): must be 'True', 'False', or 'Unknown'",
+        excerpt(.status),
+        excerpt(.kind)
+    )]
+    InvalidStatus {
+        /// The condition's index.
+        index: usize,
+        /// The condition's type.
+        kind: String,
+        /// The status in the request.
+        status: String,
+    },
+    /// The adapter's time lies too far ahead.
+    #[error("observed_time must not be more than 5m0s in the future")]
+    TooFarAhead,
+    /// The report is too old.
+    #[error("observed_time must not be more than 30m0s in the past")]
+    TooOld,
+    /// A mandatory condition is missing.
+    #[error("missing mandatory condition '{0}': all adapters must report Available, Applied, and Health")]
+    ConditionMissing(&'static str),
 }
 
-/// Why a report is not stored.
+/// The decision about a report.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// The report is not stored; the answer is 204.
+    Discard(DiscardReason),
+    /// The report equals the stored one, which is the answer.
+    Unchanged(Report),
+    /// The report replaces the adapter's previous one.
+    Store(Report),
+}
+
+/// The reason why a report is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discard {
-    /// It speaks of a generation that does not exist yet.
+pub enum DiscardReason {
+    /// The observed generation does not exist yet.
     FutureGeneration,
-    /// The adapter has reported about a newer generation.
+    /// The adapter has reported a newer generation.
     StaleGeneration,
-    /// The adapter has reported later than this.
+    /// The adapter has reported at a later time.
     StaleTime,
-    /// `Available` is `Unknown`, and there is a report that says more.
+    /// `Available` is `Unknown`, and the stored report says more.
     NothingNew,
 }
 
-/// Takes a report's body apart. The members of 2025 (`observedGeneration`, `lastUpdated`, …) are taken as well.
-pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, Problem> {
+/// Parses a report's body. The members of 2025 (`observedGeneration`, `lastUpdated`, …) are accepted as well.
+pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, BodyError> {
     for (old, new) in [
         ("observedGeneration", "observed_generation"),
         ("observedTime", "observed_time"),
@@ -90,80 +138,62 @@ pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, Problem> {
     })
 }
 
-/// Checks what can be checked of a report without looking at its resource, in the contract's order.
-pub fn check(report: &NewReport, now: Timestamp) -> Result<(), Problem> {
-    let fault = |field: &str, constraint, message: String| {
-        Err(Problem::validation(message.clone()).at(vec![FieldError::new(field, constraint, message)]))
-    };
+/// Checks a report as far as is possible without its resource, in the contract's order.
+pub fn check(report: &NewReport, now: Timestamp) -> Result<(), ReportError> {
     if report.adapter.is_empty() {
-        return fault("adapter", "required", "adapter is required".to_owned());
+        return Err(ReportError::AdapterMissing);
     }
     if report.observed_generation < 1 {
-        return fault("observed_generation", "min", "observed_generation must be >= 1".to_owned());
+        return Err(ReportError::GenerationTooSmall);
     }
-    let mut seen = BTreeSet::new();
-    for (index, condition) in report.conditions.iter().enumerate() {
-        let (kind, field) = (shown(&condition.kind), format!("conditions[{index}]"));
-        if condition.kind.is_empty() {
-            let message = format!("condition type cannot be empty at index {index}");
-            return fault(&format!("{field}.type"), "required", message);
+    let mut types = BTreeSet::new();
+    for (index, NewCondition { kind, status, .. }) in report.conditions.iter().enumerate() {
+        if kind.is_empty() {
+            return Err(ReportError::TypeMissing { index });
         }
-        if !seen.insert(&condition.kind) {
-            let message = format!("duplicate condition type '{kind}' at index {index}");
-            return fault(&format!("{field}.type"), "unique", message);
+        if !types.insert(kind) {
+            return Err(ReportError::DuplicateType { index, kind: kind.clone() });
         }
-        if Status::parse(&condition.status).is_none() {
-            let message = format!(
-                "invalid status value '{}' for condition at index {index} (type: {kind}): must be 'True', 'False', or \
-                 'Unknown'",
-                shown(&condition.status)
-            );
-            return fault(&format!("{field}.status"), "enum", message);
+        if Status::parse(status).is_none() {
+            return Err(ReportError::InvalidStatus { index, kind: kind.clone(), status: status.clone() });
         }
     }
     match report.observed_time.map(|observed| observed.duration_since(now)) {
-        Some(ahead) if ahead > signed(MOST_AHEAD) => {
-            fault("observed_time", "max", "observed_time must not be more than 5m0s in the future".to_owned())
-        }
-        Some(ahead) if ahead < -signed(MOST_BEHIND) => {
-            fault("observed_time", "min", "observed_time must not be more than 30m0s in the past".to_owned())
-        }
+        Some(ahead) if ahead > signed(MAX_AHEAD) => Err(ReportError::TooFarAhead),
+        Some(ahead) if ahead < -signed(MAX_AGE) => Err(ReportError::TooOld),
         _ => Ok(()),
     }
 }
 
-/// What is done with a checked report about that resource.
-pub fn judge(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<Verdict, Problem> {
+/// Decides about a checked report of that resource.
+pub fn decide(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<Decision, ReportError> {
     let observed = new.observed_time.unwrap_or(now);
     let stored = resource.state.reports.get(&new.adapter);
     if new.observed_generation > resource.generation {
-        return Ok(Verdict::Discarded(Discard::FutureGeneration));
+        return Ok(Decision::Discard(DiscardReason::FutureGeneration));
     }
     if let Some(stored) = stored {
         if new.observed_generation < stored.observed_generation {
-            return Ok(Verdict::Discarded(Discard::StaleGeneration));
+            return Ok(Decision::Discard(DiscardReason::StaleGeneration));
         }
         if new.observed_generation == stored.observed_generation && observed < stored.last_report_time {
-            return Ok(Verdict::Discarded(Discard::StaleTime));
+            return Ok(Decision::Discard(DiscardReason::StaleTime));
         }
     }
     if let Some(missing) = MANDATORY.iter().find(|kind| new.conditions.iter().all(|one| one.kind != **kind)) {
-        let message =
-            format!("missing mandatory condition '{missing}': all adapters must report Available, Applied, and Health");
-        let error = FieldError::new("conditions", "required", message.clone());
-        return Err(Problem::validation(message).at(vec![error]));
+        return Err(ReportError::ConditionMissing(missing));
     }
     let report = merge(new, stored, observed);
     if stored.is_some() && report.status("Available") == Status::Unknown {
-        return Ok(Verdict::Discarded(Discard::NothingNew));
+        return Ok(Decision::Discard(DiscardReason::NothingNew));
     }
     if stored == Some(&report) {
-        return Ok(Verdict::Repeated(report));
+        return Ok(Decision::Unchanged(report));
     }
-    Ok(Verdict::Stored(report))
+    Ok(Decision::Store(report))
 }
 
-/// The report as it is stored, given the adapter's last one.
+/// Returns the report as it is stored, with transition times kept from the adapter's previous report.
 fn merge(new: &NewReport, stored: Option<&Report>, observed: Timestamp) -> Report {
     let conditions = new.conditions.iter().map(|condition| {
         let status = Status::parse(&condition.status).unwrap_or(Status::Unknown);
@@ -188,10 +218,10 @@ fn merge(new: &NewReport, stored: Option<&Report>, observed: Timestamp) -> Repor
     }
 }
 
-// === impl Discard ===
+// === impl DiscardReason ===
 
-impl Discard {
-    /// One word, for metrics and logs.
+impl DiscardReason {
+    /// Returns the reason as metrics and logs show it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FutureGeneration => "FutureGeneration",
@@ -202,16 +232,14 @@ impl Discard {
     }
 }
 
-fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, Problem> {
+fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, BodyError> {
     let given = match body.remove("conditions") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(given)) => given,
-        Some(_) => return Err(Problem::malformed("conditions must be an array")),
+        Some(_) => return Err(BodyError::WrongType { member: "conditions", expected: JsonType::Array }),
     };
     let conditions = given.into_iter().map(|condition| {
-        let Value::Object(mut condition) = condition else {
-            return Err(Problem::malformed("each of conditions must be an object"));
-        };
+        let Value::Object(mut condition) = condition else { return Err(BodyError::Condition) };
         Ok(NewCondition {
             kind: text(&mut condition, "type")?.unwrap_or_default(),
             status: text(&mut condition, "status")?.unwrap_or_default(),
@@ -222,7 +250,7 @@ fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, Proble
     conditions.collect()
 }
 
-fn metadata(mut given: Map<String, Value>) -> Result<Metadata, Problem> {
+fn metadata(mut given: Map<String, Value>) -> Result<Metadata, BodyError> {
     for (old, new) in [
         ("jobName", "job_name"),
         ("jobNamespace", "job_namespace"),
@@ -241,7 +269,7 @@ fn metadata(mut given: Map<String, Value>) -> Result<Metadata, Problem> {
     })
 }
 
-/// Gives a member its name of today, unless that says something as well.
+/// Renames a member to its name of today, unless the body has a member of that name as well.
 fn rename(body: &mut Map<String, Value>, old: &str, new: &str) {
     if let Some(value) = body.remove(old)
         && body.get(new).is_none_or(Value::is_null)
@@ -250,24 +278,25 @@ fn rename(body: &mut Map<String, Value>, old: &str, new: &str) {
     }
 }
 
-fn number(body: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, Problem> {
-    match body.remove(name) {
+fn number(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<i64>, BodyError> {
+    match body.remove(member) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => {
-            value.as_i64().map(Some).ok_or_else(|| Problem::malformed(format!("{name} must be a whole number")))
+            let wrong = BodyError::WrongType { member, expected: JsonType::WholeNumber };
+            value.as_i64().map(Some).ok_or(wrong)
         }
     }
 }
 
-/// A time in whole microseconds, as the store keeps them. Go's zero time is as good as absent.
-fn time(body: &mut Map<String, Value>, name: &str) -> Result<Option<Timestamp>, Problem> {
-    let Some(given) = text(body, name)? else { return Ok(None) };
+/// Takes a time in whole microseconds, the store's precision. Go's zero time counts as absent.
+fn time(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<Timestamp>, BodyError> {
+    let Some(given) = text(body, member)? else { return Ok(None) };
     if given == "0001-01-01T00:00:00Z" {
         return Ok(None);
     }
-    let fault = || Problem::malformed(format!("{name} must be a time such as 2026-01-31T12:00:00.5Z (RFC 3339)"));
-    let parsed: Timestamp = given.parse().map_err(|_quotes_the_input| fault())?;
-    Timestamp::from_microsecond(parsed.as_microsecond()).map(Some).map_err(|_out_of_range| fault())
+    let wrong = || BodyError::WrongType { member, expected: JsonType::Time };
+    let parsed: Timestamp = given.parse().map_err(|_quotes_the_input| wrong())?;
+    Timestamp::from_microsecond(parsed.as_microsecond()).map(Some).map_err(|_out_of_range| wrong())
 }
 
 fn signed(duration: Duration) -> jiff::SignedDuration {

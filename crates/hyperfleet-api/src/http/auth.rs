@@ -8,8 +8,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use super::jwt::Issuers;
-use crate::problem::{Code, Problem};
-use crate::service::{Caller, Failure};
+use crate::problem::{Code, Problem, Rejection};
+use crate::service::Caller;
 
 /// The identity of whoever writes while authentication is off.
 pub const SYSTEM_IDENTITY: &str = "system@hyperfleet.local";
@@ -65,7 +65,7 @@ impl Authentication {
         writes: bool,
         reports: bool,
         now: Timestamp,
-    ) -> Result<Caller, Failure> {
+    ) -> Result<Caller, Rejection> {
         if writes && self.issuers.is_none() && is_foreign_page(headers) {
             let detail = "a page of another origin may not write here";
             return Err(Problem::new(Code::PermissionDenied, detail).into());

@@ -7,7 +7,6 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::BytesMut;
-use daemon::log;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -20,8 +19,8 @@ use super::handlers::{self, Asked};
 use super::query::Parameters;
 use super::route::{Route, route};
 use super::{Api, answer};
-use crate::problem::{Code, Problem, shown};
-use crate::service::Failure;
+use crate::excerpt::excerpt;
+use crate::problem::{Code, Problem, Rejection};
 
 /// The API as a service for a listener.
 pub fn router(api: Api) -> Router {
@@ -34,16 +33,16 @@ async fn gate(State(api): State<Api>, request: Request) -> Response {
     let id = Uuid::now_v7().to_string();
     let began = Instant::now();
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(shown);
+    let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(excerpt);
     let route = route(uri.path(), api.service().registry());
     let template = route.as_ref().map_or_else(|| "unknown".to_owned(), Route::template);
     let answered = AssertUnwindSafe(answer_route(&api, request, route)).catch_unwind().await;
-    let (mut response, failure) = match answered {
+    let (mut response, rejection) = match answered {
         Ok(Ok(response)) => (response, None),
-        Ok(Err(failure)) => (answer::problem(&failure.problem(), uri.path(), &id, api.now()), Some(failure)),
+        Ok(Err(rejection)) => (answer::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
         Err(_panic) => {
             let problem = Problem::new(Code::Internal, "an internal error; the server's log says more");
-            (answer::problem(&problem, uri.path(), &id, api.now()), Some(Failure::Refused(problem)))
+            (answer::problem(&problem, uri.path(), &id, api.now()), Some(problem.into()))
         }
     };
     let headers = response.headers_mut();
@@ -57,7 +56,7 @@ async fn gate(State(api): State<Api>, request: Request) -> Response {
     tell(
         &Told { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref() },
         duration,
-        failure.as_ref(),
+        rejection.as_ref(),
     );
     response
 }
@@ -71,14 +70,14 @@ struct Told<'a> {
     parent: Option<&'a str>,
 }
 
-fn tell(told: &Told<'_>, duration: std::time::Duration, failure: Option<&Failure>) {
+fn tell(told: &Told<'_>, duration: std::time::Duration, rejection: Option<&Rejection>) {
     let Told { id, method, path, status, parent } = told;
     let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let (method, path, status) = (method.as_str(), shown(path), status.as_u16());
+    let (method, path, status) = (method.as_str(), excerpt(path), status.as_u16());
     let traceparent = parent.unwrap_or_default();
-    match failure {
-        Some(failure) if status >= 500 => {
-            let cause = causes(failure);
+    match rejection {
+        Some(rejection) if status >= 500 => {
+            let cause = rejection.cause();
             tracing::error!(
                 operation = "request",
                 request_id = id,
@@ -104,16 +103,7 @@ fn tell(told: &Told<'_>, duration: std::time::Duration, failure: Option<&Failure
     }
 }
 
-/// Why a request failed, for the log: the store's own words belong there and nowhere else.
-fn causes(failure: &Failure) -> String {
-    match failure {
-        Failure::Refused(problem) => problem.detail.clone(),
-        Failure::Store(error) => log::causes(error),
-        Failure::Mapping(error) => log::causes(error),
-    }
-}
-
-async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Failure> {
+async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Rejection> {
     let Some(route) = route else {
         return Err(Problem::new(Code::NoEndpoint, "nothing is served at this path").into());
     };
@@ -166,7 +156,7 @@ async fn take(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error
 }
 
 /// A request's body, within bounds of size and time.
-async fn read(api: &Api, body: Body) -> Result<Bytes, Failure> {
+async fn read(api: &Api, body: Body) -> Result<Bytes, Rejection> {
     let limits = &api.parts.limits;
     match tokio::time::timeout(limits.read, take(body, limits.body)).await {
         Ok(Ok(Some(body))) => Ok(body),

@@ -10,15 +10,15 @@ use super::query::{Parameters, invalid};
 use super::route::Route;
 use super::{Api, answer, watch};
 use crate::decide::body;
-use crate::decide::change::Occasion;
+use crate::decide::change::RequestInfo;
 use crate::decide::report;
 use crate::entity::Descriptor;
 use crate::page;
-use crate::problem::{FieldError, Problem};
+use crate::problem::{FieldError, Problem, Rejection};
 use crate::render;
 use crate::resource::Resource;
 use crate::search::Fields;
-use crate::service::{Address, Caller, Failure, Reported};
+use crate::service::{Address, Caller, Reported};
 use crate::store::{Query, StoreError};
 
 /// A request that may be answered: its route is known, its caller allowed, its body read.
@@ -32,28 +32,28 @@ pub(super) struct Asked<'a> {
 }
 
 /// The answer to it.
-pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Failure> {
+pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Rejection> {
     let Asked { method, route, parameters, headers, body, caller } = asked;
-    let occasion = Occasion::now(&caller, api.now());
+    let request = RequestInfo::now(&caller, api.now());
     let post = *method == Method::POST;
     match route {
         Route::Service => Ok(service(api)),
         Route::OpenApi => Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
-        Route::Page(None) => overview(api, &parameters, headers, occasion.at).await,
-        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, occasion.at).await?)),
-        Route::Collection { descriptor, owner_id } if post => create(api, descriptor, owner_id, body, &occasion).await,
+        Route::Page(None) => overview(api, &parameters, headers, request.time).await,
+        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, request.time).await?)),
+        Route::Collection { descriptor, owner_id } if post => create(api, descriptor, owner_id, body, &request).await,
         Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
-        Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &occasion).await,
+        Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &request).await,
         Route::Item(address) if *method == Method::DELETE => {
-            let resource = api.service().delete(&address, &occasion).await?;
+            let resource = api.service().delete(&address, &request).await?;
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
             Ok(item(StatusCode::ACCEPTED, &resource))
         }
         Route::Item(address) => read(api, &address, &parameters, &caller).await,
-        Route::ForceDelete(address) => force_delete(api, &address, body, &occasion).await,
+        Route::ForceDelete(address) => force_delete(api, &address, body, &request).await,
         Route::Statuses(address) if post || *method == Method::PUT => {
-            report(api, &address, post, body, &occasion).await
+            report(api, &address, post, body, &request).await
         }
         Route::Statuses(address) => statuses(api, &address, &parameters).await,
         Route::History(address) => history(api, &address, &parameters).await,
@@ -65,16 +65,16 @@ async fn patch(
     address: &Address<'_>,
     headers: &HeaderMap,
     body: &[u8],
-    occasion: &Occasion,
-) -> Result<Response, Failure> {
+    request: &RequestInfo,
+) -> Result<Response, Rejection> {
     let expected = if_match(headers)?;
     let patch = body::patch(body::object(body)?)?;
-    let resource = api.service().patch(address, patch, expected, occasion).await?;
+    let resource = api.service().patch(address, patch, expected, request).await?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::OK, &resource))
 }
 
-async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Failure> {
+async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Rejection> {
     let fields = parameters.fields()?;
     let with_pull_secret = parameters.with_pull_secret()?;
     let object = if with_pull_secret {
@@ -90,21 +90,21 @@ async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller:
 }
 
 /// The fields of a resource that were asked for.
-fn project(object: String, fields: Option<&Fields>) -> Result<String, Failure> {
+fn project(object: String, fields: Option<&Fields>) -> Result<String, Rejection> {
     let Some(fields) = fields else { return Ok(object) };
     let parsed = serde_json::from_str(&object).map_err(|_damaged| StoreError::Damaged { place: "resources.object" })?;
     Ok(Value::Object(fields.apply(parsed)).to_string())
 }
 
-async fn force_delete(api: &Api, address: &Address<'_>, body: &[u8], occasion: &Occasion) -> Result<Response, Failure> {
+async fn force_delete(api: &Api, address: &Address<'_>, body: &[u8], request: &RequestInfo) -> Result<Response, Rejection> {
     let reason = body::reason(body::object(body)?)?;
-    let children = api.service().force_delete(address, occasion).await?.join(",");
-    let (caller, id) = (&occasion.by, address.id);
+    let children = api.service().force_delete(address, request).await?.join(",");
+    let (caller, id) = (&request.caller, address.id);
     tracing::warn!(operation = "force-delete", caller, id, reason, children, "removed without waiting for adapters");
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Failure> {
+async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
     let reports = api.service().get(address).await?.state.reports;
     let total = i64::try_from(reports.len()).unwrap_or(i64::MAX);
@@ -114,7 +114,7 @@ async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> 
     Ok(answer::page(paging.page, total, &items))
 }
 
-async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Failure> {
+async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
     let page = api.service().history(address, paging.offset(), paging.size).await?;
     let items: Vec<Value> = page.items.iter().map(|transition| json!(transition)).collect();
@@ -126,8 +126,8 @@ async fn create(
     descriptor: Option<&Descriptor>,
     owner_id: Option<&str>,
     body: &[u8],
-    occasion: &Occasion,
-) -> Result<Response, Failure> {
+    request: &RequestInfo,
+) -> Result<Response, Rejection> {
     let creation = body::creation(body::object(body)?)?;
     let registry = api.service().registry();
     let unknown = || {
@@ -141,7 +141,7 @@ async fn create(
             format!("{} belongs to a {parent}: create it at /{plural}/{{id}}/{}", descriptor.kind, descriptor.plural);
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
-    let resource = api.service().create(descriptor, owner_id, creation, occasion).await?;
+    let resource = api.service().create(descriptor, owner_id, creation, request).await?;
     api.parts.metrics.reconciliation_started(&resource, registry);
     Ok(item(StatusCode::CREATED, &resource))
 }
@@ -151,7 +151,7 @@ async fn list(
     descriptor: Option<&Descriptor>,
     owner_id: Option<&str>,
     parameters: &Parameters,
-) -> Result<Response, Failure> {
+) -> Result<Response, Rejection> {
     let registry = api.service().registry();
     let kind = match (descriptor, parameters.first("kind")) {
         (Some(descriptor), _) => Some(descriptor.kind.clone()),
@@ -189,10 +189,10 @@ async fn report(
     address: &Address<'_>,
     post: bool,
     body: &[u8],
-    occasion: &Occasion,
-) -> Result<Response, Failure> {
+    request: &RequestInfo,
+) -> Result<Response, Rejection> {
     let report = report::parse(body::object(body)?)?;
-    match api.service().report(address, report, occasion).await? {
+    match api.service().report(address, report, request).await? {
         Reported::Discarded(why) => {
             api.parts.metrics.discarded(why);
             Ok(answer::empty(StatusCode::NO_CONTENT))
@@ -225,7 +225,7 @@ async fn overview(
     parameters: &Parameters,
     headers: &HeaderMap,
     now: Timestamp,
-) -> Result<Response, Failure> {
+) -> Result<Response, Rejection> {
     let asked = page::Asked {
         kind: parameters.first("kind"),
         search: parameters.first("search"),

@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::problem::{Code, Problem};
-use crate::service::Failure;
+use crate::problem::{Code, Problem, Rejection};
 
 /// Clocks may disagree by so much.
 const LEEWAY_SECONDS: i64 = 30;
@@ -104,7 +103,7 @@ impl Issuers {
     }
 
     /// The identity of a request's token; `None` where a valid token has none.
-    pub(super) async fn identity(&self, headers: &HeaderMap, now: Timestamp) -> Result<Option<String>, Failure> {
+    pub(super) async fn identity(&self, headers: &HeaderMap, now: Timestamp) -> Result<Option<String>, Rejection> {
         let given = self.0.iter().find_map(|issuer| headers.get(&issuer.settings.header));
         let missing = || Problem::new(Code::Unauthenticated, "missing authorization header");
         let given = given.ok_or_else(missing)?;
@@ -154,8 +153,8 @@ impl Issuer {
     }
 
     /// The claims of a token that is valid now.
-    async fn verify(&self, token: &str, now: Timestamp) -> Result<Map<String, Value>, Failure> {
-        let broken = || Failure::from(invalid("invalid JWT token"));
+    async fn verify(&self, token: &str, now: Timestamp) -> Result<Map<String, Value>, Rejection> {
+        let broken = || Rejection::from(invalid("invalid JWT token"));
         let header = decode_header(token).map_err(|_malformed| broken())?;
         if header.alg != Algorithm::RS256 {
             return Err(broken());
@@ -189,7 +188,7 @@ impl Issuer {
     }
 
     /// The key with that id, or the only one; fetched if it is not known.
-    async fn key(&self, id: Option<&str>) -> Result<Option<DecodingKey>, Failure> {
+    async fn key(&self, id: Option<&str>) -> Result<Option<DecodingKey>, Rejection> {
         let mut keys = self.keys.lock().await;
         let find = |set: &JwkSet| {
             let key = match id {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::{Code, FieldError, Problem, shown};
+use crate::excerpt::excerpt;
+use crate::problem::{Code, FieldError, Problem};
 use crate::search::{Fields, Order, Search, SearchError};
 
 /// The parameters of a request by name, each as often as it was given.
@@ -53,7 +54,7 @@ impl Parameters {
                 Ok(number) if number > most => FieldError::new(field, "max", format!("{field} must be at most {most}")),
                 Ok(number) => return number,
             };
-            faults.push(fault.with_value(shown(text)));
+            faults.push(fault.with_value(excerpt(text)));
             default
         };
         let page = number("page", self.first("page"), PAGE);

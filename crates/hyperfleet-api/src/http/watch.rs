@@ -9,10 +9,10 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{Api, answer};
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, Rejection};
 use crate::render;
 use crate::search::Search;
-use crate::service::{Address, Failure};
+use crate::service::Address;
 use crate::store::{Change, ChangeKind, FeedError, Query};
 
 /// So many resources or changes are read at a time.
@@ -61,7 +61,7 @@ pub(super) async fn stream(
     owner_id: Option<&str>,
     search: Search,
     version: Option<&str>,
-) -> Result<Response, Failure> {
+) -> Result<Response, Rejection> {
     let Some(kind) = kind else {
         return Err(Problem::validation("watching needs a kind: ask one kind's own path, or give `kind`").into());
     };
@@ -105,14 +105,14 @@ pub(super) async fn stream(
     Ok(response)
 }
 
-fn gone(error: FeedError) -> Failure {
+fn gone(error: FeedError) -> Rejection {
     match error {
         FeedError::Gone => Problem::new(
             Code::Gone,
             "what came after that resource_version is no longer kept: list again and start anew",
         )
         .into(),
-        FeedError::Store(error) => Failure::Store(error),
+        FeedError::Store(error) => error.into(),
     }
 }
 

@@ -80,8 +80,8 @@ fn needed(rule: &ReferenceRule) -> Option<(String, Value)> {
 }
 
 fn sample_name(descriptor: &Descriptor) -> String {
-    let mut name: String = descriptor.kind.to_lowercase().chars().take(descriptor.longest_name()).collect();
-    while name.len() < descriptor.shortest_name() {
+    let mut name: String = descriptor.kind.to_lowercase().chars().take(descriptor.max_name_length()).collect();
+    while name.len() < descriptor.min_name_length() {
         name.push('0');
     }
     name

@@ -138,7 +138,7 @@ fn welcome(seen: &Seen<'_>) -> Element {
         Some(parent) => format!("{}/{}-ID/{plural}", parent.plural, parent.kind.to_uppercase()),
         None => plural.clone(),
     };
-    let name = "my-first".chars().take(seen.descriptor.longest_name()).collect::<String>();
+    let name = "my-first".chars().take(seen.descriptor.max_name_length()).collect::<String>();
     let body = json!({ "kind": kind, "name": name, "spec": {} });
     let host = seen.host.filter(|host| is_host(host)).unwrap_or("localhost:8000");
     let line = format!(

@@ -215,7 +215,7 @@ fn below(registry: &Registry, kind: &Descriptor, found: &Page<Resource>) -> Elem
             fragment().text(" ").child(sign.show_as(words))
         });
         let leaving =
-            child.is_deleting().then(|| fragment().text(" ").child(Sign::deleting(child).show_as("deleting")));
+            child.is_terminating().then(|| fragment().text(" ").child(Sign::deleting(child).show_as("deleting")));
         el("li").child(link(&path, &child.name)).children(sign).children(leaving)
     });
     let count = match (found.total, found.items.len()) {

@@ -78,7 +78,7 @@ impl Sign {
         if report.observed_generation != resource.generation {
             return Self::new(Mood::Unsure, "↺", "stale");
         }
-        if !resource.is_deleting() {
+        if !resource.is_terminating() {
             return Self::status(report.status("Available"));
         }
         match report.status("Finalized") {
@@ -89,7 +89,7 @@ impl Sign {
 
     /// Whether it is being deleted.
     pub(super) fn deleting(resource: &Resource) -> Self {
-        if resource.is_deleting() { Self::new(Mood::Unsure, "⌫", "yes") } else { Self::new(Mood::Quiet, "·", "no") }
+        if resource.is_terminating() { Self::new(Mood::Unsure, "⌫", "yes") } else { Self::new(Mood::Quiet, "·", "no") }
     }
 
     /// As it is shown. The shape is not read out; the word says the same.

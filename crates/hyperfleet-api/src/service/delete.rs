@@ -1,48 +1,45 @@
 //! Deleting resources: with their children, and by force.
 
 use super::{Address, Failure, MOST_ATTEMPTS, Service, change, lock, transact};
-use crate::decide::change::Occasion;
+use crate::decide::change::RequestInfo;
 use crate::decide::deletion::{self, Deletion};
-use crate::problem::{Code, Problem};
 use crate::resource::Resource;
 use crate::store::{ChangeKind, Lock, Stored, Write};
 
 impl Service {
     /// Asks for a resource's deletion; asking again changes nothing. Answers with the resource as it is then, or was.
-    pub async fn delete(&self, address: &Address<'_>, occasion: &Occasion) -> Result<Resource, Failure> {
-        let kind = address.descriptor.map_or("Resource", |descriptor| &descriptor.kind);
-        let absent = || Problem::new(Code::NotFound, format!("{kind} not found"));
+    pub async fn delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Resource, Failure> {
         transact!(self, write => {
             let root = match lock(&mut write, address, Lock::Remove).await {
-                Err(Failure::Refused(problem)) if problem.code == Code::NotFound => return Err(absent().into()),
+                Err(Failure::NotFound { kind, .. }) => return Err(Failure::Absent { kind }),
                 root => root?,
             };
-            if root.resource.is_deleting() { root.resource } else { self.delete_tree(&mut write, root, occasion).await? }
+            if root.resource.is_terminating() { root.resource } else { self.delete_tree(&mut write, root, request).await? }
         })
     }
 
     /// Removes a resource that is marked for deletion, and all below it, without waiting for adapters. Answers with the
     /// ids of what was removed below it.
-    pub async fn force_delete(&self, address: &Address<'_>, occasion: &Occasion) -> Result<Vec<String>, Failure> {
+    pub async fn force_delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Vec<String>, Failure> {
         transact!(self, write => {
             let root = lock(&mut write, address, Lock::Remove).await?;
             deletion::check_force(&root.resource)?;
             let tree = tree(&mut write, root).await?;
             for stored in tree.iter().rev() {
-                self.clear_references_to(&mut write, &stored.resource, &tree, occasion).await?;
-                self.remove(&mut write, &stored.resource, occasion).await?;
+                self.clear_references_to(&mut write, &stored.resource, &tree, request).await?;
+                self.remove(&mut write, &stored.resource, request).await?;
             }
             tree.into_iter().skip(1).map(|stored| stored.resource.id).collect()
         })
     }
 
     /// Marks a resource and all below it, and removes what nobody has to clean up.
-    async fn delete_tree(&self, write: &mut Write, root: Stored, occasion: &Occasion) -> Result<Resource, Failure> {
+    async fn delete_tree(&self, write: &mut Write, root: Stored, request: &RequestInfo) -> Result<Resource, Failure> {
         let tree = tree(write, root).await?;
         self.check_tree(write, &tree).await?;
         let mut marked = Vec::new();
         for before in tree {
-            let mut resource = deletion::mark(&before.resource, occasion);
+            let mut resource = deletion::mark_for_deletion(&before.resource, request);
             if resource != before.resource {
                 self.conclude(&mut resource, false)?;
             }
@@ -56,13 +53,13 @@ impl Service {
             let descriptor = self.descriptor(&resource)?;
             let children_remain = remaining.contains(&resource.id);
             let deletion = deletion::deletion(descriptor, children_remain);
-            if deletion == Deletion::Mark {
+            if deletion == Deletion::Finalize {
                 remaining.extend(resource.owner.as_ref().map(|owner| owner.id.clone()));
             }
             if resource != before.resource {
                 let after = Stored { resource: resource.clone(), sealed: before.sealed };
-                if deletion == Deletion::Mark {
-                    self.save(write, &before.resource, &after, occasion.at).await?;
+                if deletion == Deletion::Finalize {
+                    self.save(write, &before.resource, &after, request.time).await?;
                 } else {
                     write.update(&before.resource, &after).await?;
                 }
@@ -72,9 +69,9 @@ impl Service {
             }
         }
         for resource in removed {
-            self.remove(write, &resource, occasion).await?;
+            self.remove(write, &resource, request).await?;
         }
-        deleted.ok_or_else(|| Failure::Refused(Problem::new(Code::Internal, "an empty tree was deleted")))
+        deleted.ok_or(Failure::EmptyTree)
     }
 
     /// Fails if a child or a reference forbids the deletion of any part of the tree.
@@ -86,7 +83,7 @@ impl Service {
             }
             for referrer in write.referrers(&resource.id).await? {
                 if tree.iter().all(|inside| inside.resource.id != referrer.resource.id) {
-                    return Err(deletion::check_referrer(resource, &referrer.resource).into());
+                    return Err(deletion::referenced(resource, &referrer.resource).into());
                 }
             }
         }
@@ -99,7 +96,7 @@ impl Service {
         write: &mut Write,
         resource: &Resource,
         tree: &[Stored],
-        occasion: &Occasion,
+        request: &RequestInfo,
     ) -> Result<(), Failure> {
         for before in write.referrers(&resource.id).await? {
             let mut after = before.clone();
@@ -110,7 +107,7 @@ impl Service {
             if tree.iter().any(|inside| inside.resource.id == before.resource.id) {
                 write.update(&before.resource, &after).await?;
             } else {
-                self.save(write, &before.resource, &after, occasion.at).await?;
+                self.save(write, &before.resource, &after, request.time).await?;
             }
         }
         Ok(())
@@ -121,10 +118,10 @@ impl Service {
         &self,
         write: &mut Write,
         resource: &Resource,
-        occasion: &Occasion,
+        request: &RequestInfo,
     ) -> Result<(), Failure> {
         write.remove(&resource.id).await?;
-        write.tell(change(ChangeKind::Deleted, resource, occasion.at));
+        write.tell(change(ChangeKind::Deleted, resource, request.time));
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! Reading resources, with what only some may read.
 
-use super::{Address, Caller, Failure, Service};
-use crate::problem::{Code, Problem};
+use super::{Address, Caller, Failure, PullSecretError, Service};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed;
@@ -17,21 +16,18 @@ impl Service {
     pub async fn read(&self, address: &Address<'_>) -> Result<String, Failure> {
         let found = self.store().object(address.id).await?.filter(|object| address.fits_object(object));
         let served = found.filter(|object| self.registry().kind(&object.kind).is_some());
-        served.map(|object| object.text).ok_or_else(|| Failure::Refused(address.not_found()))
+        served.map(|object| object.text).ok_or_else(|| address.not_found())
     }
 
     /// The same with its pull secret in clear, for those who may read it.
     pub async fn read_with_pull_secret(&self, address: &Address<'_>, caller: &Caller) -> Result<String, Failure> {
         if !caller.reads_pull_secrets {
-            let detail = "reading a pull secret needs an identity that is configured in pull_secret.readers";
-            return Err(Problem::new(Code::PermissionDenied, detail).into());
+            return Err(PullSecretError::Forbidden.into());
         }
         let Stored { mut resource, sealed } = self.find(address).await?;
         if let Some(sealed) = sealed {
-            let closed = |why: String| Problem::new(Code::Internal, format!("the pull secret cannot be opened: {why}"));
-            let keyring = self.parts.keyring.as_ref();
-            let opened = keyring.ok_or_else(|| closed("no key is configured (pull_secret.keys)".to_owned()))?;
-            let opened = opened.open(&resource.id, &sealed).map_err(|unopened| closed(unopened.to_string()))?;
+            let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::KeyMissing)?;
+            let opened = keyring.open(&resource.id, &sealed).map_err(PullSecretError::from)?;
             sealed::put(&mut resource.spec, opened);
         }
         Ok(render::text(&resource))
@@ -54,7 +50,7 @@ impl Service {
     async fn find(&self, address: &Address<'_>) -> Result<Stored, Failure> {
         let found = self.store().get(address.id).await?.filter(|stored| address.fits(&stored.resource));
         let served = found.filter(|stored| self.registry().kind(&stored.resource.kind).is_some());
-        served.ok_or_else(|| Failure::Refused(address.not_found()))
+        served.ok_or_else(|| address.not_found())
     }
 
     /// A list below an owner that is not there is not an empty list.

@@ -5,20 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use super::{Address, Failure, MOST_ATTEMPTS, PullSecretError, Service, lock, transact};
 use crate::decide::body::{Creation, Patch, References};
-use crate::decide::change::{self, Occasion, Patched, Surroundings};
-use crate::decide::rules::{self, Found};
+use crate::decide::change::{self, ChangeError, Patched, Relations, Replacement, RequestInfo};
+use crate::decide::rules::{self, RuleError, TargetState};
 use crate::decide::transitions;
 use crate::entity::Descriptor;
-use crate::problem::{Code, FieldError, Problem};
 use crate::render;
 use crate::resource::{Resource, Target};
 use crate::sealed::{self, Content, Wanted};
 use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
-
-/// The member that a fault of an inline pull secret is about.
-const PULL_SECRET: &str = "spec.pullSecret.data";
 
 impl Service {
     /// Creates a resource, below an owner if its kind has a parent.
@@ -27,17 +23,16 @@ impl Service {
         descriptor: &Descriptor,
         owner_id: Option<&str>,
         mut body: Creation,
-        occasion: &Occasion,
+        request: &RequestInfo,
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
         self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
         let sought = std::mem::take(&mut body.references);
         let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
-        let wanted =
-            body.spec.as_mut().map_or(Ok(Wanted::Absent), sealed::take).map_err(|refused| secret_fault(&refused))?;
+        let wanted = body.spec.as_mut().map_or(Ok(Wanted::Absent), sealed::take).map_err(PullSecretError::from)?;
         let sealed = match wanted {
             Wanted::Absent => None,
-            Wanted::Kept => return Err(mark_without_secret().into()),
+            Wanted::Kept => return Err(PullSecretError::NothingToKeep.into()),
             Wanted::New(content) => Some(self.seal(&id, &content)?),
         };
         if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
@@ -50,14 +45,14 @@ impl Service {
             };
             let references = self.resolve(&mut write, &sought, descriptor).await?;
             let href = self.registry().href(&descriptor.kind, &id, owner_id);
-            let surroundings = Surroundings { href, owner, references };
-            let mut resource = change::create(body.clone(), id.clone(), surroundings, occasion);
+            let relations = Relations { href, owner, references };
+            let mut resource = change::create(body.clone(), id.clone(), relations, request);
             self.conclude(&mut resource, false)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
             write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
-            write.tell(super::change(ChangeKind::Added, &resource, occasion.at));
+            write.tell(super::change(ChangeKind::Added, &resource, request.time));
             resource
         })
     }
@@ -68,12 +63,12 @@ impl Service {
         address: &Address<'_>,
         patch: Patch,
         expected: Option<i64>,
-        occasion: &Occasion,
+        request: &RequestInfo,
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;
         let Patch { spec: given, labels, references } = patch;
         let mut spec = given.clone();
-        let wanted = spec.as_mut().map(sealed::take).transpose().map_err(|refused| secret_fault(&refused))?;
+        let wanted = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
         transact!(self, write => {
             let before = lock(&mut write, address, Lock::Change).await?;
             let descriptor = self.descriptor(&before.resource)?;
@@ -85,12 +80,12 @@ impl Service {
                 Some(given) => Some(self.resolve(&mut write, given, descriptor).await?),
                 None => None,
             };
-            match change::patch(&before.resource, spec, labels.clone(), references, occasion) {
+            match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references }, request) {
                 Patched::Unchanged => before.resource,
                 Patched::Changed(mut resource) => {
                     self.conclude(&mut resource, true)?;
                     let after = Stored { resource: *resource, sealed };
-                    self.save(&mut write, &before.resource, &after, occasion.at).await?;
+                    self.save(&mut write, &before.resource, &after, request.time).await?;
                     after.resource
                 }
             }
@@ -102,10 +97,10 @@ impl Service {
         let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
         let found = write.lock(id, Lock::Attach).await?.filter(|stored| stored.resource.kind == kind);
         let Some(Stored { resource, .. }) = found else {
-            return Err(Problem::not_found(kind, id).into());
+            return Err(Failure::NotFound { kind: kind.to_owned(), id: id.to_owned() });
         };
-        if resource.is_deleting() {
-            return Err(Problem::state(format!("{kind} '{id}' is marked for deletion")).into());
+        if resource.is_terminating() {
+            return Err(ChangeError::Terminating { kind: kind.to_owned(), id: id.to_owned() }.into());
         }
         Ok(render::target(&resource))
     }
@@ -118,15 +113,15 @@ impl Service {
         descriptor: &Descriptor,
     ) -> Result<BTreeMap<String, Vec<Target>>, Failure> {
         let mut references: BTreeMap<String, Vec<Target>> = BTreeMap::new();
-        for sought in rules::references(given, descriptor)? {
+        for sought in rules::references(given, descriptor).map_err(RuleError::from)? {
             let found =
                 write.lock(&sought.id, Lock::Attach).await?.filter(|stored| stored.resource.kind == sought.kind);
             let found = match found {
-                None => Found::Nothing,
-                Some(stored) if stored.resource.is_deleting() => Found::Deleting,
-                Some(stored) => Found::Living(render::target(&stored.resource)),
+                None => TargetState::Missing,
+                Some(stored) if stored.resource.is_terminating() => TargetState::Terminating,
+                Some(stored) => TargetState::Active(render::target(&stored.resource)),
             };
-            let target = rules::target(&sought, found, descriptor)?;
+            let target = rules::target(&sought, found, descriptor).map_err(RuleError::from)?;
             references.entry(sought.ref_type).or_default().push(target);
         }
         Ok(references)
@@ -147,7 +142,7 @@ impl Service {
                 sealed::put(spec, mark.clone());
                 Ok(Some(sealed.clone()))
             }
-            (Wanted::Kept, ..) => Err(mark_without_secret().into()),
+            (Wanted::Kept, ..) => Err(PullSecretError::NothingToKeep.into()),
             (Wanted::New(content), Some(sealed), Some(mark)) if self.mark(content).as_ref() == Some(mark) => {
                 sealed::put(spec, mark.clone());
                 Ok(Some(sealed.clone()))
@@ -165,37 +160,15 @@ impl Service {
     }
 
     fn seal(&self, id: &str, content: &Content) -> Result<sealed::Sealed, Failure> {
-        let Some(keyring) = &self.parts.keyring else {
-            let message = "inline pull secrets are not taken, as this server has no key to encrypt them with \
-                           (pull_secret.keys); use spec.pullSecret.secretRef";
-            return Err(Problem::validation(message).at(vec![FieldError::new(PULL_SECRET, "format", message)]).into());
-        };
-        let failed = || Problem::new(Code::Internal, "the pull secret could not be encrypted");
-        keyring.seal(id, content).ok_or_else(|| Failure::Refused(failed()))
+        let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::NoKey)?;
+        Ok(keyring.seal(id, content).ok_or(PullSecretError::NotEncrypted)?)
     }
-}
-
-fn secret_fault(refused: &sealed::Refused) -> Problem {
-    Problem::validation("the inline pull secret is not valid").at(vec![FieldError::new(
-        PULL_SECRET,
-        "format",
-        refused.to_string(),
-    )])
-}
-
-fn mark_without_secret() -> Problem {
-    let message = "is the mark of a stored pull secret, but none is stored: give the pull secret itself";
-    Problem::validation("the inline pull secret is not valid").at(vec![FieldError::new(PULL_SECRET, "format", message)])
 }
 
 fn taken(error: StoreError, resource: &Resource) -> Failure {
     match error {
-        StoreError::Duplicate { id: true } => {
-            Problem::new(Code::Conflict, format!("the id '{}' is already in use", resource.id)).into()
-        }
-        StoreError::Duplicate { id: false } => {
-            Problem::new(Code::Conflict, format!("This {} already exists", resource.kind)).into()
-        }
+        StoreError::Duplicate { id: true } => Failure::IdTaken { id: resource.id.clone() },
+        StoreError::Duplicate { id: false } => Failure::NameTaken { kind: resource.kind.clone() },
         other => Failure::Store(other),
     }
 }

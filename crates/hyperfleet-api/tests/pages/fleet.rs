@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperfleet_api::decide::body;
-use hyperfleet_api::decide::change::Occasion;
+use hyperfleet_api::decide::change::RequestInfo;
 use hyperfleet_api::decide::report;
 use hyperfleet_api::entity::Registry;
 use hyperfleet_api::page::{self, Asked};
@@ -59,9 +59,9 @@ impl Fleet {
         self.service.registry()
     }
 
-    fn occasion(&self, seconds_ago: i64) -> Occasion {
+    fn request(&self, seconds_ago: i64) -> RequestInfo {
         let caller = Caller { identity: "ana@example.com".to_owned(), ..Caller::default() };
-        Occasion::now(&caller, self.now - seconds_ago.seconds())
+        RequestInfo::now(&caller, self.now - seconds_ago.seconds())
     }
 
     /// Makes a resource of that kind, some seconds ago.
@@ -70,7 +70,7 @@ impl Fleet {
         body["kind"] = json!(kind);
         let creation = body::creation(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
         let descriptor = self.registry().kind(kind).unwrap();
-        self.service.create(descriptor, owner, creation, &self.occasion(seconds_ago)).await.unwrap()
+        self.service.create(descriptor, owner, creation, &self.request(seconds_ago)).await.unwrap()
     }
 
     pub(crate) async fn cluster(&self, name: &str, seconds_ago: i64) -> String {
@@ -81,17 +81,17 @@ impl Fleet {
     /// Reports, as an adapter.
     pub(crate) async fn tell(&self, id: &str, body: Value, seconds_ago: i64) {
         let report = report::parse(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
-        self.service.report(&address(id), report, &self.occasion(seconds_ago)).await.unwrap();
+        self.service.report(&address(id), report, &self.request(seconds_ago)).await.unwrap();
     }
 
     /// Changes the labels: a new generation.
     pub(crate) async fn relabel(&self, id: &str, seconds_ago: i64) {
         let patch = body::patch(body::object(br#"{"labels":{"region":"us"}}"#).unwrap()).unwrap();
-        self.service.patch(&address(id), patch, None, &self.occasion(seconds_ago)).await.unwrap();
+        self.service.patch(&address(id), patch, None, &self.request(seconds_ago)).await.unwrap();
     }
 
     pub(crate) async fn delete(&self, id: &str, seconds_ago: i64) {
-        self.service.delete(&address(id), &self.occasion(seconds_ago)).await.unwrap();
+        self.service.delete(&address(id), &self.request(seconds_ago)).await.unwrap();
     }
 
     /// A cluster with which all is well.

@@ -2,7 +2,6 @@
 
 use hyperfleet_api::page::{self, Asked};
 use hyperfleet_api::problem::Code;
-use hyperfleet_api::service::Failure;
 use serde_json::{Value, json};
 
 use crate::document::Node;
@@ -169,7 +168,7 @@ async fn other_kinds_have_pages_with_what_matters_for_them() {
     assert!(!page.row("wif").contains_key("Reconciled"), "nothing is concluded about it");
 
     let unknown = page::overview(&fleet.service, &Asked { kind: Some("Nope"), ..Asked::default() }, fleet.now).await;
-    assert!(matches!(unknown, Err(Failure::Refused(problem)) if problem.code == Code::NotFound));
+    assert!(matches!(unknown, Err(rejection) if rejection.problem.code == Code::NotFound));
 }
 
 #[tokio::test]

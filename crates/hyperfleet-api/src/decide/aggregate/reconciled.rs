@@ -28,7 +28,7 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
 }
 
 fn judge(evidence: &Evidence<'_>) -> (Status, Reason, String) {
-    let wanted = if evidence.resource.is_deleting() { FINALIZED } else { AVAILABLE };
+    let wanted = if evidence.resource.is_terminating() { FINALIZED } else { AVAILABLE };
     let done: BTreeSet<&str> = evidence
         .at(evidence.resource.generation)
         .filter(|report| report.status(wanted) == Status::True)
@@ -44,7 +44,7 @@ fn judge(evidence: &Evidence<'_>) -> (Status, Reason, String) {
             join(done)
         );
         (Status::False, Reason::ReconciledMissingAdapters, message)
-    } else if evidence.resource.is_deleting() && evidence.has_active_children {
+    } else if evidence.resource.is_terminating() && evidence.has_active_children {
         let message = "Deletion in progress. All required adapters reported Finalized=True \
                        but child resources still exist";
         (Status::False, Reason::ReconciledWaitingForChildren, message.to_owned())

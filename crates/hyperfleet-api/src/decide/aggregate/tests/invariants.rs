@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn reconciled_means_that_all_have_looked_at_the_current_generation(situation in a_situation()) {
         let generation = situation.resource.generation;
-        let wanted = if situation.resource.is_deleting() { FINALIZED } else { AVAILABLE };
+        let wanted = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
         for condition in situation.conditions().iter().filter(|condition| condition.kind == RECONCILED) {
             prop_assert_eq!(condition.observed_generation, generation);
             if condition.status == Status::True {
@@ -65,7 +65,7 @@ proptest! {
                     prop_assert!(report.is_some_and(|report| report.observed_generation == generation
                         && report.status(wanted) == Status::True));
                 }
-                prop_assert!(!(situation.resource.is_deleting() && situation.children));
+                prop_assert!(!(situation.resource.is_terminating() && situation.children));
             }
         }
     }
