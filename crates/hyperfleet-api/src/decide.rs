@@ -1,10 +1,11 @@
-//! The API's decisions: pure functions from a resource and a request to what becomes of it.
+//! The API's decisions: pure functions from a resource and a request to the resource that is stored.
 
 pub mod aggregate;
 pub mod body;
 pub mod change;
 pub mod deletion;
-pub mod mapping;
+mod draft;
+pub mod mapped;
 pub mod report;
 pub mod rules;
 pub mod transitions;

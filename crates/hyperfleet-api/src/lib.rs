@@ -4,6 +4,7 @@ pub mod decide;
 pub mod entity;
 pub mod excerpt;
 pub mod http;
+pub mod mapping;
 pub mod metrics;
 pub mod openapi;
 pub mod page;

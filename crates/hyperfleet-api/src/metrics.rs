@@ -1,4 +1,4 @@
-//! What the API counts, under HyperFleet's names.
+//! The metrics of the API, under HyperFleet's names.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ struct RequestLabels {
     code: u16,
 }
 
-/// Of what reconciliation is.
+/// The resources whose reconciliation is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReconciliationLabels {
     resource_type: String,
@@ -56,7 +56,7 @@ struct DiscardLabels {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Metrics of a server of that version, registered.
+    /// Registers the metrics of a server of that version.
     pub fn register(registry: &mut Metered, version: &'static str, queries: &QueryMeter) -> Self {
         let metrics = Self {
             version,
@@ -71,34 +71,34 @@ impl Metrics {
             connections_in_use: Gauge::default(),
         };
         let build = Info::new([("version", version)]);
-        registry.register("hyperfleet_api_build", "The version that is running", build);
-        registry.register("hyperfleet_api_requests", "Requests answered", metrics.requests.clone());
-        let help = "How long requests took, in seconds";
+        registry.register("hyperfleet_api_build", "Version of the running server", build);
+        registry.register("hyperfleet_api_requests", "Answered requests", metrics.requests.clone());
+        let help = "Duration of requests, in seconds";
         registry.register("hyperfleet_api_request_duration_seconds", help, metrics.durations.clone());
-        let help = "Changes of what is wanted, each of which adapters have to follow";
+        let help = "Changes of desired state that adapters have to reconcile";
         registry.register("hyperfleet_api_reconciliation_started", help, metrics.started.clone());
-        let help = "Reports that were not stored, by why";
+        let help = "Discarded reports, by reason";
         registry.register("hyperfleet_api_reports_discarded", help, metrics.discarded.clone());
         let help = "Resources that are not reconciled";
         registry.register("hyperfleet_api_resource_pending_reconciliation", help, metrics.pending.clone());
         let help = "Resources that have not been reconciled for longer than the threshold";
         registry.register("hyperfleet_api_resource_pending_reconciliation_stuck", help, metrics.stuck.clone());
-        let help = "For how long the longest of these has not been reconciled, in seconds";
+        let help = "Time for which the oldest of these has not been reconciled, in seconds";
         let name = "hyperfleet_api_resource_pending_reconciliation_stuck_duration_seconds";
         registry.register(name, help, metrics.stuck_seconds.clone());
-        let help = "How long statements took, in seconds";
+        let help = "Duration of database statements, in seconds";
         registry.register("hyperfleet_db_query_duration_seconds", help, queries.durations.clone());
-        registry.register("hyperfleet_db_errors", "Statements that failed", queries.errors.clone());
-        let help = "Connections to the database";
+        registry.register("hyperfleet_db_errors", "Failed database statements", queries.errors.clone());
+        let help = "Open connections to the database";
         registry.register("hyperfleet_db_connections_open", help, metrics.connections_open.clone());
-        let help = "Connections to the database that are being used";
+        let help = "Connections to the database that are in use";
         registry.register("hyperfleet_db_connections_in_use", help, metrics.connections_in_use.clone());
         metrics
     }
 
     /// Counts a request.
     pub(crate) fn answered(&self, method: &Method, path: &str, status: StatusCode, duration: Duration) {
-        // A method that nobody knows is anybody's invention.
+        // Unknown methods share one label, so that clients cannot create series.
         let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
         let labels = RequestLabels {
             component: "api",
@@ -111,15 +111,15 @@ impl Metrics {
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
-    /// Counts a change of what is wanted.
+    /// Counts a change of desired state.
     pub(crate) fn reconciliation_started(&self, resource: &Resource, registry: &Registry) {
         if registry.kind(&resource.kind).is_some_and(crate::entity::Descriptor::has_adapters) {
             self.started.get_or_create(&labels(&resource.kind, resource.is_terminating())).inc();
         }
     }
 
-    /// Shows what waits for reconciliation; what does not wait any more disappears.
-    pub(crate) fn show_pending(&self, pending: &[Pending]) {
+    /// Sets the gauges of resources that are not reconciled; kinds without any lose theirs.
+    pub(crate) fn set_pending(&self, pending: &[Pending]) {
         for gauges in [&self.pending, &self.stuck, &self.stuck_seconds] {
             gauges.clear();
         }
@@ -131,7 +131,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a report that was not stored.
+    /// Counts a discarded report.
     pub(crate) fn discarded(&self, reason: DiscardReason) {
         self.discarded.get_or_create(&DiscardLabels { reason: reason.as_str() }).inc();
     }

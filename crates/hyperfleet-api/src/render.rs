@@ -1,10 +1,10 @@
-//! How a resource looks to those who read it.
+//! Renders a resource as JSON in the form of HyperFleet's API.
 
 use serde_json::{Map, Value, json};
 
 use crate::resource::{Report, Resource, State, Target};
 
-/// A resource as JSON, in the contract's form (and with the view `status.adapters`).
+/// Renders a resource as a JSON object, with the additional view `status.adapters`.
 pub fn resource(resource: &Resource) -> Map<String, Value> {
     let state = &resource.state;
     let adapters: Map<String, Value> =
@@ -41,12 +41,12 @@ pub fn resource(resource: &Resource) -> Map<String, Value> {
     object
 }
 
-/// A resource as the text of its JSON.
+/// Renders a resource as JSON text.
 pub fn text(resource: &Resource) -> String {
     Value::Object(self::resource(resource)).to_string()
 }
 
-/// The resource that looks like this; without what is not shown of its reports.
+/// Parses a rendered resource; its reports are left out, because they are not rendered completely.
 pub fn parse(object: &Value) -> Option<Resource> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
     let time = |name: &str| object.get(name).and_then(Value::as_str).and_then(|time| time.parse().ok());
@@ -76,7 +76,7 @@ pub fn parse(object: &Value) -> Option<Resource> {
     })
 }
 
-/// The view of one adapter that the specification's expressions look at: `status.adapters.dns.available == "True"`.
+/// Renders the view of one adapter for expressions such as `status.adapters.dns.available == "True"`.
 fn adapter(report: &Report) -> Value {
     json!({
         "available": report.status("Available").as_str(),
@@ -87,7 +87,7 @@ fn adapter(report: &Report) -> Value {
     })
 }
 
-/// How a resource is referred to.
+/// Returns the reference to a resource.
 pub fn target(resource: &Resource) -> Target {
     Target { id: resource.id.clone(), kind: resource.kind.clone(), href: resource.href.clone() }
 }

@@ -255,7 +255,7 @@ async fn forget_changes(parts: &ServerParts) {
     loop {
         tick.tick().await;
         // An outage is told by readiness; what is not forgotten now is forgotten later.
-        let forgetting = parts.store.forget(parts.settings.retention(), Timestamp::now());
+        let forgetting = parts.store.prune(parts.settings.retention(), Timestamp::now());
         let _later = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, forgetting).await;
     }
 }
@@ -271,7 +271,7 @@ async fn measure(parts: &ServerParts) {
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
         let pending = parts.store.pending(Timestamp::now(), threshold);
         if let Ok(Ok(pending)) = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, pending).await {
-            parts.metrics.show_pending(&pending);
+            parts.metrics.set_pending(&pending);
         }
     }
 }

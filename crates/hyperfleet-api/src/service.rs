@@ -1,8 +1,11 @@
 //! The operations of the API, from a checked request to the stored result. Knows nothing of HTTP.
 
 mod delete;
+mod mapped;
 mod read;
 mod report;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::collections::BTreeMap;
@@ -14,24 +17,30 @@ use jiff::Timestamp;
 use crate::decide::aggregate::aggregate;
 use crate::decide::change::{ChangeError, RequestInfo};
 use crate::decide::deletion::DeletionError;
-use crate::decide::mapping::{Mapper, MappingError};
+use crate::decide::mapped::MappedCondition;
 use crate::decide::report::ReportError;
 use crate::decide::rules::RuleError;
 use crate::decide::transitions;
 use crate::entity::{Descriptor, Registry};
 use crate::excerpt::excerpt;
+use crate::mapping::{Evaluator, Mapper, MappingError};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::{Keyring, Refused, Unopened};
 use crate::spec_schema::{SpecError, SpecSchemas};
 use crate::store::{Change, ChangeKind, Lock, Object, Store, StoreError, Stored, Write};
 
+use mapped::MappedFacts;
+
 pub use report::Reported;
 
-/// How often a transaction that met another one is begun again.
-const MOST_ATTEMPTS: usize = 8;
+/// Maximum number of attempts of a transaction that conflicts with others.
+const MAX_ATTEMPTS: usize = 8;
+/// Maximum number of evaluations of mapped conditions for one operation. Each further one follows from a write of another
+/// caller, so this is also the number of concurrent writers of one resource that all succeed.
+const MAX_EVALUATIONS: usize = 32;
 
-/// The API, apart from HTTP. Clones share everything.
+/// The API without HTTP. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Service {
     parts: Arc<Parts>,
@@ -41,19 +50,19 @@ pub struct Service {
 struct Parts {
     store: Store,
     registry: Registry,
-    mappers: BTreeMap<String, Mapper>,
+    evaluator: Evaluator,
     schemas: SpecSchemas,
     keyring: Option<Keyring>,
 }
 
-/// Who calls.
+/// The caller of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose name is written to what is changed.
+    /// The identity that is recorded with changes.
     pub identity: String,
-    /// Whose resources it creates, by tenancy dimension.
+    /// The tenancy of the resources that it creates, by dimension.
     pub tenancy: BTreeMap<String, String>,
-    /// Whether it may read pull secrets.
+    /// True if it may read pull secrets.
     pub reads_pull_secrets: bool,
 }
 
@@ -110,6 +119,9 @@ pub enum Failure {
     /// A condition mapping of the configuration cannot be evaluated on the reports.
     #[error(transparent)]
     Mapping(#[from] MappingError),
+    /// The resources changed whenever their mapped conditions had been evaluated, so the result was never current.
+    #[error("the resource changed while its conditions were computed")]
+    Unevaluated(Vec<Resource>),
     /// A defect: a deletion without a resource.
     #[error("an empty tree was deleted")]
     EmptyTree,
@@ -144,7 +156,7 @@ pub enum PullSecretError {
     KeyMissing,
 }
 
-/// A resource that was asked for by its path.
+/// The address of a resource in a request's path.
 #[derive(Clone, Debug)]
 pub struct Address<'a> {
     /// The kind that the path names; `None` is any kind.
@@ -158,44 +170,42 @@ pub struct Address<'a> {
 // === impl Service ===
 
 impl Service {
-    /// A service on that store. Fails with what is wrong with the registry's condition mappings.
+    /// Returns a service on that store. Fails if a condition mapping of the registry is wrong.
     pub fn new(
         store: Store,
         registry: Registry,
         schemas: SpecSchemas,
         keyring: Option<Keyring>,
     ) -> Result<Self, String> {
-        let mappers = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
-        let mappers = mappers.map(|descriptor| {
-            let mapper = Mapper::compile(&descriptor.conditions);
-            mapper
-                .map(|mapper| (descriptor.kind.clone(), mapper))
-                .map_err(|fault| format!("{}: {fault}", descriptor.kind))
-        });
-        let mappers = mappers.collect::<Result<_, _>>()?;
-        Ok(Self { parts: Arc::new(Parts { store, registry, mappers, schemas, keyring }) })
+        let evaluator = Evaluator::start(mappers(&registry)?)?;
+        Ok(Self { parts: Arc::new(Parts { store, registry, evaluator, schemas, keyring }) })
     }
 
-    /// The kinds that are served.
+    /// Returns the kinds that are served.
     pub fn registry(&self) -> &Registry {
         &self.parts.registry
     }
 
-    /// Where everything rests.
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.parts.store
     }
 
-    /// The descriptor of a stored resource. A kind that is no longer configured has none and is not served.
+    /// Returns the descriptor of a stored resource. A kind that is no longer configured is not served.
     fn descriptor(&self, resource: &Resource) -> Result<&Descriptor, Failure> {
         let missing = || Failure::NotFound { kind: resource.kind.clone(), id: resource.id.clone() };
         self.registry().kind(&resource.kind).ok_or_else(missing)
     }
 
-    /// Draws the conclusions from a resource's reports after a change of what is wanted. A mapping that cannot be evaluated
-    /// is the configuration's fault, not that of whoever changes something: its condition is left out.
-    fn conclude(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
-        match self.conclude_strictly(resource, has_active_children) {
+    /// Computes a resource's conditions after a change of its desired state. A mapping that cannot be evaluated is the
+    /// configuration's fault, not the caller's: its conditions are left out.
+    fn conclude(
+        &self,
+        resource: &mut Resource,
+        has_active_children: bool,
+        mapped: &MappedFacts,
+    ) -> Result<(), Failure> {
+        match self.conclude_strictly(resource, has_active_children, mapped) {
             Err(Failure::Mapping(error)) => {
                 let (kind, id) = (&resource.kind, &resource.id);
                 tracing::warn!(
@@ -203,35 +213,42 @@ impl Service {
                     kind,
                     id,
                     cause = error.to_string(),
-                    "left out a condition"
+                    "left out the mapped conditions"
                 );
                 let adapters = &self.descriptor(resource)?.required_adapters;
-                resource.state.conditions =
-                    aggregate(adapters, resource, has_active_children, None).map_err(Failure::Mapping)?;
+                resource.state.conditions = aggregate(adapters, resource, has_active_children, &[]);
                 Ok(())
             }
             concluded => concluded,
         }
     }
 
-    /// Draws the conclusions from a resource's reports; fails where a mapping cannot be evaluated.
-    fn conclude_strictly(&self, resource: &mut Resource, has_active_children: bool) -> Result<(), Failure> {
+    /// Computes a resource's conditions; fails if a mapping cannot be evaluated, or was evaluated on another state.
+    fn conclude_strictly(
+        &self,
+        resource: &mut Resource,
+        has_active_children: bool,
+        mapped: &MappedFacts,
+    ) -> Result<(), Failure> {
+        let mapped: &[MappedCondition] = if self.parts.evaluator.maps(&resource.kind) {
+            mapped.of(resource)?.as_ref().map_err(Clone::clone)?
+        } else {
+            &[]
+        };
         let adapters = &self.descriptor(resource)?.required_adapters;
-        let mapper = self.parts.mappers.get(&resource.kind);
-        resource.state.conditions =
-            aggregate(adapters, resource, has_active_children, mapper).map_err(Failure::Mapping)?;
+        resource.state.conditions = aggregate(adapters, resource, has_active_children, mapped);
         Ok(())
     }
 
-    /// Stores what has become of a resource, and lets everybody know.
+    /// Stores a changed resource with its transitions, and records the change for the change stream.
     async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
         write.update(before, after).await?;
         write.add_transitions(&after.resource.id, &transitions::of_conclusions(Some(before), &after.resource)).await?;
-        write.tell(change(ChangeKind::Modified, &after.resource, at));
+        write.record(change(ChangeKind::Modified, &after.resource, at));
         Ok(())
     }
 
-    /// Makes a write last, and only then lets readers of the change stream know.
+    /// Commits a write, and then notifies the readers of the change stream.
     async fn commit(&self, write: Write) -> Result<(), Failure> {
         if let Some(version) = write.commit().await? {
             self.store().announce(version);
@@ -240,7 +257,17 @@ impl Service {
     }
 }
 
-/// What readers of the change stream are told.
+/// Compiles the condition mappings of all kinds that have any.
+fn mappers(registry: &Registry) -> Result<BTreeMap<String, Mapper>, String> {
+    let mapped = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
+    let mappers = mapped.map(|descriptor| {
+        let mapper = Mapper::compile(&descriptor.conditions);
+        mapper.map(|mapper| (descriptor.kind.clone(), mapper)).map_err(|error| format!("{}: {error}", descriptor.kind))
+    });
+    mappers.collect()
+}
+
+/// Returns the change that readers of the change stream receive.
 fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
     Change {
         kind,
@@ -251,34 +278,48 @@ fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
     }
 }
 
-/// The resource under that address, locked for a write.
+/// Locks and returns the resource at an address.
 async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
     let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
     found.ok_or_else(|| address.not_found())
 }
 
-/// Waits a moment, longer each time and never quite the same: whoever was in the way must not be met again.
+/// Waits with jitter, longer after each attempt, so that transactions do not conflict again.
 async fn pause(attempts: usize) {
     let longest = Duration::from_millis(10).saturating_mul(u32::try_from(attempts).unwrap_or(u32::MAX));
     tokio::time::sleep(longest.mul_f64(rand::random())).await;
 }
 
-/// Carries out a transaction; again from its beginning when it met another one.
+/// Carries out a transaction, and repeats it from its beginning when it conflicts with another one.
+///
+/// Conditions are mapped between the attempts, when no lock is held: work that needs them for a state on which they were
+/// not evaluated fails with [`Failure::Unevaluated`], is rolled back, and begins again with the result.
 macro_rules! transact {
-    ($service:expr, $write:ident => $work:expr) => {{
-        let mut attempts = 0;
+    ($service:expr, $mapped:ident = $facts:expr, $write:ident => $work:expr) => {{
+        let (mut attempts, mut evaluations) = (0, 0);
+        let mut $mapped = $facts;
         loop {
-            attempts += 1;
             let done: Result<_, Failure> = async {
                 let mut $write = $service.store().write().await?;
-                let done = $work;
-                $service.commit($write).await?;
-                Ok(done)
+                let done: Result<_, Failure> = async { Ok($work) }.await;
+                match done {
+                    Ok(done) => $service.commit($write).await.map(|()| done),
+                    Err(Failure::Unevaluated(resources)) => {
+                        $write.roll_back().await?;
+                        Err(Failure::Unevaluated(resources))
+                    }
+                    failed => failed,
+                }
             }
             .await;
             match done {
-                Err(Failure::Store(error)) if error.is_contended() && attempts < MOST_ATTEMPTS => {
+                Err(Failure::Store(error)) if error.is_contended() && attempts + 1 < MAX_ATTEMPTS => {
+                    attempts += 1;
                     super::pause(attempts).await;
+                }
+                Err(Failure::Unevaluated(resources)) if evaluations < MAX_EVALUATIONS => {
+                    evaluations += 1;
+                    $mapped = $service.evaluate(resources).await;
                 }
                 done => break done,
             }
@@ -314,7 +355,7 @@ impl Address<'_> {
 impl RequestInfo {
     /// Returns the information of a request of that caller at that time.
     pub fn now(caller: &Caller, now: Timestamp) -> Self {
-        // The store keeps microseconds; what is answered must be what is stored.
+        // The store keeps microseconds, and the answer must equal the stored resource.
         let time = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
         Self { caller: caller.identity.clone(), tenancy: caller.tenancy.clone(), time }
     }

@@ -1,4 +1,4 @@
-//! Where resources rest: SQLite or PostgreSQL behind one set of statements.
+//! Stores resources in SQLite or PostgreSQL, with one set of statements for both.
 
 mod connect;
 pub mod database;
@@ -33,7 +33,7 @@ pub use rows::Stored;
 pub use transition::Transition;
 pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
-/// The resources and what is kept beside them. Clones share their connections.
+/// The store of resources, transitions and changes. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
@@ -41,29 +41,29 @@ pub struct Store {
     usable: Arc<AtomicBool>,
 }
 
-/// Which resources a list holds.
+/// The filter, the order and the page of a list.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Only this kind; `None` is every kind.
     pub kind: Option<String>,
     /// Only children of this resource.
     pub owner_id: Option<String>,
-    /// Only those that refer to a resource: type of reference and id.
+    /// Only resources with this reference: its type and the target's id.
     pub reference: Option<(String, String)>,
-    /// Only those that match.
+    /// Only resources that match.
     pub search: Search,
-    /// In which order.
+    /// The order of the list.
     pub order: Order,
-    /// How many to leave out at the beginning.
+    /// Number of resources to skip.
     pub offset: i64,
-    /// How many at most.
+    /// Maximum number of resources.
     pub limit: i64,
 }
 
-/// A resource as readers see it.
+/// A resource as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its kind.
+    /// The resource's kind.
     pub kind: String,
     /// The id of its owner, if it has one.
     pub owner_id: Option<String>,
@@ -71,38 +71,38 @@ pub struct Object {
     pub text: String,
 }
 
-/// A page of a list, and how many there are on all pages; both of one moment.
+/// A page of a list and the length of the whole list, both from one snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
-    /// What is on the page.
+    /// The items of the page.
     pub items: Vec<T>,
-    /// How many there are on all pages.
+    /// Number of items on all pages.
     pub total: i64,
 }
 
-/// What a reader of the change stream is told.
+/// A change of a resource, as readers of the change stream receive it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What has happened.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The kind of the resource.
     pub resource_kind: String,
-    /// Its id.
+    /// The id of the resource.
     pub resource_id: String,
-    /// When.
+    /// The time of the change.
     pub time: Timestamp,
-    /// The resource after it, as readers see it; before it where it was removed. The text of its JSON.
+    /// The JSON of the resource after the change; before it if the resource was removed.
     pub object: String,
 }
 
-/// What has happened to a resource.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was created.
+    /// The resource was created.
     Added,
-    /// Anything about it has changed, its reports included.
+    /// The resource or one of its reports changed.
     Modified,
-    /// It was removed for good.
+    /// The resource was removed.
     Deleted,
 }
 
@@ -113,24 +113,24 @@ impl Store {
         Self { database, newest: watch::Sender::new(0), usable: Arc::default() }
     }
 
-    /// The database, for probes and migrations.
+    /// Returns the database, for probes and migrations.
     pub fn database(&self) -> &Database {
         &self.database
     }
 
-    /// Whether the schema is known to be the one that this program knows. Until then nothing may be read or written.
+    /// Returns true once the schema is up to date. Until then nothing may be read or written.
     pub fn is_usable(&self) -> bool {
         self.usable.load(Ordering::Acquire)
     }
 
-    /// Brings the schema up to date, after which the store is usable; says which steps it took.
+    /// Migrates the schema, after which the store is usable; returns the applied migrations.
     pub async fn migrate(&self, lock_timeout: Duration, now: Timestamp) -> Result<Vec<&'static str>, StoreError> {
-        let taken = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
+        let applied = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
         self.usable.store(true, Ordering::Release);
-        Ok(taken)
+        Ok(applied)
     }
 
-    /// The resource with that id, of whatever kind.
+    /// Returns the resource with that id, of any kind.
     pub async fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let columns = rows::columns(self.database.dialect());
@@ -139,7 +139,7 @@ impl Store {
         self.database.fetch(sql, parameters).await?.first().map(rows::read).transpose()
     }
 
-    /// The resource with that id as readers see it, and what its address must fit.
+    /// Returns the JSON of the resource with that id, with its kind and owner.
     pub async fn object(&self, id: &str) -> Result<Option<Object>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
@@ -153,7 +153,7 @@ impl Store {
         rows.first().map(read).transpose()
     }
 
-    /// A page of the resources that the query describes.
+    /// Returns a page of the resources that match the query.
     pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
         let mut snapshot = self.database.snapshot().await?;
         let columns = rows::columns(snapshot.dialect());
@@ -163,7 +163,7 @@ impl Store {
         Ok(Page { items, total })
     }
 
-    /// The same as readers see them: the texts of their JSON.
+    /// Returns the same page as JSON texts.
     pub async fn list_objects(&self, query: &Query) -> Result<Page<String>, StoreError> {
         let mut snapshot = self.database.snapshot().await?;
         if query.search.is_blank() {
@@ -171,7 +171,7 @@ impl Store {
             snapshot.commit().await?;
             return Ok(Page { items: rows.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?, total });
         }
-        // What a search has found must be sorted: ids are lighter than resources.
+        // The results of a search have to be sorted: ids are cheaper to sort than resources.
         let (rows, total) = list(&mut snapshot, query, "r.id").await?;
         let ids = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
         let mut objects = objects(&mut snapshot, &ids).await?;
@@ -179,8 +179,8 @@ impl Store {
         Ok(Page { items: ids.iter().filter_map(|id| objects.remove(id)).collect(), total })
     }
 
-    /// The next `limit` resources after an id, in the order of ids, that the query describes, each with its id and as
-    /// readers see it; and the version of the change stream that they are as of.
+    /// Returns the ids and JSON texts of the next `limit` resources that match the query, in the order of ids after
+    /// `after`; and the version of the change stream at which they were read.
     pub async fn scan(
         &self,
         query: &Query,
@@ -202,7 +202,7 @@ impl Store {
         Ok((objects, version))
     }
 
-    /// A page of a resource's transitions, newest first.
+    /// Returns a page of a resource's transitions, newest first.
     pub async fn history(&self, id: &str, offset: i64, limit: i64) -> Result<Page<Transition>, StoreError> {
         let mut snapshot = self.database.snapshot().await?;
         let mut parameters = Parameters::default();
@@ -227,7 +227,7 @@ impl Store {
         Ok(Write::new(self.database.begin().await?))
     }
 
-    /// Lets the readers of the change stream know that there is something new.
+    /// Notifies the readers of the change stream of a new version.
     pub fn announce(&self, version: i64) {
         self.newest.send_if_modified(|newest| {
             let newer = version > *newest;
@@ -236,7 +236,7 @@ impl Store {
         });
     }
 
-    /// Fails where nothing can be written.
+    /// Fails if the database cannot be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut transaction = self.database.begin().await?;
         transaction.fetch("SELECT 1".to_owned(), Parameters::default()).await?;
@@ -244,7 +244,7 @@ impl Store {
     }
 }
 
-/// These columns of a page's rows, and how many rows there are on all pages.
+/// Returns these columns of a page's rows, and the number of rows on all pages.
 async fn list(
     snapshot: &mut Transaction,
     query: &Query,
@@ -265,7 +265,7 @@ async fn list(
     Ok((snapshot.fetch(sql, parameters).await?, total))
 }
 
-/// The resources with these ids as readers see them, by id.
+/// Returns the JSON texts of the resources with these ids, by id.
 async fn objects(snapshot: &mut Transaction, ids: &[String]) -> Result<BTreeMap<String, String>, StoreError> {
     if ids.is_empty() {
         return Ok(BTreeMap::new());
@@ -284,7 +284,7 @@ async fn count(snapshot: &mut Transaction, sql: String, parameters: Parameters) 
 // === impl Query ===
 
 impl Query {
-    /// Everything of a kind, in the usual order, one page of `limit`.
+    /// Returns the query for the first `limit` resources of a kind, in the default order.
     pub fn of_kind(kind: &str, limit: i64) -> Self {
         Self {
             kind: Some(kind.to_owned()),
@@ -335,7 +335,7 @@ impl Change {
 // === impl ChangeKind ===
 
 impl ChangeKind {
-    /// The event's type on the wire.
+    /// Returns the type of the event in the change stream.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",

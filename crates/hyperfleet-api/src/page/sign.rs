@@ -89,7 +89,11 @@ impl Sign {
 
     /// Whether it is being deleted.
     pub(super) fn deleting(resource: &Resource) -> Self {
-        if resource.is_terminating() { Self::new(Mood::Unsure, "⌫", "yes") } else { Self::new(Mood::Quiet, "·", "no") }
+        if resource.is_terminating() {
+            Self::new(Mood::Unsure, "⌫", "yes")
+        } else {
+            Self::new(Mood::Quiet, "·", "no")
+        }
     }
 
     /// As it is shown. The shape is not read out; the word says the same.

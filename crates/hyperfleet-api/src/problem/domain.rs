@@ -29,7 +29,7 @@ impl From<&Failure> for Problem {
             Failure::Store(StoreError::Unavailable(_)) => {
                 Self::new(Code::Unavailable, "Database connection unavailable")
             }
-            Failure::Store(StoreError::Contended(_)) => {
+            Failure::Store(StoreError::Contended(_)) | Failure::Unevaluated(_) => {
                 Self::new(Code::Unavailable, "too many writers at once: try again")
             }
             Failure::Store(_) => Self::new(Code::Internal, "an internal error; the server's log says more"),
@@ -122,13 +122,10 @@ impl From<&PullSecretError> for Problem {
         match error {
             PullSecretError::Forbidden => Self::new(Code::PermissionDenied, error.to_string()),
             PullSecretError::NoKey => of_field(PULL_SECRET, "format", error),
-            PullSecretError::Invalid(_) | PullSecretError::NothingToKeep => {
-                Self::validation("the inline pull secret is not valid").at(vec![FieldError::new(
-                    PULL_SECRET,
-                    "format",
-                    error.to_string(),
-                )])
-            }
+            PullSecretError::Invalid(_) | PullSecretError::NothingToKeep => Self::validation(
+                "the inline pull secret is not valid",
+            )
+            .at(vec![FieldError::new(PULL_SECRET, "format", error.to_string())]),
             PullSecretError::NotEncrypted | PullSecretError::NotOpened(_) | PullSecretError::KeyMissing => {
                 Self::new(Code::Internal, error.to_string())
             }

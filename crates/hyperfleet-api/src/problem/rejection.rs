@@ -42,6 +42,7 @@ impl From<Failure> for Rejection {
         let cause = match &failure {
             Failure::Store(error) => Some(log::causes(error)),
             Failure::Mapping(error) => Some(log::causes(error)),
+            Failure::Unevaluated(_) => Some(log::causes(&failure)),
             _ => None,
         };
         Self { problem: Problem::from(&failure), cause }

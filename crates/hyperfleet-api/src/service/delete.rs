@@ -1,27 +1,29 @@
-//! Deleting resources: with their children, and by force.
+//! Deletes resources with their children, and removes them by force.
 
-use super::{Address, Failure, MOST_ATTEMPTS, Service, change, lock, transact};
+use super::mapped::MappedFacts;
+use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, change, lock, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion::{self, Deletion};
 use crate::resource::Resource;
 use crate::store::{ChangeKind, Lock, Stored, Write};
 
 impl Service {
-    /// Asks for a resource's deletion; asking again changes nothing. Answers with the resource as it is then, or was.
+    /// Requests a resource's deletion; a repeated request changes nothing. Returns the resource after it or, if it was
+    /// removed at once, before it.
     pub async fn delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Resource, Failure> {
-        transact!(self, write => {
+        transact!(self, mapped = MappedFacts::default(), write => {
             let root = match lock(&mut write, address, Lock::Remove).await {
                 Err(Failure::NotFound { kind, .. }) => return Err(Failure::Absent { kind }),
                 root => root?,
             };
-            if root.resource.is_terminating() { root.resource } else { self.delete_tree(&mut write, root, request).await? }
+            if root.resource.is_terminating() { root.resource } else { self.delete_tree(&mut write, root, request, &mapped).await? }
         })
     }
 
-    /// Removes a resource that is marked for deletion, and all below it, without waiting for adapters. Answers with the
-    /// ids of what was removed below it.
+    /// Removes a terminating resource and all below it without waiting for adapters. Returns the ids of the removed
+    /// resources below it.
     pub async fn force_delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Vec<String>, Failure> {
-        transact!(self, write => {
+        transact!(self, _mapped = MappedFacts::default(), write => {
             let root = lock(&mut write, address, Lock::Remove).await?;
             deletion::check_force(&root.resource)?;
             let tree = tree(&mut write, root).await?;
@@ -33,20 +35,19 @@ impl Service {
         })
     }
 
-    /// Marks a resource and all below it, and removes what nobody has to clean up.
-    async fn delete_tree(&self, write: &mut Write, root: Stored, request: &RequestInfo) -> Result<Resource, Failure> {
+    /// Marks a resource and all below it for deletion, and removes those that no adapter has to clean up.
+    async fn delete_tree(
+        &self,
+        write: &mut Write,
+        root: Stored,
+        request: &RequestInfo,
+        mapped: &MappedFacts,
+    ) -> Result<Resource, Failure> {
         let tree = tree(write, root).await?;
         self.check_tree(write, &tree).await?;
-        let mut marked = Vec::new();
-        for before in tree {
-            let mut resource = deletion::mark_for_deletion(&before.resource, request);
-            if resource != before.resource {
-                self.conclude(&mut resource, false)?;
-            }
-            marked.push((before, resource));
-        }
+        let marked = self.mark_tree(tree, request, mapped)?;
         let deleted = marked.first().map(|(_, resource)| resource.clone());
-        // Outgoing references first, so that nothing refers to what is removed below; then from the leaves upwards.
+        // Outgoing references first, so that nothing refers to a resource that is removed; then from the leaves upwards.
         let mut remaining: Vec<String> = Vec::new();
         let mut removed = Vec::new();
         for (before, resource) in marked.into_iter().rev() {
@@ -74,6 +75,27 @@ impl Service {
         deleted.ok_or(Failure::EmptyTree)
     }
 
+    /// Marks all resources of a tree for deletion and computes their conditions.
+    fn mark_tree(
+        &self,
+        tree: Vec<Stored>,
+        request: &RequestInfo,
+        mapped: &MappedFacts,
+    ) -> Result<Vec<(Stored, Resource)>, Failure> {
+        let (mut marked, mut unevaluated) = (Vec::new(), Vec::new());
+        for before in tree {
+            let mut resource = deletion::mark_for_deletion(&before.resource, request);
+            if resource != before.resource {
+                match self.conclude(&mut resource, false, mapped) {
+                    Err(Failure::Unevaluated(resources)) => unevaluated.extend(resources),
+                    concluded => concluded?,
+                }
+            }
+            marked.push((before, resource));
+        }
+        if unevaluated.is_empty() { Ok(marked) } else { Err(Failure::Unevaluated(unevaluated)) }
+    }
+
     /// Fails if a child or a reference forbids the deletion of any part of the tree.
     async fn check_tree(&self, write: &mut Write, tree: &[Stored]) -> Result<(), Failure> {
         for Stored { resource, .. } in tree {
@@ -90,7 +112,7 @@ impl Service {
         Ok(())
     }
 
-    /// Takes a resource that is about to be removed out of what refers to it.
+    /// Removes the references to a resource that is about to be removed.
     async fn clear_references_to(
         &self,
         write: &mut Write,
@@ -121,12 +143,12 @@ impl Service {
         request: &RequestInfo,
     ) -> Result<(), Failure> {
         write.remove(&resource.id).await?;
-        write.tell(change(ChangeKind::Deleted, resource, request.time));
+        write.record(change(ChangeKind::Deleted, resource, request.time));
         Ok(())
     }
 }
 
-/// A resource and all below it, each locked, parents before their children.
+/// Locks and returns a resource and all below it, parents before their children.
 async fn tree(write: &mut Write, root: Stored) -> Result<Vec<Stored>, Failure> {
     let mut tree = vec![root];
     let mut next = 0;

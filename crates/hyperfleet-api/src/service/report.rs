@@ -1,6 +1,7 @@
-//! Taking adapters' reports, and removing what they have finished cleaning up.
+//! Stores adapters' reports, and removes resources once all adapters have finalized them.
 
-use super::{Address, Failure, MOST_ATTEMPTS, Service, lock, transact};
+use super::mapped::{MappedFacts, with_report};
+use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, lock, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion;
 use crate::decide::report::{self, Decision, DiscardReason, NewReport};
@@ -8,24 +9,31 @@ use crate::decide::transitions;
 use crate::resource::{Report, Resource, Status};
 use crate::store::{Lock, Stored, Write};
 
-/// What came of a report.
+/// The result of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reported {
-    /// It was not stored.
+    /// The report was not stored.
     Discarded(DiscardReason),
-    /// It is stored.
+    /// The report is stored.
     Stored {
-        /// As it is stored.
+        /// The report as it is stored.
         report: Box<Report>,
-        /// Whether it is the adapter's first one about this resource.
+        /// True if it is the adapter's first report of this resource.
         first: bool,
-        /// Whether it was the last one that the resource's removal waited for.
+        /// True if it completed the deletion and the resource is removed.
         removed: bool,
     },
 }
 
+/// One attempt to store a report.
+#[derive(Clone, Copy)]
+struct Operation<'a> {
+    request: &'a RequestInfo,
+    mapped: &'a MappedFacts,
+}
+
 impl Service {
-    /// Takes a report about a resource.
+    /// Stores a report of a resource.
     pub async fn report(
         &self,
         address: &Address<'_>,
@@ -33,7 +41,7 @@ impl Service {
         request: &RequestInfo,
     ) -> Result<Reported, Failure> {
         report::check(&new, request.time)?;
-        transact!(self, write => {
+        transact!(self, mapped = self.evaluate_report(address, &new, request).await?, write => {
             let before = lock(&mut write, address, Lock::Change).await?;
             match report::decide(&new, &before.resource, request.time)? {
                 Decision::Discard(reason) => Reported::Discarded(reason),
@@ -41,27 +49,30 @@ impl Service {
                     let removed = self.remove_if_finished(&mut write, &before.resource, &report, request).await?;
                     Reported::Stored { report: Box::new(report), first: false, removed }
                 }
-                Decision::Store(report) => self.take(&mut write, before, report, request).await?,
+                Decision::Store(report) => {
+                    let operation = Operation { request, mapped: &mapped };
+                    self.store_report(&mut write, before, report, operation).await?
+                }
             }
         })
     }
 
-    async fn take(
+    async fn store_report(
         &self,
         write: &mut Write,
         before: Stored,
         report: Report,
-        request: &RequestInfo,
+        Operation { request, mapped }: Operation<'_>,
     ) -> Result<Reported, Failure> {
-        let mut after = before.clone();
-        let replaced = after.resource.state.reports.insert(report.adapter.clone(), report.clone());
-        // Who cannot say whether it is available changes no conclusion.
+        let (resource, replaced) = with_report(&before.resource, &report);
+        let mut after = Stored { resource, sealed: before.sealed };
+        // An adapter that does not know whether it is available changes no aggregated condition.
         let concludes = report.status("Available") != Status::Unknown;
-        if concludes || self.parts.mappers.contains_key(&after.resource.kind) {
-            // Children matter to what is being deleted only.
-            let deleting = after.resource.is_terminating();
-            let active = if deleting { write.count_children(&after.resource.id).await?.1 } else { 0 };
-            self.conclude_strictly(&mut after.resource, active > 0)?;
+        if concludes || self.parts.evaluator.maps(&after.resource.kind) {
+            // Only the conditions of a terminating resource depend on its children.
+            let terminating = after.resource.is_terminating();
+            let active = if terminating { write.count_children(&after.resource.id).await?.1 } else { 0 };
+            self.conclude_strictly(&mut after.resource, active > 0, mapped)?;
         }
         let removed = self.remove_if_finished(write, &after.resource, &report, request).await?;
         if !removed {
@@ -72,7 +83,7 @@ impl Service {
         Ok(Reported::Stored { report: Box::new(report), first: replaced.is_none(), removed })
     }
 
-    /// Removes a resource for good once its last adapter has cleaned up.
+    /// Removes a terminating resource once its last adapter has finalized it.
     async fn remove_if_finished(
         &self,
         write: &mut Write,

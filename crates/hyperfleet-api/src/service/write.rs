@@ -1,11 +1,12 @@
-//! Creating and changing resources.
+//! Creates and changes resources.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Address, Failure, MOST_ATTEMPTS, PullSecretError, Service, lock, transact};
+use super::mapped::MappedFacts;
+use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, PullSecretError, Service, lock, transact};
 use crate::decide::body::{Creation, Patch, References};
 use crate::decide::change::{self, ChangeError, Patched, Relations, Replacement, RequestInfo};
 use crate::decide::rules::{self, RuleError, TargetState};
@@ -38,7 +39,7 @@ impl Service {
         if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
             sealed::put(spec, sealed.mark.clone());
         }
-        transact!(self, write => {
+        transact!(self, mapped = MappedFacts::default(), write => {
             let owner = match owner_id {
                 Some(id) => Some(self.parent(&mut write, descriptor, id).await?),
                 None => None,
@@ -47,12 +48,12 @@ impl Service {
             let href = self.registry().href(&descriptor.kind, &id, owner_id);
             let relations = Relations { href, owner, references };
             let mut resource = change::create(body.clone(), id.clone(), relations, request);
-            self.conclude(&mut resource, false)?;
+            self.conclude(&mut resource, false, &mapped)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
             write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
-            write.tell(super::change(ChangeKind::Added, &resource, request.time));
+            write.record(super::change(ChangeKind::Added, &resource, request.time));
             resource
         })
     }
@@ -69,7 +70,7 @@ impl Service {
         let Patch { spec: given, labels, references } = patch;
         let mut spec = given.clone();
         let wanted = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
-        transact!(self, write => {
+        transact!(self, mapped = MappedFacts::default(), write => {
             let before = lock(&mut write, address, Lock::Change).await?;
             let descriptor = self.descriptor(&before.resource)?;
             change::check_changeable(&before.resource, expected)?;
@@ -83,7 +84,7 @@ impl Service {
             match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references }, request) {
                 Patched::Unchanged => before.resource,
                 Patched::Changed(mut resource) => {
-                    self.conclude(&mut resource, true)?;
+                    self.conclude(&mut resource, true, &mapped)?;
                     let after = Stored { resource: *resource, sealed };
                     self.save(&mut write, &before.resource, &after, request.time).await?;
                     after.resource

@@ -80,7 +80,7 @@ fn the_example_of_the_guide_is_right() {
     let settings = loaded(example, &Variables::new()).unwrap();
     let registry = settings.registry().unwrap();
     let mappings = &registry.kind("Cluster").unwrap().conditions;
-    assert!(!crate::decide::mapping::Mapper::compile(mappings).unwrap().is_empty());
+    assert!(!crate::mapping::Mapper::compile(mappings).unwrap().is_empty());
 }
 
 #[test]

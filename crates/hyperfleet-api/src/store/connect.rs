@@ -1,4 +1,4 @@
-//! Opening a database: which one, with how many connections, and the promises it must keep.
+//! Opens the database with its connection pool and the settings that its guarantees need.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -15,53 +15,53 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::database::{Database, Pools};
 use super::{Store, StoreError};
 
-/// A connection that takes longer to end what it was doing is cut.
+/// Maximum time in which a released connection must answer before it is closed.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Which database.
+/// The database to open.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A file, made if it is not there.
+    /// A file, created if it does not exist.
     Sqlite {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
     },
     /// A server, by a URL such as `postgresql://user:password@host:5432/hyperfleet`.
     PostgresUrl(SecretString),
     /// A server, by its parts.
     Postgres {
-        /// Where it listens.
+        /// The host name or address.
         host: String,
-        /// On which port.
+        /// The port.
         port: u16,
         /// The database's name.
         name: String,
-        /// The role.
+        /// The role to connect as.
         username: Option<String>,
-        /// Its password.
+        /// The role's password.
         password: Option<SecretString>,
         /// `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`, as libpq has them.
         ssl_mode: String,
-        /// The certificates to trust.
+        /// The PEM file of the trusted certificates.
         root_cert_file: Option<PathBuf>,
     },
 }
 
-/// How many connections, and how long they live.
+/// The size of the connection pool and the lifetime of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
-    /// At most so many at once.
+    /// Maximum number of connections.
     pub max_connections: u32,
-    /// So long a request waits for one before it is answered that the database is unavailable.
+    /// Maximum time that a request waits for a connection before the answer that the database is unavailable.
     pub acquire_timeout: Duration,
-    /// None lives longer.
+    /// Maximum lifetime of a connection.
     pub max_lifetime: Duration,
-    /// None idles longer.
+    /// Maximum idle time of a connection.
     pub idle_timeout: Duration,
 }
 
 impl Store {
-    /// Opens the database. An unreachable server is no error: requests are answered as unavailable until it is there.
+    /// Opens the database. An unreachable server is no error: requests are answered as unavailable until it is reachable.
     pub fn open(source: &Source, pool: PoolSettings) -> Result<Self, StoreError> {
         let database = match source {
             Source::Sqlite { path } => sqlite(path, pool),
@@ -97,13 +97,13 @@ impl Store {
 }
 
 fn sqlite(path: &Path, pool: PoolSettings) -> Database {
-    // Made readable by its owner only; if that fails, opening it says why.
-    let _made_or_there = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    // Readable by its owner only. If the creation fails, opening the file returns the cause.
+    let _created_or_exists = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
-        // Committed is committed, also when the power goes.
+        // A commit survives a power failure.
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(pool.acquire_timeout)
@@ -120,7 +120,7 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
         readers: common().max_connections(pool.max_connections.min(8)).connect_lazy_with(options.clone()),
         writer: common()
             .max_connections(1)
-            // On a full disk SQLite ends a transaction by itself; a connection that does not know it is of no more use.
+            // On a full disk SQLite ends a transaction by itself; the connection's count of transactions is then wrong.
             .after_release(|connection, _| {
                 Box::pin(async move { connection.ping().await.map(|()| !connection.is_in_transaction()) })
             })
@@ -130,13 +130,13 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
 
 fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
     let options = options.application_name("hyperfleet-api").options([
-        // A server that has gone away while it holds locks must not keep others waiting.
+        // A client that disappears while it holds locks must not block others.
         ("idle_in_transaction_session_timeout", "30s"),
         ("statement_timeout", "30s"),
     ]);
     let pool = PgPoolOptions::new()
-        // A connection whose request was given up may be cut off without knowing: waiting for its answer would keep its
-        // place in the pool for hours.
+        // The connection of a cancelled request may be broken without notice: waiting for its answer would block a slot of
+        // the pool for hours.
         .after_release(|connection, _| {
             Box::pin(async move {
                 let answered = tokio::time::timeout(RELEASE_TIMEOUT, connection.ping()).await;

@@ -1,4 +1,4 @@
-//! One way to talk to two databases: pools, transactions, rows of texts and numbers.
+//! Connection pools, transactions and rows of either database.
 
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
@@ -8,7 +8,7 @@ use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
 
-/// A database, as connections to it.
+/// The connection pools of a database.
 #[derive(Clone, Debug)]
 pub struct Database {
     pools: Pools,
@@ -18,18 +18,18 @@ pub struct Database {
 /// The connections.
 #[derive(Clone, Debug)]
 pub(super) enum Pools {
-    /// One file. It has one writer at a time: they queue here instead of failing there.
+    /// One file. SQLite allows one writer at a time: writers queue for a connection instead of failing.
     Sqlite {
-        /// Many at once, each seeing the last commit.
+        /// Connections for reads; each reads the last commit.
         readers: SqlitePool,
-        /// A single connection.
+        /// The single connection for writes.
         writer: SqlitePool,
     },
     /// A server.
     Postgres(PgPool),
 }
 
-/// Work that is done as a whole or not at all; dropping it undoes it.
+/// A transaction; dropping it rolls it back.
 #[derive(Debug)]
 pub struct Transaction {
     open: Open,
@@ -44,7 +44,7 @@ enum Open {
     Postgres(sqlx::Transaction<'static, Postgres>),
 }
 
-/// What a statement found.
+/// A row of a result.
 #[derive(Debug)]
 pub enum Row {
     /// On SQLite.
@@ -70,12 +70,12 @@ impl Database {
         Self { pools, meter: QueryMeter::default() }
     }
 
-    /// What its statements are counted by.
+    /// Returns the meter of its statements.
     pub fn meter(&self) -> &QueryMeter {
         &self.meter
     }
 
-    /// Whose SQL it speaks.
+    /// Returns the SQL dialect.
     pub fn dialect(&self) -> Dialect {
         match self.pools {
             Pools::Sqlite { .. } => Dialect::Sqlite,
@@ -83,10 +83,10 @@ impl Database {
         }
     }
 
-    /// What one statement finds; it sees one state of the database.
+    /// Returns the rows of one statement, which reads one snapshot of the database.
     pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
         let labels = QueryLabels::of(&sql);
-        let found = async {
+        let rows = async {
             Ok(match &self.pools {
                 Pools::Sqlite { readers, .. } => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
@@ -98,10 +98,10 @@ impl Database {
                 }
             })
         };
-        self.meter.measure(labels, found).await
+        self.meter.measure(labels, rows).await
     }
 
-    /// Several reads that see one state of the database.
+    /// Begins a transaction of reads from one snapshot of the database.
     pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
         let open = match &self.pools {
             Pools::Sqlite { readers, .. } => readers.begin().await.map(Open::Sqlite),
@@ -112,7 +112,8 @@ impl Database {
         self.opened(open)
     }
 
-    /// Reads and writes as one. On SQLite it begins by taking the one lock; on PostgreSQL rows are locked as they are read.
+    /// Begins a transaction of reads and writes. On SQLite it takes the single write lock; on PostgreSQL rows are locked as
+    /// they are read.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
@@ -137,7 +138,7 @@ impl Database {
         }
     }
 
-    /// How many connections are open, and how many of them are in use.
+    /// Returns the number of open connections and the number of those in use.
     pub fn connections(&self) -> (u32, u32) {
         let count = |size: u32, idle: usize| (size, size.saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)));
         match &self.pools {
@@ -154,7 +155,7 @@ impl Database {
 // === impl Transaction ===
 
 impl Transaction {
-    /// Whose SQL it speaks.
+    /// Returns the SQL dialect.
     pub fn dialect(&self) -> Dialect {
         match self.open {
             Open::Sqlite(_) => Dialect::Sqlite,
@@ -162,10 +163,10 @@ impl Transaction {
         }
     }
 
-    /// What a statement finds.
+    /// Returns the rows of a statement.
     pub async fn fetch(&mut self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
         let labels = QueryLabels::of(&sql);
-        let found = async {
+        let rows = async {
             Ok(match &mut self.open {
                 Open::Sqlite(transaction) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
@@ -177,10 +178,10 @@ impl Transaction {
                 }
             })
         };
-        self.meter.measure(labels, found).await
+        self.meter.measure(labels, rows).await
     }
 
-    /// Carries a statement out; says how many rows it changed.
+    /// Executes a statement and returns the number of changed rows.
     pub async fn execute(&mut self, sql: String, parameters: Parameters) -> Result<u64, StoreError> {
         let labels = QueryLabels::of(&sql);
         let done = async {
@@ -198,7 +199,7 @@ impl Transaction {
         self.meter.measure(labels, done).await
     }
 
-    /// Carries several statements out that have no parameters.
+    /// Executes several statements without parameters.
     pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match &mut self.open {
             Open::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
@@ -207,7 +208,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes it last. Only after this may anybody be told.
+    /// Commits the transaction. Changes may be published only after it.
     pub async fn commit(self) -> Result<(), StoreError> {
         let Self { open, meter } = self;
         let committed = async {
@@ -219,27 +220,36 @@ impl Transaction {
         };
         meter.measure(QueryLabels::COMMIT, committed).await
     }
+
+    /// Undoes the transaction and releases its locks.
+    pub async fn roll_back(self) -> Result<(), StoreError> {
+        let done = match self.open {
+            Open::Sqlite(transaction) => transaction.rollback().await,
+            Open::Postgres(transaction) => transaction.rollback().await,
+        };
+        done.map_err(|error| self.meter.failed(error.into()))
+    }
 }
 
 // === impl Row ===
 
 impl Row {
-    /// The text in that column.
+    /// Returns the text in that column.
     pub fn text(&self, column: usize) -> Result<String, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
-    /// The text in that column, if there is one.
+    /// Returns the text in that column, or `None` for NULL.
     pub fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
-    /// The number in that column.
+    /// Returns the number in that column.
     pub fn number(&self, column: usize) -> Result<i64, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
-    /// The number in that column, if there is one.
+    /// Returns the number in that column, or `None` for NULL.
     pub fn optional_number(&self, column: usize) -> Result<Option<i64>, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }

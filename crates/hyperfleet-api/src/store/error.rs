@@ -1,38 +1,38 @@
-//! What can go wrong with a database, sorted by what a caller can do about it.
+//! Errors of the database, by what the caller can do about them.
 
 use std::io;
 
-/// A failure of the database. Its text is for the log; no caller of the API sees it.
+/// A failure of the database. Its text is for the log and is not sent to clients.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It is away, full, or starting: the same request may succeed later.
+    /// The database is unreachable, full, or starting: the same request may succeed later.
     #[error("the database is unavailable")]
     Unavailable(#[source] sqlx::Error),
-    /// Two transactions were in each other's way: the same transaction may succeed at once.
-    #[error("the transaction met another one")]
+    /// The transaction conflicts with another one: the same transaction may succeed at once.
+    #[error("the transaction conflicts with another one")]
     Contended(#[source] sqlx::Error),
-    /// Something of that name or id is there already.
-    #[error("the row is there already")]
+    /// A row with that name or id exists.
+    #[error("the row exists already")]
     Duplicate {
-        /// Whether the id is taken; otherwise the name is.
+        /// True if the id exists; otherwise the name does.
         id: bool,
     },
-    /// A defect here or a damaged database.
+    /// A defect of this program or a damaged database.
     #[error("the database refused a statement")]
     Internal(#[source] sqlx::Error),
-    /// What is stored is not what was written.
-    #[error("what is stored in {place} cannot be read")]
+    /// A stored value has another form than this program writes.
+    #[error("the value stored in {location} cannot be read")]
     Damaged {
         /// Table and column.
-        place: &'static str,
+        location: &'static str,
     },
-    /// The schema is not the one that this program knows.
+    /// The schema is not the one of this program.
     #[error("{0}")]
     Schema(String),
 }
 
 impl StoreError {
-    /// Whether the same transaction may succeed at once.
+    /// Returns true if the same transaction may succeed at once.
     pub fn is_contended(&self) -> bool {
         matches!(self, Self::Contended(_))
     }
@@ -44,8 +44,9 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Database(database) => {
                 let code = database.code().unwrap_or_default().into_owned();
                 if database.is_unique_violation() {
-                    let words = database.message();
-                    return Self::Duplicate { id: words.contains("resources.id") || words.contains("resources_pkey") };
+                    let message = database.message();
+                    let id = message.contains("resources.id") || message.contains("resources_pkey");
+                    return Self::Duplicate { id };
                 }
                 match class(&code) {
                     Class::Unavailable => Self::Unavailable(error),
@@ -53,7 +54,7 @@ impl From<sqlx::Error> for StoreError {
                     Class::Other => Self::Internal(error),
                 }
             }
-            // The last two: a connection that has lost count of its transactions, and is replaced.
+            // The last two: a connection whose count of transactions is wrong; it is replaced.
             sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
@@ -74,7 +75,8 @@ enum Class {
     Other,
 }
 
-/// The class of an error code: five characters are an SQLSTATE of PostgreSQL, a number is an extended code of SQLite.
+/// Returns the class of an error code: five characters are an SQLSTATE of PostgreSQL, a number is an extended code of
+/// SQLite.
 fn class(code: &str) -> Class {
     if let Some(primary) = code.parse::<u32>().ok().filter(|_| code.len() < 5).map(|code| code & 0xff) {
         return match primary {
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_of_both_databases_are_told_apart() {
+    fn codes_of_both_databases_are_classified() {
         assert!(matches!(class("517"), Class::Contended));
         assert!(matches!(class("13"), Class::Unavailable));
         assert!(matches!(class("1"), Class::Other));

@@ -1,4 +1,4 @@
-//! The change stream's store: what has happened since a version, for as long as it is kept.
+//! Reads the stored changes since a version, and removes those beyond the retention.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use super::database::Transaction;
 use super::sql::{Parameters, Value};
 use super::{Change, ChangeKind, Store, StoreError, rows};
 
-/// How much of the past is kept.
+/// Limits of the stored changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// So many events at most.
+    /// Maximum number of changes.
     pub events: i64,
-    /// For so long at most.
+    /// Maximum age of a change.
     pub age: Duration,
 }
 
-/// What has happened since a version.
+/// The changes since a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feed {
     /// The changes with their versions, ascending.
     pub changes: Vec<(i64, Change)>,
 }
 
-/// Why nothing can be said about what has happened since a version.
+/// Changes since a version that cannot be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// What came after it is no longer kept, or this database never gave that version.
+    /// The changes after the version are no longer stored, or the database never gave that version.
     #[error("the change stream does not reach back to that version")]
     Gone,
     /// The database failed.
@@ -35,11 +35,11 @@ pub enum FeedError {
     Store(#[from] StoreError),
 }
 
-/// Other servers' commits are looked for this often while anybody follows the stream.
-const POLL: Duration = Duration::from_millis(250);
+/// Interval at which the commits of other servers are looked up while the stream has readers.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Store {
-    /// Up to `limit` changes of a kind after `version`; and the version that has been looked at.
+    /// Returns the changes of a kind among the next `limit` versions after `version`; and the last of these versions.
     pub async fn changes_since(&self, version: i64, kind: &str, limit: i64) -> Result<(Feed, i64), FeedError> {
         let mut snapshot = self.database().snapshot().await?;
         let newest = newest(&mut snapshot).await?;
@@ -62,11 +62,11 @@ impl Store {
         );
         let rows = snapshot.fetch(sql, parameters).await?;
         snapshot.commit().await?;
-        let looked_at = newest.min(version.saturating_add(limit));
+        let read_up_to = newest.min(version.saturating_add(limit));
         let mut feed = Feed::default();
         for row in &rows {
             let change = Change {
-                kind: ChangeKind::parse(&row.text(1)?).ok_or(StoreError::Damaged { place: "changes.type" })?,
+                kind: ChangeKind::parse(&row.text(1)?).ok_or(StoreError::Damaged { location: "changes.type" })?,
                 resource_kind: row.text(2)?,
                 resource_id: row.text(3)?,
                 time: rows::time(row.number(4)?)?,
@@ -74,49 +74,49 @@ impl Store {
             };
             feed.changes.push((row.number(0)?, change));
         }
-        Ok((feed, looked_at))
+        Ok((feed, read_up_to))
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub async fn newest_version(&self) -> Result<i64, StoreError> {
         let sql = "SELECT version FROM change_counter".to_owned();
         self.database().fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
     }
 
-    /// Returns once there is a version after that one, or says so at once.
+    /// Returns as soon as there is a version after that one.
     ///
-    /// This server's own commits are known at once; those of others are found by looking.
+    /// This server's own commits notify; those of other servers are found by polling.
     pub async fn wait_beyond(&self, version: i64) -> Result<(), StoreError> {
         let mut newest = self.newest.subscribe();
         loop {
             if *newest.borrow_and_update() > version {
                 return Ok(());
             }
-            if tokio::time::timeout(POLL, newest.changed()).await.is_err() {
+            if tokio::time::timeout(POLL_INTERVAL, newest.changed()).await.is_err() {
                 self.announce(self.newest_version().await?);
             }
         }
     }
 
-    /// Forgets what is beyond the retention; says how many events that were.
-    pub async fn forget(&self, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
+    /// Removes the changes beyond the retention; returns their number.
+    pub async fn prune(&self, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
         let mut transaction = self.database().begin().await?;
         let age = i64::try_from(retention.age.as_micros()).unwrap_or(i64::MAX);
         let mut parameters = Parameters::default();
-        // Only a prefix goes: a clock that was set back must not tear a hole.
+        // Only a prefix is removed: a clock that was set back must not leave a hole.
         let sql = format!(
             "DELETE FROM changes WHERE version <= (SELECT version FROM change_counter) - {} \
              OR version <= (SELECT COALESCE(MAX(version), 0) FROM changes WHERE time < {})",
             parameters.add(Value::Number(retention.events)),
             parameters.add(Value::Number(now.as_microsecond().saturating_sub(age))),
         );
-        let forgotten = transaction.execute(sql, parameters).await?;
+        let removed = transaction.execute(sql, parameters).await?;
         transaction.commit().await?;
-        Ok(forgotten)
+        Ok(removed)
     }
 }
 
-/// The newest version, as of a snapshot.
+/// Returns the newest version in a snapshot.
 pub(super) async fn newest(snapshot: &mut Transaction) -> Result<i64, StoreError> {
     let sql = "SELECT version FROM change_counter".to_owned();
     snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))

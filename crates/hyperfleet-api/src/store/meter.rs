@@ -1,4 +1,4 @@
-//! How long statements take, by what they do to which table.
+//! Measures statements by operation and table.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -11,13 +11,13 @@ use super::StoreError;
 /// Measures statements. Clones measure together.
 #[derive(Clone, Debug)]
 pub struct QueryMeter {
-    /// How long they took, in seconds.
+    /// Durations of statements, in seconds.
     pub durations: Family<QueryLabels, Histogram>,
-    /// How many failed; what a caller brought about himself (a name that is taken) does not count.
+    /// Number of failed statements, without those that the request caused (a name that exists).
     pub errors: Counter,
 }
 
-/// What a statement does.
+/// The operation and the table of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct QueryLabels {
     operation: &'static str,
@@ -47,7 +47,7 @@ impl Default for QueryMeter {
 }
 
 impl QueryMeter {
-    /// Does the work, and notes how long it took and whether it failed.
+    /// Runs the work and records its duration and failure.
     pub(super) async fn measure<T>(
         &self,
         labels: QueryLabels,
@@ -72,7 +72,7 @@ impl QueryMeter {
 impl QueryLabels {
     pub(super) const COMMIT: Self = Self { operation: "commit", table: "-" };
 
-    /// What a statement of this crate does: its first word, and the first table that it names.
+    /// Returns the labels of a statement of this crate: its verb, and the first table that it names.
     pub(super) fn of(sql: &str) -> Self {
         let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
         let words = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_known_by_its_verb_and_its_table() {
+    fn labels_are_the_verb_and_the_first_table() {
         let of = |sql| {
             let labels = QueryLabels::of(sql);
             (labels.operation, labels.table)

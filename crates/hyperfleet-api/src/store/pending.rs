@@ -1,4 +1,4 @@
-//! How many resources wait for reconciliation, and for how long.
+//! Counts the resources that are not reconciled.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use jiff::Timestamp;
 use super::sql::{Parameters, Value};
 use super::{Store, StoreError};
 
-/// What waits of one kind.
+/// Counts of the resources of one kind that are not reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// The kind.
+    /// The kind of the resources.
     pub kind: String,
-    /// Whether it is being deleted.
+    /// True for terminating resources.
     pub is_delete: bool,
-    /// How many wait.
+    /// Number of resources that are not reconciled.
     pub waiting: i64,
-    /// How many have waited for longer than the threshold.
+    /// Number of those that have not been reconciled for longer than the threshold.
     pub stuck: i64,
-    /// For how long the longest of these has waited, in seconds.
+    /// Time for which the oldest of these has not been reconciled, in seconds; 0 without any.
     pub longest_seconds: i64,
 }
 
 impl Store {
-    /// What waits now, by kind and by whether it is being deleted.
+    /// Counts the resources that are not reconciled now, by kind and by being terminating.
     pub async fn pending(&self, now: Timestamp, threshold: Duration) -> Result<Vec<Pending>, StoreError> {
         let threshold = i64::try_from(threshold.as_micros()).unwrap_or(i64::MAX);
         let mut parameters = Parameters::default();

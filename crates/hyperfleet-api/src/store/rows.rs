@@ -1,4 +1,4 @@
-//! How a resource lies in its row.
+//! Maps a resource to its row and back.
 
 use jiff::Timestamp;
 
@@ -8,16 +8,16 @@ use super::sql::{Dialect, Parameters, Value};
 use crate::render;
 use crate::resource::{Resource, State, Target};
 
-/// A resource as it is stored: with its sealed pull secret, which no reader is shown.
+/// A resource as it is stored, with its encrypted pull secret, which readers do not get.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// The resource as readers see it.
+    /// The resource without the pull secret.
     pub resource: Resource,
     /// The encrypted pull secret, if it has one.
     pub sealed: Option<String>,
 }
 
-/// The columns in the order in which [`read`] takes them, of the table alias `r`.
+/// Returns the columns of the table alias `r` in the order in which [`read`] takes them.
 pub(super) fn columns(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Sqlite => {
@@ -31,7 +31,7 @@ pub(super) fn columns(dialect: Dialect) -> &'static str {
     }
 }
 
-/// A resource from its row.
+/// Returns the resource of a row.
 pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
     let owner = match (row.optional_text(3)?, row.optional_text(4)?, row.optional_text(5)?) {
         (Some(id), Some(kind), Some(href)) => Some(Target { id, kind, href }),
@@ -56,7 +56,7 @@ pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
     Ok(Stored { resource, sealed: row.optional_text(15)? })
 }
 
-/// The columns that a write sets, with their values' placeholders.
+/// Returns the columns that a write sets, with the placeholders of their values.
 pub(super) fn assignments(
     stored: &Stored,
     dialect: Dialect,
@@ -64,7 +64,7 @@ pub(super) fn assignments(
 ) -> Result<Vec<(&'static str, String)>, StoreError> {
     let Resource { owner, state, .. } = &stored.resource;
     let resource = &stored.resource;
-    let damaged = |place| move |_unserialisable| StoreError::Damaged { place };
+    let damaged = |location| move |_unserialisable| StoreError::Damaged { location };
     let spec = serde_json::to_string(&resource.spec).map_err(damaged("resources.spec"))?;
     let document = serde_json::to_string(state).map_err(damaged("resources.state"))?;
     let tenancy = serde_json::to_string(&state.tenancy).map_err(damaged("resources.tenancy"))?;
@@ -89,14 +89,14 @@ pub(super) fn assignments(
         ("object", Value::Text(render::text(resource))),
         ("sealed", text(stored.sealed.clone())),
     ];
-    let placed = values.into_iter().map(|(column, value)| {
+    let assigned = values.into_iter().map(|(column, value)| {
         let placeholder = parameters.add(value);
         match (column, dialect) {
             ("spec", Dialect::Postgres) => (column, format!("{placeholder}::jsonb")),
             _ => (column, placeholder),
         }
     });
-    Ok(placed.collect())
+    Ok(assigned.collect())
 }
 
 pub(super) fn text(text: Option<String>) -> Value {
@@ -104,9 +104,9 @@ pub(super) fn text(text: Option<String>) -> Value {
 }
 
 pub(super) fn time(microseconds: i64) -> Result<Timestamp, StoreError> {
-    Timestamp::from_microsecond(microseconds).map_err(|_out_of_range| StoreError::Damaged { place: "a time" })
+    Timestamp::from_microsecond(microseconds).map_err(|_out_of_range| StoreError::Damaged { location: "a time" })
 }
 
-pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, place: &'static str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|_quotes_values| StoreError::Damaged { place })
+pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, location: &'static str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|_quotes_values| StoreError::Damaged { location })
 }

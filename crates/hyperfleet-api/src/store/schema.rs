@@ -1,10 +1,10 @@
-//! The tables, as a list of steps from nothing to today's; steps are only ever added.
+//! Migrations of the schema, oldest first. Migrations are only ever added.
 
 use super::database::{Database, Transaction};
 use super::error::StoreError;
 use super::sql::{Dialect, Parameters, Value};
 
-/// One step.
+/// One migration.
 struct Migration {
     id: &'static str,
     sqlite: &'static str,
@@ -17,15 +17,15 @@ const MIGRATIONS: &[Migration] = &[Migration {
     postgres: include_str!("schema/0001-resources.postgres.sql"),
 }];
 
-/// Keeps two servers that start together apart: the lock's number has no meaning but must not change.
+/// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4837020914372)";
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (id TEXT PRIMARY KEY, applied_time BIGINT NOT NULL)";
 
-/// Brings the schema up to date; says which steps it took.
+/// Applies the missing migrations and returns their ids.
 ///
-/// All of them are one transaction under a lock: whoever comes second finds nothing left to do, and a crash leaves the
-/// schema as it was. `lock_timeout` bounds the wait for whoever came first.
+/// They are one transaction under a lock: a second server finds none missing, and a crash leaves the schema unchanged.
+/// `lock_timeout` is the maximum wait for another server.
 pub async fn migrate(
     database: &Database,
     lock_timeout: std::time::Duration,
@@ -39,7 +39,7 @@ pub async fn migrate(
     }
     transaction.run(TABLE).await?;
     let applied = applied(&mut transaction).await?;
-    let mut taken = Vec::new();
+    let mut done = Vec::new();
     for migration in missing(&applied)? {
         transaction
             .run(match transaction.dialect() {
@@ -51,13 +51,13 @@ pub async fn migrate(
         let values = [Value::Text(migration.id.to_owned()), Value::Number(now)].map(|value| parameters.add(value));
         let sql = format!("INSERT INTO schema_migrations (id, applied_time) VALUES ({})", values.join(", "));
         transaction.execute(sql, parameters).await?;
-        taken.push(migration.id);
+        done.push(migration.id);
     }
     transaction.commit().await?;
-    Ok(taken)
+    Ok(done)
 }
 
-/// The steps that are still to be taken; changes nothing.
+/// Returns the ids of the missing migrations without applying them.
 pub async fn pending(database: &Database) -> Result<Vec<&'static str>, StoreError> {
     let mut transaction = database.snapshot().await?;
     let exists = match transaction.dialect() {

@@ -1,11 +1,11 @@
-//! What differs between the two databases, and what a statement's parameters are.
+//! SQL dialects and statement parameters.
 
-/// Whose SQL is written.
+/// The SQL dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The embedded default.
+    /// SQLite, the embedded default.
     Sqlite,
-    /// For fleets.
+    /// PostgreSQL, for fleets.
     Postgres,
 }
 
@@ -24,12 +24,12 @@ pub enum Value {
     Real(f64),
 }
 
-/// The parameters of a statement under construction: each gets its placeholder when it is added.
+/// The parameters of a statement; adding one returns its placeholder.
 #[derive(Debug, Default)]
 pub struct Parameters(pub Vec<Value>);
 
 impl Parameters {
-    /// Adds a value and gives its placeholder, which both databases understand: `$1`, `$2`, …
+    /// Adds a value and returns its placeholder, which both databases understand: `$1`, `$2`, …
     pub fn add(&mut self, value: Value) -> String {
         self.0.push(value);
         format!("${}", self.0.len())

@@ -1,4 +1,4 @@
-//! The transitions of conditions, as they are kept.
+//! Transitions of conditions, as they are stored.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,32 +8,32 @@ use super::sql::Value;
 use super::{StoreError, rows};
 use crate::resource::Status;
 
-/// A condition that has another status than before.
+/// A change of a condition's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
-    /// Whose condition it is; [`Transition::OWN`] where the API concluded it.
+    /// The adapter that reported the condition; [`Transition::OWN`] for conditions of the API.
     pub adapter: String,
     /// The condition's type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The status before; absent at the first report.
+    /// The previous status; absent for a new condition.
     pub from: Option<Status>,
-    /// The status since then.
+    /// The new status.
     pub to: Status,
-    /// The reason given for the new status.
+    /// The reason of the new status.
     pub reason: Option<String>,
-    /// The message that came with it.
+    /// The message of the new status.
     pub message: Option<String>,
-    /// The generation that it speaks of.
+    /// The generation that the condition observes.
     pub observed_generation: i64,
-    /// When, in the time of whoever observed it.
+    /// The time of the transition, by the clock of the adapter that observed it.
     pub time: Timestamp,
 }
 
 // === impl Transition ===
 
 impl Transition {
-    /// Whose the API's own conclusions are.
+    /// The adapter's name for conditions of the API itself.
     pub const OWN: &str = "hyperfleet-api";
 
     pub(super) fn values(&self, id: &str, number: i64) -> Vec<Value> {
@@ -53,7 +53,7 @@ impl Transition {
 
     pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
         let status = |text: String| {
-            Status::parse(&text).ok_or(StoreError::Damaged { place: "transitions.from_status or to_status" })
+            Status::parse(&text).ok_or(StoreError::Damaged { location: "transitions.from_status or to_status" })
         };
         Ok(Self {
             adapter: row.text(0)?,

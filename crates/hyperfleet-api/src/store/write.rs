@@ -1,4 +1,4 @@
-//! The statements of a write: lock, insert, update, remove, and what is kept beside a resource.
+//! Write transactions: lock, insert, update and remove resources with their search tables, transitions and changes.
 
 use super::database::Transaction;
 use super::error::StoreError;
@@ -7,21 +7,21 @@ use super::sql::{Dialect, Parameters, Value};
 use super::{Change, Transition};
 use crate::resource::Resource;
 
-/// How many transitions are kept a resource.
+/// Maximum number of transitions stored for a resource.
 pub const TRANSITIONS_KEPT: i64 = 50;
 
-/// What a row is locked for. Locks that do not exclude each other keep writers from waiting for each other in a circle.
+/// The purpose of a row lock. Compatible locks keep writers from deadlocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// To change it. Others may attach something to it meanwhile.
+    /// To change the resource. Other transactions may attach to it meanwhile.
     Change,
-    /// To attach something to it: a child, a reference. It cannot go away meanwhile.
+    /// To attach a child or a reference. The resource cannot be removed meanwhile.
     Attach,
-    /// To let it go away. Nobody may do anything with it meanwhile.
+    /// To remove the resource. No other transaction may lock it meanwhile.
     Remove,
 }
 
-/// A write under way.
+/// An open write transaction.
 #[derive(Debug)]
 pub struct Write {
     transaction: Transaction,
@@ -35,22 +35,22 @@ impl Write {
         Self { transaction, changes: Vec::new() }
     }
 
-    /// The resource, locked until the end of the transaction.
+    /// Locks a resource until the end of the transaction and returns it.
     pub async fn lock(&mut self, id: &str, lock: Lock) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!("r.id = {}", parameters.add(Value::Text(id.to_owned())));
         Ok(self.select(&sql, parameters, Some(lock)).await?.pop())
     }
 
-    /// The children of a resource, locked to let them go away; in the order of their ids, so that two who lock several
-    /// never wait for each other.
+    /// Locks the children of a resource for removal and returns them, in the order of ids, so that two transactions never
+    /// deadlock.
     pub async fn lock_children(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!("r.owner_id = {}", parameters.add(Value::Text(id.to_owned())));
         self.select(&sql, parameters, Some(Lock::Remove)).await
     }
 
-    /// The resources that refer to this one. While it is locked to let it go away there will be no others.
+    /// Returns the resources that refer to this one. While it is locked for removal there are no others.
     pub async fn referrers(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
@@ -60,7 +60,7 @@ impl Write {
         self.select(&sql, parameters, None).await
     }
 
-    /// How many children a resource has, and how many of them nobody has asked to delete.
+    /// Returns the number of children of a resource, and the number of those that are not terminating.
     pub async fn count_children(&mut self, id: &str) -> Result<(i64, i64), StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
@@ -81,7 +81,7 @@ impl Write {
         self.index(&stored.resource, None).await
     }
 
-    /// Stores what has become of a resource; `before` is what is stored, as it was locked.
+    /// Stores a changed resource; `before` is the stored one, as it was locked.
     pub async fn update(&mut self, before: &Resource, stored: &Stored) -> Result<(), StoreError> {
         let mut parameters = Parameters::default();
         let assignments = rows::assignments(stored, self.transaction.dialect(), &mut parameters)?;
@@ -92,17 +92,17 @@ impl Write {
         self.index(&stored.resource, Some(before)).await
     }
 
-    /// Removes a resource with all that is kept beside it.
+    /// Removes a resource with its rows in all tables.
     pub async fn remove(&mut self, id: &str) -> Result<(), StoreError> {
         self.delete("resources", "id", id).await
     }
 
-    /// Notes what readers of the change stream will see.
-    pub fn tell(&mut self, change: Change) {
+    /// Records a change for the readers of the change stream.
+    pub fn record(&mut self, change: Change) {
         self.changes.push(change);
     }
 
-    /// Notes changes of conditions, and forgets the oldest beyond [`TRANSITIONS_KEPT`].
+    /// Stores transitions, and removes the oldest beyond [`TRANSITIONS_KEPT`].
     pub async fn add_transitions(&mut self, id: &str, transitions: &[Transition]) -> Result<(), StoreError> {
         if transitions.is_empty() {
             return Ok(());
@@ -128,12 +128,17 @@ impl Write {
         self.transaction.execute(sql, parameters).await.map(drop)
     }
 
-    /// Gives the noted changes their versions and makes everything last; answers with the newest version, if any.
+    /// Assigns versions to the recorded changes and commits; returns the newest version, if any.
     pub async fn commit(mut self) -> Result<Option<i64>, StoreError> {
         let changes = std::mem::take(&mut self.changes);
         let version = if changes.is_empty() { None } else { Some(self.number(changes).await?) };
         self.transaction.commit().await?;
         Ok(version)
+    }
+
+    /// Undoes the write and releases its locks. Dropping it does so as well, but later.
+    pub async fn roll_back(self) -> Result<(), StoreError> {
+        self.transaction.roll_back().await
     }
 
     async fn number(&mut self, changes: Vec<Change>) -> Result<i64, StoreError> {
@@ -144,7 +149,7 @@ impl Write {
             parameters.add(Value::Number(count))
         );
         let rows = self.transaction.fetch(sql, parameters).await?;
-        let damaged = StoreError::Damaged { place: "change_counter" };
+        let damaged = StoreError::Damaged { location: "change_counter" };
         let newest = rows.first().map(|row| row.number(0)).transpose()?.ok_or(damaged)?;
         let numbered = changes.into_iter().zip(newest - count + 1..).map(|(change, version)| change.values(version));
         self.insert_rows("changes (version, kind, resource_id, type, time, object)", numbered.collect()).await?;
@@ -170,7 +175,7 @@ impl Write {
         rows.iter().map(rows::read).collect()
     }
 
-    /// Brings the tables that searches use in line with the resource.
+    /// Updates the search tables of a resource.
     async fn index(&mut self, resource: &Resource, before: Option<&Resource>) -> Result<(), StoreError> {
         let id = &resource.id;
         let text = |text: &str| Value::Text(text.to_owned());
@@ -218,14 +223,14 @@ impl Write {
         self.transaction.execute(sql, parameters).await.map(drop)
     }
 
-    /// Adds rows, some at a time: a statement has at most so many parameters.
+    /// Inserts rows in batches, because the number of parameters of a statement is limited.
     async fn insert_rows(&mut self, columns: &str, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
-        const ROWS_A_STATEMENT: usize = 500;
+        const ROWS_PER_STATEMENT: usize = 500;
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut parameters = Parameters::default();
             let tuples: Vec<_> = (&mut rows)
-                .take(ROWS_A_STATEMENT)
+                .take(ROWS_PER_STATEMENT)
                 .map(|row| {
                     let placeholders: Vec<_> = row.into_iter().map(|value| parameters.add(value)).collect();
                     format!("({})", placeholders.join(", "))

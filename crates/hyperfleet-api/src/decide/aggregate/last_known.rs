@@ -1,36 +1,36 @@
-//! Whether the last wish that was fulfilled still is, while a newer one is being worked on (`api.md` §5.2).
+//! The condition `LastKnownReconciled`: the last reconciled generation still is, while a newer one is being reconciled.
 
 use jiff::Timestamp;
 
-use super::{AVAILABLE, Evidence, Finding, LAST_KNOWN_RECONCILED, Reason, oldest};
+use super::{AVAILABLE, ConditionDraft, Evidence, LAST_KNOWN_RECONCILED, Reason, oldest};
 use crate::resource::{Condition, Report, Status};
 
-/// What the contract writes where there is no generation to speak of.
+/// The generation of the condition while there are no reports.
 const FIRST_GENERATION: i64 = 1;
 
-/// What the counted reports are, taken together.
+/// The considered reports, taken together.
 #[derive(Clone, Copy)]
 enum Reports {
-    /// None is required.
+    /// No adapter is required.
     NoneRequired,
     /// Some required adapter has not reported.
     Incomplete,
-    /// All say yes about this one generation.
+    /// All are available at this one generation.
     Uniform(i64),
-    /// All say yes, about different generations.
+    /// All are available, at different generations.
     Mixed,
-    /// All have reported, and some say no.
+    /// All have reported, and some are not available.
     SomeFalse,
 }
 
-/// The condition `LastKnownReconciled`.
+/// Returns the condition `LastKnownReconciled`.
 pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
     let previous = evidence.resource.condition(LAST_KNOWN_RECONCILED);
     let reports = Reports::of(evidence);
     let status = status(reports, evidence, previous);
     let observed_generation = observed_generation(reports, status, evidence, previous);
     let reason = reason(reports, status);
-    let finding = Finding {
+    let draft = ConditionDraft {
         kind: LAST_KNOWN_RECONCILED.to_owned(),
         status,
         reason: Some(reason.as_str().to_owned()),
@@ -38,7 +38,7 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
         observed_generation,
         last_updated_time: last_updated(reports, observed_generation, evidence, previous),
     };
-    finding.after(&evidence.resource.state.conditions, evidence.reference_time())
+    draft.after(&evidence.resource.state.conditions, evidence.reference_time())
 }
 
 impl Reports {
@@ -48,7 +48,7 @@ impl Reports {
         };
         if evidence.counted.len() < evidence.required.len() {
             Self::Incomplete
-        } else if evidence.counted.iter().any(|report| says_no(report)) {
+        } else if evidence.counted.iter().any(|report| is_denial(report)) {
             Self::SomeFalse
         } else if evidence.at(first.observed_generation).count() == evidence.counted.len() {
             Self::Uniform(first.observed_generation)
@@ -58,8 +58,8 @@ impl Reports {
     }
 }
 
-/// Once true, it falls only to a denial at the generation that it speaks of: adapters that still work on a newer wish, or
-/// have failed at it, say nothing about the old one.
+/// Once true, the condition becomes false only if an adapter denies its generation: adapters that still reconcile a newer
+/// generation, or have failed to, say nothing about the old one.
 fn status(reports: Reports, evidence: &Evidence<'_>, previous: Option<&Condition>) -> Status {
     let held = previous.filter(|previous| previous.status == Status::True);
     let holds = match reports {
@@ -86,7 +86,7 @@ fn last_updated(reports: Reports, generation: i64, evidence: &Evidence<'_>, prev
     let observed = match reports {
         Reports::NoneRequired => return evidence.reference_time(),
         Reports::Uniform(_) => oldest(evidence.at(generation)),
-        // Only a false condition has a denial at the generation that it speaks of.
+        // Only a false condition is denied at its own generation.
         _ if denied(generation, evidence) => oldest(evidence.at(generation)),
         Reports::Incomplete | Reports::Mixed | Reports::SomeFalse => None,
     };
@@ -111,11 +111,11 @@ fn message(reason: Reason) -> &'static str {
     }
 }
 
-/// Whether a report about that generation says no.
+/// Returns true if a report of that generation is not available.
 fn denied(generation: i64, evidence: &Evidence<'_>) -> bool {
-    evidence.at(generation).any(says_no)
+    evidence.at(generation).any(is_denial)
 }
 
-fn says_no(report: &Report) -> bool {
+fn is_denial(report: &Report) -> bool {
     report.status(AVAILABLE) == Status::False
 }

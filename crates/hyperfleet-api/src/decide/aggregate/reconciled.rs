@@ -1,15 +1,15 @@
-//! Whether the newest wish is fulfilled, or the deletion complete (`api.md` §5.1).
+//! The condition `Reconciled`: the current generation is reconciled, or the deletion complete.
 
 use std::collections::BTreeSet;
 
-use super::{AVAILABLE, Evidence, FINALIZED, Finding, RECONCILED, Reason, oldest};
+use super::{AVAILABLE, ConditionDraft, Evidence, FINALIZED, RECONCILED, Reason, oldest};
 use crate::resource::{Condition, Status};
 
-/// The condition `Reconciled`.
+/// Returns the condition `Reconciled`.
 pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
     let resource = evidence.resource;
-    let (status, reason, message) = judge(evidence);
-    let finding = Finding {
+    let (status, reason, message) = evaluate(evidence);
+    let draft = ConditionDraft {
         kind: RECONCILED.to_owned(),
         status,
         reason: Some(reason.as_str().to_owned()),
@@ -17,8 +17,8 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
         observed_generation: resource.generation,
         last_updated_time: oldest(evidence.at(resource.generation)).unwrap_or(evidence.reference_time()),
     };
-    let condition = finding.after(&resource.state.conditions, evidence.reference_time());
-    // What took the condition away is then the new wish, not a report about it.
+    let condition = draft.after(&resource.state.conditions, evidence.reference_time());
+    // The condition became false with the new generation, not with a report of it.
     let outdated = resource.condition(RECONCILED).is_some_and(|previous| {
         previous.status == Status::True
             && status == Status::False
@@ -27,11 +27,11 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
     if outdated { Condition { last_transition_time: evidence.reference_time(), ..condition } } else { condition }
 }
 
-fn judge(evidence: &Evidence<'_>) -> (Status, Reason, String) {
-    let wanted = if evidence.resource.is_terminating() { FINALIZED } else { AVAILABLE };
+fn evaluate(evidence: &Evidence<'_>) -> (Status, Reason, String) {
+    let expected = if evidence.resource.is_terminating() { FINALIZED } else { AVAILABLE };
     let done: BTreeSet<&str> = evidence
         .at(evidence.resource.generation)
-        .filter(|report| report.status(wanted) == Status::True)
+        .filter(|report| report.status(expected) == Status::True)
         .map(|report| report.adapter.as_str())
         .collect();
     let missing: BTreeSet<&str> =
@@ -39,7 +39,7 @@ fn judge(evidence: &Evidence<'_>) -> (Status, Reason, String) {
 
     if evidence.required.is_empty() || !missing.is_empty() {
         let message = format!(
-            "Required adapters not reporting {wanted}=True: [{}]. Currently reporting: [{}]",
+            "Required adapters not reporting {expected}=True: [{}]. Currently reporting: [{}]",
             join(missing),
             join(done)
         );

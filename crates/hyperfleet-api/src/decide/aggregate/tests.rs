@@ -1,4 +1,4 @@
-//! The aggregation rules as a table: one line of facts, one line for the condition that follows.
+//! Tests of the aggregation rules as a table: one line of facts, one line for the condition that follows.
 
 mod invariants;
 mod table;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::resource::{ReportedCondition, State};
 
-/// A situation, read from text such as `a b | gen 3 | a@3 True 50 | b@2 False 60 Finalized | Reconciled True@2 1 2 3`:
+/// A situation, parsed from text such as `a b | gen 3 | a@3 True 50 | b@2 False 60 Finalized | Reconciled True@2 1 2 3`:
 ///
 /// - the required adapters first;
 /// - `gen 3`, `deleting`, `children` (active ones remain); the resource was updated at second 100;
@@ -25,10 +25,10 @@ struct Situation {
 
 impl Situation {
     fn conditions(&self) -> Vec<Condition> {
-        aggregate(&self.required, &self.resource, self.children, None).unwrap()
+        aggregate(&self.required, &self.resource, self.children, &[])
     }
 
-    /// The situation after its conclusions were stored.
+    /// Returns the situation after its conditions were stored.
     fn settled(mut self) -> Self {
         self.resource.state.conditions = self.conditions();
         self
@@ -119,8 +119,8 @@ fn given(text: &str) -> Situation {
     situation
 }
 
-/// A condition as a line: type, status, generation, reason, and when it was created, updated and changed.
-fn shown(condition: &Condition) -> String {
+/// Formats a condition: type, status, generation, reason, and the seconds of its creation, update and transition.
+fn line_of(condition: &Condition) -> String {
     let times = [condition.created_time, condition.last_updated_time, condition.last_transition_time];
     let times = times.map(|time| time.as_second().to_string()).join(" ");
     let reason = condition.reason.as_deref().unwrap_or("-");
@@ -131,7 +131,7 @@ fn shown(condition: &Condition) -> String {
 fn check(situation: &str, kind: &str, expected: &str) {
     let conditions = given(situation).conditions();
     let condition = conditions.iter().find(|condition| condition.kind == kind);
-    assert_eq!(condition.map(shown).unwrap_or_default(), format!("{kind} {expected}"), "{situation}");
+    assert_eq!(condition.map(line_of).unwrap_or_default(), format!("{kind} {expected}"), "{situation}");
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! What holds of every aggregation.
+//! Properties of every aggregation.
 
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn reconciled_means_that_all_have_looked_at_the_current_generation(situation in a_situation()) {
+    fn reconciled_means_that_all_have_observed_the_current_generation(situation in a_situation()) {
         let generation = situation.resource.generation;
         let wanted = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
         for condition in situation.conditions().iter().filter(|condition| condition.kind == RECONCILED) {
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn conclusions_are_never_unknown_and_types_are_unique(situation in a_situation()) {
+    fn conditions_are_never_unknown_and_types_are_unique(situation in a_situation()) {
         let conditions = situation.conditions();
         let kinds: std::collections::BTreeSet<_> = conditions.iter().map(|condition| &condition.kind).collect();
         prop_assert_eq!(kinds.len(), conditions.len());
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_others_report_does_not_matter(situation in a_situation(), extra in a_report()) {
+    fn reports_of_other_adapters_do_not_matter(situation in a_situation(), extra in a_report()) {
         let mut disturbed = situation.clone();
         let stranger = Report { adapter: "stranger".to_owned(), ..extra };
         disturbed.resource.state.reports.insert(stranger.adapter.clone(), stranger);

@@ -1,12 +1,12 @@
-//! Every rule of `api.md` §5.1 to §5.3, a line each.
+//! Tests of every aggregation rule of HyperFleet's API, one line each.
 
 use rstest::rstest;
 
 use super::*;
 
 #[rstest]
-// Who must say what.
-#[case::nobody_reported("a b", "False@1 ReconciledMissingAdapters 100 100 100")]
+// The reports that are required.
+#[case::no_reports("a b", "False@1 ReconciledMissingAdapters 100 100 100")]
 #[case::all_true("a b | a@1 True 50 | b@1 True 60", "True@1 ReconciledAll 100 50 50")]
 #[case::one_missing("a b | a@1 True 50", "False@1 ReconciledMissingAdapters 100 50 50")]
 #[case::one_false("a b | a@1 True 50 | b@1 False 40", "False@1 ReconciledMissingAdapters 100 40 40")]
@@ -46,7 +46,7 @@ fn reconciled(#[case] situation: &str, #[case] expected: &str) {
 
 #[rstest]
 // First conclusions.
-#[case::nobody_reported("a b", "False@1 AdaptersMissingReports 100 100 100")]
+#[case::no_reports("a b", "False@1 AdaptersMissingReports 100 100 100")]
 #[case::all_true("a b | a@1 True 50 | b@1 True 60", "True@1 AllAdaptersReconciled 100 50 50")]
 #[case::one_missing("a b | gen 3 | a@2 True 50", "False@2 AdaptersMissingReports 100 100 100")]
 #[case::one_false("a b | a@1 True 50 | b@1 False 60", "False@1 AdapterReportedNotAvailable 100 50 50")]
@@ -106,7 +106,7 @@ fn last_known_reconciled(#[case] situation: &str, #[case] expected: &str) {
 #[case("c b a | a@1 True 5 | b@1 False 6", "Reconciled LastKnownReconciled BSuccessful ASuccessful")]
 #[case("a | z@1 True 5", "Reconciled LastKnownReconciled")]
 #[case("a a | a@1 True 5", "Reconciled LastKnownReconciled ASuccessful")]
-#[case::no_adapters_no_conclusions(" | z@1 True 5", "")]
+#[case::no_adapters_no_conditions(" | z@1 True 5", "")]
 fn shown_in_order(#[case] situation: &str, #[case] expected: &str) {
     let kinds: Vec<String> = given(situation).conditions().into_iter().map(|condition| condition.kind).collect();
     assert_eq!(kinds.join(" "), expected);
@@ -159,31 +159,27 @@ fn messages_of_last_known_reconciled(#[case] situation: &str, #[case] expected: 
     check_message(situation, LAST_KNOWN_RECONCILED, expected);
 }
 
-/// No such conclusion is shown, but the rules for it are the contract's (§5.2).
+/// A kind without required adapters has no such conditions, but HyperFleet's API defines their rules.
 #[test]
 fn nothing_required_is_never_reconciled() {
     let situation = given(" | gen 4 | LastKnownReconciled False@3 1 2 3");
     let evidence = Evidence::of(&situation.required, &situation.resource, false);
-    assert_eq!(shown(&last_known::conclude(&evidence)), "LastKnownReconciled False@1 AdaptersMissingReports 1 100 3");
+    assert_eq!(line_of(&last_known::conclude(&evidence)), "LastKnownReconciled False@1 AdaptersMissingReports 1 100 3");
     assert_eq!(
-        shown(&super::super::reconciled::conclude(&evidence)),
+        line_of(&super::super::reconciled::conclude(&evidence)),
         "Reconciled False@4 ReconciledMissingAdapters 100 100 100"
     );
 }
 
-/// A mapped condition never takes the place of an adapter's own.
+/// A mapped condition never replaces an adapter's own.
 #[test]
 fn mapped_conditions_come_last_and_give_way() {
-    let mapping = |kind: &str| crate::entity::ConditionMapping {
-        kind: kind.to_owned(),
-        status: "true".to_owned(),
-        reason: None,
-        message: None,
-    };
-    let mapper = Mapper::compile(&["Zulu", "ASuccessful", "Alpha"].map(mapping)).unwrap();
+    let condition =
+        |kind: &str| MappedCondition { kind: kind.to_owned(), status: Status::True, reason: None, message: None };
+    let evaluated = ["ASuccessful", "Alpha", "Zulu"].map(condition);
     let kinds = |situation: &Situation| {
-        let conditions = aggregate(&situation.required, &situation.resource, false, Some(&mapper)).unwrap();
-        conditions.iter().map(shown).collect::<Vec<_>>()
+        let conditions = aggregate(&situation.required, &situation.resource, false, &evaluated);
+        conditions.iter().map(line_of).collect::<Vec<_>>()
     };
     let adapter = "ASuccessful False@1 - 5 5 5".to_owned();
     assert_eq!(kinds(&given("a | a@1 False 5"))[2..], [adapter, mapped("Alpha", 5), mapped("Zulu", 5)]);

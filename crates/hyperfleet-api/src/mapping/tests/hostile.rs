@@ -1,4 +1,4 @@
-//! Configuration that would overflow a stack, never end, or cannot be meant.
+//! Tests of configuration that would overflow a stack, never end, or is a mistake.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn nested(open: &str, core: &str, close: &str, times: usize) -> String {
     format!("{}{core}{}", open.repeat(times), close.repeat(times))
 }
 
-/// The CEL parser's own complaint follows.
+/// The CEL parser's own error follows.
 #[rstest]
 #[case("")]
 #[case("1 +")]
@@ -56,7 +56,7 @@ fn not_cel(#[case] source: &str) {
     assert!(refusal.starts_with("conditions[Mapped].status: "), "{refusal}");
 }
 
-/// As far as the fence lets things go, they work on the stack of a test's thread, a small one.
+/// Everything that the bounds allow can be evaluated, although a test's thread has a small stack.
 #[rstest]
 #[case(nested("(", "true", ")", 20))]
 #[case(format!("{}true", "!".repeat(510)))]
@@ -85,7 +85,7 @@ fn too_costly(#[case] source: &str) {
     let mut resource = resource();
     resource.spec.insert("long".to_owned(), json!(vec![1; 5000]));
     resource.spec.insert("text".to_owned(), json!("x".repeat(100_000)));
-    let error = Mapper::compile(&[mapping(source, None, None)]).unwrap().map(&resource, &[]).unwrap_err();
+    let error = map_after(&Mapper::compile(&[mapping(source, None, None)]).unwrap(), &resource, &[]).unwrap_err();
     assert_eq!(cause(error), "it takes too many steps or handles too much text");
 }
 
@@ -96,7 +96,7 @@ fn each_expression_has_its_own_budget() {
     resource.spec.insert("long".to_owned(), json!(vec![1; 6000]));
     let loops = "resource.spec.long.all(x, x == 1)";
     let mapper = Mapper::compile(&[mapping(loops, Some(&format!("{loops} ? 'Yes' : 'No'")), None)]).unwrap();
-    assert_eq!(mapper.map(&resource, &[]).unwrap()[0].reason.as_deref(), Some("Yes"));
+    assert_eq!(map_after(&mapper, &resource, &[]).unwrap()[0].reason.as_deref(), Some("Yes"));
 }
 
 #[rstest]
@@ -122,11 +122,11 @@ fn the_refused_part_is_named() {
     assert!(refusal(mapping("true", None, Some("1 +"))).starts_with("conditions[Mapped].message: "));
 }
 
-/// A panic in the libraries is an error here.
+/// A panic of the library is an error.
 #[test]
-fn a_panic_stays_inside() {
-    let wrong: Result<(), String> = expression::with_deep_stack(|| panic!("on purpose"));
-    assert_eq!(wrong, Err("the CEL library panicked".to_owned()));
+fn a_panic_is_caught() {
+    let result: Result<(), String> = stack::run(|_| panic!("on purpose"));
+    assert_eq!(result, Err("the CEL library panicked".to_owned()));
 }
 
 /// The API shares mappers between its requests.
@@ -137,11 +137,11 @@ fn a_mapper_is_shared() {
 }
 
 proptest::proptest! {
-    /// Whatever is written, it is answered; and what is accepted can be run.
+    /// Every source is either refused or can be evaluated.
     #[test]
-    fn any_source_is_answered(source in r#"[()\[\]{}!?:.+\-*'"\\r0x1a, =&|]{0,80}"#) {
+    fn any_source_is_refused_or_evaluated(source in r#"[()\[\]{}!?:.+\-*'"\\r0x1a, =&|]{0,80}"#) {
         if let Ok(mapper) = Mapper::compile(&[mapping(&source, None, None)]) {
-            let _answered = mapper.map(&resource(), &[]);
+            let _evaluated = map_after(&mapper, &resource(), &[]);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! What evaluating one expression may cost.
+//! The budget for evaluating one expression.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cel::{ExecutionError, Value};
 
-/// How many elements all loops of an expression may visit: the reference's cost limit (`api.md` §5.4).
-pub(super) const MOST_STEPS: usize = 10_000;
-/// How many bytes may pass through loops, `toJson` and `dig`. It stops what grows from loop to loop.
-pub(super) const MOST_BYTES: usize = 16 << 20;
-/// What a number, a key or an entry counts besides its text.
-const BYTES_OF_A_NODE: usize = 8;
+/// Maximum number of elements that all loops of an expression visit, as in HyperFleet's API.
+pub(super) const MAX_STEPS: usize = 10_000;
+/// Maximum number of bytes that pass through loops, `toJson` and `dig`. It stops values that grow from loop to loop.
+pub(super) const MAX_BYTES: usize = 16 << 20;
+/// Bytes charged for a number, a key or an entry besides its text.
+const NODE_BYTES: usize = 8;
 
-/// What the running expression has cost so far.
+/// The cost of the running expression so far.
 ///
-/// CEL without loops takes no more steps than its source has words, so loops are what is metered: each pays for its whole
-/// list when it starts. What one step costs is not metered: comparing or joining large values is as expensive as they are.
+/// CEL without loops takes no more steps than its source has tokens, so only loops are metered: each is charged for its
+/// whole list when it starts. The cost of one step is not metered: comparing or joining large values costs in proportion.
 /// The bound protects from a mistake in the configuration and from large reports, not from a malicious configuration.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
@@ -28,8 +28,8 @@ impl Meter {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Pays for a loop over a list or a map.
-    pub(super) fn pay_steps(&self, range: &Value) -> Result<(), ExecutionError> {
+    /// Charges a loop over a list or a map.
+    pub(super) fn charge_steps(&self, range: &Value) -> Result<(), ExecutionError> {
         let steps = match range {
             Value::List(elements) => elements.len(),
             Value::Map(map) => map.map.len(),
@@ -39,19 +39,19 @@ impl Meter {
         self.check()
     }
 
-    /// Pays for handling these.
-    pub(super) fn pay_copies(&self, values: &[Value]) -> Result<(), ExecutionError> {
+    /// Charges copies of these values.
+    pub(super) fn charge_copies(&self, values: &[Value]) -> Result<(), ExecutionError> {
         self.bytes.fetch_add(values.iter().map(weight).sum(), Ordering::Relaxed);
         self.check()
     }
 
-    /// Whether the expression may go on.
+    /// Fails once the budget is exhausted.
     pub(super) fn check(&self) -> Result<(), ExecutionError> {
         if self.is_exhausted() { Err(ExecutionError::function_error("cost", "exhausted")) } else { Ok(()) }
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
-        self.steps.load(Ordering::Relaxed) > MOST_STEPS || self.bytes.load(Ordering::Relaxed) > MOST_BYTES
+        self.steps.load(Ordering::Relaxed) > MAX_STEPS || self.bytes.load(Ordering::Relaxed) > MAX_BYTES
     }
 }
 
@@ -63,5 +63,5 @@ fn weight(value: &Value) -> usize {
         Value::Bytes(bytes) => bytes.len(),
         _ => 0,
     };
-    BYTES_OF_A_NODE + content
+    NODE_BYTES + content
 }

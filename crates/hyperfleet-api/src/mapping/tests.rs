@@ -1,4 +1,4 @@
-//! What expressions can do, what they see, and what is refused.
+//! Tests of expressions: their results, their variables, and the expressions that are refused.
 
 mod hostile;
 
@@ -7,7 +7,8 @@ use rstest::rstest;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::resource::{State, Target};
+use crate::decide::mapped::conditions;
+use crate::resource::{Condition, Report, State, Target};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -66,17 +67,23 @@ fn mapping(status: &str, reason: Option<&str>, message: Option<&str>) -> Conditi
 }
 
 fn map(mapping: ConditionMapping) -> Result<Vec<Condition>, MappingError> {
-    Mapper::compile(&[mapping]).unwrap().map(&resource(), &[])
+    map_after(&Mapper::compile(&[mapping]).unwrap(), &resource(), &[])
+}
+
+/// Evaluates as the evaluator does, and draws the conditions with the history of `previous`.
+fn map_after(mapper: &Mapper, resource: &Resource, previous: &[Condition]) -> Result<Vec<Condition>, MappingError> {
+    let mapped = stack::run(|stack| mapper.evaluate(resource, stack)).unwrap()?;
+    Ok(conditions(&mapped, resource, previous))
 }
 
 fn cause(error: MappingError) -> &'static str {
     match error {
         MappingError::Expression { cause, .. } => cause,
-        MappingError::Stack(wrong) => panic!("{wrong}"),
+        other => panic!("{other}"),
     }
 }
 
-/// The text that an expression makes.
+/// Returns the text that an expression evaluates to.
 fn text(source: &str) -> Result<Option<String>, &'static str> {
     let mapped = map(mapping("true", None, Some(source)));
     mapped.map(|conditions| conditions[0].message.clone()).map_err(cause)
@@ -90,7 +97,7 @@ fn text(source: &str) -> Result<Option<String>, &'static str> {
 #[case("'Unknown'", Err("its value is neither true nor false, nor one of the texts True and False"))]
 #[case("1", Err("its value is neither true nor false, nor one of the texts True and False"))]
 #[case("statuses.exists(s, s.adapter == 'dns')", Ok(Status::True))]
-#[case::unknown_is_not_seen("statuses.exists(s, s.adapter == 'validation')", Ok(Status::False))]
+#[case::unknown_is_left_out("statuses.exists(s, s.adapter == 'validation')", Ok(Status::False))]
 #[case("size(statuses) == 2", Ok(Status::True))]
 #[case("statuses.all(s, s.conditions.exists(c, c.type == 'Available' && c.status == 'True'))", Ok(Status::False))]
 #[case("statuses.filter(s, s.adapter == 'dns')[0].conditions[0].status", Ok(Status::True))]
@@ -140,12 +147,12 @@ fn texts(#[case] source: &str, #[case] expected: Result<Option<&str>, &'static s
 }
 
 #[test]
-fn nothing_sensitive_is_seen_at_all() {
+fn sensitive_values_are_redacted_everywhere() {
     let all = text("toJson(statuses) + toJson(resource)").unwrap().unwrap();
     assert!(!all.contains("sesame"), "{all}");
 }
 
-/// Reason, message: what becomes of long ones.
+/// A long reason drops the condition, a long message is cut.
 #[test]
 fn long_texts() {
     let of = |reason: &str, message: &str| {
@@ -165,11 +172,11 @@ fn times(condition: &Condition) -> [i64; 3] {
     [condition.created_time, condition.last_updated_time, condition.last_transition_time].map(Timestamp::as_second)
 }
 
-/// Created, updated, changed: by the newest report that is considered, after what was before.
+/// Creation, update and transition times follow the newest considered report and the previous condition.
 #[test]
 fn history() {
     let mapper = Mapper::compile(&[mapping("true", None, None)]).unwrap();
-    let first = mapper.map(&resource(), &[]).unwrap();
+    let first = map_after(&mapper, &resource(), &[]).unwrap();
     assert_eq!(times(&first[0]), [60, 60, 60]);
     assert_eq!(first[0].observed_generation, 2);
 
@@ -180,15 +187,15 @@ fn history() {
         last_transition_time: at(3),
         ..first[0].clone()
     };
-    assert_eq!(times(&mapper.map(&resource(), &[before(Status::True)]).unwrap()[0]), [1, 60, 3]);
-    assert_eq!(times(&mapper.map(&resource(), &[before(Status::False)]).unwrap()[0]), [1, 60, 60]);
+    assert_eq!(times(&map_after(&mapper, &resource(), &[before(Status::True)]).unwrap()[0]), [1, 60, 3]);
+    assert_eq!(times(&map_after(&mapper, &resource(), &[before(Status::False)]).unwrap()[0]), [1, 60, 60]);
 
     let silent = Resource { state: State::default(), ..resource() };
-    assert_eq!(times(&mapper.map(&silent, &[]).unwrap()[0]), [40, 40, 40]);
+    assert_eq!(times(&map_after(&mapper, &silent, &[]).unwrap()[0]), [40, 40, 40]);
 }
 
 #[test]
-fn an_error_names_the_place_and_no_data() {
+fn an_error_names_the_expression_and_no_data() {
     let failing = mapping("true", Some("resource.spec.region + 1"), None);
     assert_eq!(
         map(failing).unwrap_err().to_string(),
@@ -200,7 +207,7 @@ fn an_error_names_the_place_and_no_data() {
 #[test]
 fn conditions_are_sorted_by_type() {
     let of = |kind: &str| ConditionMapping { kind: kind.to_owned(), ..mapping("true", None, None) };
-    let mapped = Mapper::compile(&["b", "a", "c"].map(of)).unwrap().map(&resource(), &[]).unwrap();
+    let mapped = map_after(&Mapper::compile(&["b", "a", "c"].map(of)).unwrap(), &resource(), &[]).unwrap();
     assert_eq!(mapped.iter().map(|condition| condition.kind.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
 }
 
@@ -208,5 +215,5 @@ fn conditions_are_sorted_by_type() {
 fn nothing_to_map() {
     let mapper = Mapper::compile(&[]).unwrap();
     assert!(mapper.is_empty());
-    assert_eq!(mapper.map(&resource(), &[]).unwrap(), []);
+    assert_eq!(map_after(&mapper, &resource(), &[]).unwrap(), []);
 }

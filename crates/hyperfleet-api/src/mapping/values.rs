@@ -1,4 +1,4 @@
-//! What expressions see: reports and resource as CEL values, without anything that must not be seen.
+//! The variables of expressions: reports and resource as CEL values, with sensitive values redacted.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 
 use crate::resource::{Report, Resource};
 
-/// What stands in the place of a sensitive value (`api.md` §5.4).
+/// The text in place of a sensitive value, as in HyperFleet's API.
 pub(super) const REDACTED: &str = "***REDACTED***";
-/// A key that contains one of these words, in whatever case, names something sensitive: the words that logs mask.
+/// The value of a key that contains one of these words, in any case, is sensitive.
 const SENSITIVE: [&str; 8] = ["password", "passwd", "secret", "token", "key", "credential", "auth", "bearer"];
 
-/// The variable `statuses`.
+/// Returns the variable `statuses`.
 pub(super) fn statuses(reports: &[&Report]) -> Value {
     let statuses = reports.iter().map(|report| {
         let conditions = report.conditions.iter().map(|condition| {
@@ -36,7 +36,7 @@ pub(super) fn statuses(reports: &[&Report]) -> Value {
     to_cel(&statuses.collect())
 }
 
-/// The variable `resource`. What it does not have is absent, so that `has()` can ask for it.
+/// Returns the variable `resource`. Members without a value are absent, so that `has()` can test for them.
 pub(super) fn resource(resource: &Resource) -> Value {
     let mut json = json!({
         "id": resource.id,
@@ -60,7 +60,7 @@ pub(super) fn resource(resource: &Resource) -> Value {
     to_cel(&json)
 }
 
-/// A JSON document as CEL sees it. Whole numbers become `int`, because `uint` does not mix with the literals of
+/// Converts JSON to a CEL value. Whole numbers become `int`, because `uint` does not mix with the literals of
 /// expressions: `n + 1` would be an error.
 fn to_cel(json: &Json) -> Value {
     match json {
@@ -83,7 +83,7 @@ fn to_cel_under(key: &str, value: &Json) -> Value {
     if SENSITIVE.iter().any(|word| key.contains(word)) { REDACTED.into() } else { to_cel(value) }
 }
 
-/// A CEL value as JSON, if JSON has the like.
+/// Converts a CEL value to JSON; `None` if JSON has no such type.
 pub(super) fn to_json(value: &Value) -> Option<Json> {
     Some(match value {
         Value::Null => Json::Null,

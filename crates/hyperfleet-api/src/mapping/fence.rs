@@ -1,4 +1,4 @@
-//! What an expression may be: bounds that keep the parser's stack and the evaluation's cost finite.
+//! Bounds on the source and the tree of an expression, which keep the parser's stack and the evaluation's cost finite.
 
 use cel::Env;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr};
@@ -10,25 +10,25 @@ pub(super) const STATUSES: &str = "statuses";
 /// The variable that holds the resource.
 pub(super) const RESOURCE: &str = "resource";
 
-/// The most bytes of an expression.
-const LONGEST_SOURCE: usize = 4096;
-/// The deepest nesting of parentheses, brackets and braces.
-const DEEPEST_BRACKETS: usize = 20;
-/// The most words and signs. Whatever the parser recurses on, be it `!!!x`, `a ? b : c ? d : e` or `a.b().c()`, needs at
-/// least one for each step down.
-const MOST_TOKENS: usize = 512;
-/// The deepest tree: evaluating one recurses.
-const DEEPEST_TREE: usize = 64;
-/// How deep loops may be nested: cost grows with the power of it.
-const DEEPEST_LOOPS: usize = 2;
+/// Maximum number of bytes of an expression.
+const MAX_SOURCE: usize = 4096;
+/// Maximum nesting of parentheses, brackets and braces.
+const MAX_BRACKETS: usize = 20;
+/// Maximum number of tokens. Everything that the parser recurses on (`!!!x`, `a ? b : c ? d : e`, `a.b().c()`) needs at
+/// least one for each level.
+const MAX_TOKENS: usize = 512;
+/// Maximum depth of a tree, because evaluation recurses.
+const MAX_DEPTH: usize = 64;
+/// Maximum nesting of loops. The cost grows exponentially with it.
+const MAX_LOOPS: usize = 2;
 
-/// Refuses a source that the parser must not see.
+/// Refuses a source that must not reach the parser.
 ///
-/// The scanner is stricter than CEL's where the two could disagree on what is text and what is code: CEL's goes on after
-/// an error, and code in a text that it does not take for one would come unseen through this fence.
+/// The scanner is stricter than CEL's where the two could disagree on the end of a text: CEL's continues after an error,
+/// and code that only CEL takes for code would bypass these bounds.
 pub(super) fn check_source(source: &str) -> Result<(), String> {
-    if source.len() > LONGEST_SOURCE {
-        return Err(format!("it has more than {LONGEST_SOURCE} bytes"));
+    if source.len() > MAX_SOURCE {
+        return Err(format!("it has more than {MAX_SOURCE} bytes"));
     }
     let mut scanner = Scanner { rest: source };
     let (mut tokens, mut depth) = (0, 0_usize);
@@ -39,23 +39,24 @@ pub(super) fn check_source(source: &str) -> Result<(), String> {
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST_BRACKETS {
-            return Err(format!("it nests parentheses, brackets and braces deeper than {DEEPEST_BRACKETS}"));
+        if depth > MAX_BRACKETS {
+            return Err(format!("it nests parentheses, brackets and braces deeper than {MAX_BRACKETS}"));
         }
-        if tokens > MOST_TOKENS {
-            return Err(format!("it has more than {MOST_TOKENS} words and signs"));
+        if tokens > MAX_TOKENS {
+            return Err(format!("it has more than {MAX_TOKENS} words and signs"));
         }
     }
     Ok(())
 }
 
-/// What is left of a source.
+/// Splits a source into tokens.
 struct Scanner<'a> {
+    /// The part of the source that is still to be scanned.
     rest: &'a str,
 }
 
 impl<'a> Scanner<'a> {
-    /// The first character of the next word, text or sign.
+    /// Returns the first character of the next token and skips the token.
     fn next_token(&mut self) -> Result<Option<char>, String> {
         loop {
             self.rest = self.rest.trim_start();
@@ -89,7 +90,7 @@ impl<'a> Scanner<'a> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// Skips the text at the front, to which this word, which may be a prefix, belongs.
+    /// Skips the text at the front; `word` stands directly before it and may be its prefix.
     fn skip_text_after(&mut self, word: &str) -> Result<(), String> {
         if word.starts_with(|letter: char| letter.is_ascii_digit()) {
             return Err("a text follows a number".to_owned());
@@ -128,12 +129,12 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Checks a parsed expression, and makes its loops pay for their lists.
+/// Checks a parsed expression, and adds the metering of its loops.
 pub(super) fn secure(env: &Env, tree: &mut IdedExpr) -> Result<(), String> {
     Walk { env, known: vec![STATUSES.to_owned(), RESOURCE.to_owned()], depth: 0, loops: 0 }.visit(tree)
 }
 
-/// A walk through a tree: where it is.
+/// The position of a walk through a tree.
 struct Walk<'a> {
     env: &'a Env,
     /// The variables in scope.
@@ -145,8 +146,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn visit(&mut self, tree: &mut IdedExpr) -> Result<(), String> {
         self.depth += 1;
-        if self.depth > DEEPEST_TREE {
-            return Err(format!("its operators and calls build on each other more than {DEEPEST_TREE} deep"));
+        if self.depth > MAX_DEPTH {
+            return Err(format!("its operators and calls build on each other more than {MAX_DEPTH} deep"));
         }
         match &mut tree.expr {
             Expr::Unspecified => return Err("a part of it is empty".to_owned()),
@@ -185,8 +186,8 @@ impl Walk<'_> {
         self.visit(&mut comprehension.accu_init)?;
         pay_for(&mut comprehension.iter_range);
         self.loops += 1;
-        if self.loops > DEEPEST_LOOPS {
-            return Err(format!("it nests loops (all, exists, map, filter) deeper than {DEEPEST_LOOPS}"));
+        if self.loops > MAX_LOOPS {
+            return Err(format!("it nests loops (all, exists, map, filter) deeper than {MAX_LOOPS}"));
         }
         let outside = self.known.len();
         self.known.extend([comprehension.iter_var.clone(), comprehension.accu_var.clone()]);

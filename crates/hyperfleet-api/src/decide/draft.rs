@@ -1,0 +1,35 @@
+//! A condition before its history is known.
+
+use jiff::Timestamp;
+
+use crate::resource::{Condition, Status};
+
+/// A condition without creation and transition times.
+pub(super) struct ConditionDraft {
+    pub(super) kind: String,
+    pub(super) status: Status,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) observed_generation: i64,
+    pub(super) last_updated_time: Timestamp,
+}
+
+// === impl ConditionDraft ===
+
+impl ConditionDraft {
+    /// Returns the condition that succeeds the one of its type in `previous`; a new one is created at `created`.
+    pub(super) fn after(self, previous: &[Condition], created: Timestamp) -> Condition {
+        let previous = previous.iter().find(|condition| condition.kind == self.kind);
+        let unchanged = previous.filter(|previous| previous.status == self.status);
+        Condition {
+            created_time: previous.map_or(created, |previous| previous.created_time),
+            last_transition_time: unchanged.map_or(self.last_updated_time, |previous| previous.last_transition_time),
+            last_updated_time: self.last_updated_time,
+            observed_generation: self.observed_generation,
+            kind: self.kind,
+            status: self.status,
+            reason: self.reason,
+            message: self.message,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Tests of mapped conditions under concurrency: the tests carry out the evaluations themselves, and write meanwhile.
+
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::decide::body;
+use crate::decide::report::{self, DiscardReason};
+use crate::entity::ConditionMapping;
+use crate::mapping::Task;
+use crate::store::{PoolSettings, Source};
+
+/// A service whose evaluations wait for the test.
+struct Rig {
+    service: Service,
+    tasks: Receiver<Task>,
+    _folder: TempDir,
+}
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+impl Rig {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = PoolSettings {
+            max_connections: 4,
+            acquire_timeout: Duration::from_secs(10),
+            max_lifetime: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(60),
+        };
+        let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
+        store.migrate(Duration::from_secs(10), NOW).await.unwrap();
+        let (evaluator, tasks) = Evaluator::without_threads(mappers(&registry()).unwrap());
+        let parts = Parts { store, registry: registry(), evaluator, schemas: SpecSchemas::default(), keyring: None };
+        Self { service: Service { parts: Arc::new(parts) }, tasks, _folder: folder }
+    }
+
+    /// Creates a cluster and carries out its evaluation.
+    async fn cluster(&mut self) -> Resource {
+        let creating = self.create("Cluster", "one");
+        self.carry_out().await;
+        creating.await.unwrap().unwrap()
+    }
+
+    fn create(&self, kind: &'static str, name: &'static str) -> JoinHandle<Result<Resource, Failure>> {
+        let service = self.service.clone();
+        let body = body::creation(object(json!({ "kind": kind, "name": name, "spec": {} }))).unwrap();
+        tokio::spawn(async move {
+            let descriptor = service.registry().kind(kind).unwrap();
+            service.create(descriptor, None, body, &request()).await
+        })
+    }
+
+    fn report(&self, id: &str, adapter: &str) -> JoinHandle<Result<Reported, Failure>> {
+        let condition = |kind: &str| json!({ "type": kind, "status": "True" });
+        let conditions = ["Available", "Applied", "Health"].map(condition);
+        let body = json!({ "adapter": adapter, "observed_generation": 1, "conditions": conditions });
+        let (service, id, new) = (self.service.clone(), id.to_owned(), report::parse(object(body)).unwrap());
+        tokio::spawn(async move { service.report(&address(&id), new, &request()).await })
+    }
+
+    /// Waits for the next evaluation without carrying it out.
+    async fn next(&mut self) -> Task {
+        self.tasks.recv().await.unwrap()
+    }
+
+    async fn carry_out(&mut self) {
+        self.next().await.carry_out_here();
+    }
+
+    /// Changes a stored resource as another server would.
+    async fn change(&self, id: &str, change: impl FnOnce(&mut Resource)) {
+        let mut write = self.service.store().write().await.unwrap();
+        let before = write.lock(id, Lock::Change).await.unwrap().unwrap();
+        let mut after = before.clone();
+        change(&mut after.resource);
+        write.update(&before.resource, &after).await.unwrap();
+        write.commit().await.unwrap();
+    }
+
+    /// Returns the message of the mapped condition as it is stored.
+    async fn message(&self, id: &str) -> String {
+        let resource = self.service.get(&address(id)).await.unwrap();
+        resource.condition("Mapped").and_then(|condition| condition.message.clone()).unwrap_or_default()
+    }
+}
+
+/// Clusters have a condition whose message shows the generation and the number of reports; channels have none.
+fn registry() -> Registry {
+    let mapping = ConditionMapping {
+        kind: "Mapped".to_owned(),
+        status: "true".to_owned(),
+        reason: None,
+        message: Some("string(resource.generation) + ' ' + string(size(statuses))".to_owned()),
+    };
+    let descriptor = |kind: &str, plural: &str| Descriptor {
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+        ..Default::default()
+    };
+    let cluster = Descriptor { conditions: vec![mapping], ..descriptor("Cluster", "clusters") };
+    Registry::new(vec![cluster, descriptor("Channel", "channels")]).unwrap()
+}
+
+fn object(json: Value) -> Map<String, Value> {
+    json.as_object().unwrap().clone()
+}
+
+fn address(id: &str) -> Address<'_> {
+    Address { descriptor: None, owner_id: None, id }
+}
+
+fn request() -> RequestInfo {
+    RequestInfo { caller: "test".to_owned(), tenancy: BTreeMap::new(), time: NOW }
+}
+
+/// SQLite has a single writer: another write succeeds only if the waiting one holds no transaction.
+#[tokio::test]
+async fn no_lock_is_held_while_conditions_are_evaluated() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+
+    let reporting = rig.report(&cluster.id, "dns");
+    let waiting = rig.next().await;
+    rig.create("Channel", "meanwhile").await.unwrap().unwrap();
+    waiting.carry_out_here();
+    assert!(matches!(reporting.await.unwrap(), Ok(Reported::Stored { first: true, .. })));
+    assert_eq!(rig.message(&cluster.id).await, "1 1");
+
+    let creating = rig.create("Cluster", "two");
+    let waiting = rig.next().await;
+    rig.create("Channel", "again").await.unwrap().unwrap();
+    waiting.carry_out_here();
+    assert_eq!(rig.message(&creating.await.unwrap().unwrap().id).await, "1 0");
+}
+
+/// A report whose evaluation was overtaken by another report is evaluated with both.
+#[tokio::test]
+async fn another_report_meanwhile_is_evaluated_again() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let first = rig.report(&cluster.id, "dns");
+    let first_task = rig.next().await;
+    let second = rig.report(&cluster.id, "validation");
+    rig.carry_out().await;
+    second.await.unwrap().unwrap();
+    assert_eq!(rig.message(&cluster.id).await, "1 1");
+
+    first_task.carry_out_here();
+    let again = rig.next().await;
+    assert_eq!(again.resource.state.reports.len(), 2);
+    again.carry_out_here();
+    first.await.unwrap().unwrap();
+    assert_eq!(rig.message(&cluster.id).await, "1 2");
+}
+
+/// A report whose evaluation was overtaken by a new generation is evaluated with it.
+#[tokio::test]
+async fn a_new_generation_meanwhile_is_evaluated_again() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let reporting = rig.report(&cluster.id, "dns");
+    let stale = rig.next().await;
+    rig.change(&cluster.id, |resource| resource.generation = 2).await;
+    stale.carry_out_here();
+    let again = rig.next().await;
+    assert_eq!(again.resource.generation, 2);
+    again.carry_out_here();
+    reporting.await.unwrap().unwrap();
+    assert_eq!(rig.message(&cluster.id).await, "2 1");
+}
+
+/// A report that became obsolete during its evaluation is discarded under the lock.
+#[tokio::test]
+async fn a_report_that_becomes_obsolete_meanwhile_is_discarded() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let reporting = rig.report(&cluster.id, "dns");
+    let stale = rig.next().await;
+    let newer = rig.report(&cluster.id, "dns");
+    rig.carry_out().await;
+    newer.await.unwrap().unwrap();
+    rig.change(&cluster.id, |resource| {
+        resource.state.reports.values_mut().for_each(|report| report.observed_generation = 2);
+    })
+    .await;
+    stale.carry_out_here();
+    assert_eq!(reporting.await.unwrap().unwrap(), Reported::Discarded(DiscardReason::StaleGeneration));
+    assert_eq!(rig.message(&cluster.id).await, "1 1");
+}
+
+/// A resource that changes during every evaluation ends as unavailable, and stale conditions are never stored.
+#[tokio::test]
+async fn evaluations_of_one_operation_are_bounded() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let reporting = rig.report(&cluster.id, "dns");
+    // One before the transaction, and then as many as the operation may have.
+    for generation in 0..=MAX_EVALUATIONS {
+        let task = rig.next().await;
+        let generation = i64::try_from(generation).unwrap() + 2;
+        rig.change(&cluster.id, |resource| resource.generation = generation).await;
+        task.carry_out_here();
+    }
+    let failed = reporting.await.unwrap();
+    assert!(matches!(failed, Err(Failure::Unevaluated(_))), "{failed:?}");
+    assert_eq!(rig.message(&cluster.id).await, "1 0");
+}
+
+/// A tree is evaluated at once, not one resource at a time.
+#[tokio::test]
+async fn a_deletion_is_evaluated_on_the_marked_resource() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let (service, id) = (rig.service.clone(), cluster.id.clone());
+    let deleting = tokio::spawn(async move { service.delete(&address(&id), &request()).await });
+    let task = rig.next().await;
+    assert!(task.resource.is_terminating() && task.resource.generation == 2);
+    task.carry_out_here();
+    let deleted = deleting.await.unwrap().unwrap();
+    assert_eq!(deleted.condition("Mapped").and_then(|condition| condition.message.as_deref()), Some("2 0"));
+}
+
+/// Reports of many adapters at once: the stored condition has counted all of them.
+#[tokio::test]
+async fn concurrent_reports_all_count() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let service = Service::new(rig.service.store().clone(), registry(), SpecSchemas::default(), None).unwrap();
+    rig.service = service;
+    let reporting: Vec<_> = (0..16).map(|number| rig.report(&cluster.id, &format!("adapter-{number}"))).collect();
+    for reported in reporting {
+        reported.await.unwrap().unwrap();
+    }
+    assert_eq!(rig.message(&cluster.id).await, "1 16");
+}
