@@ -226,7 +226,7 @@ fn exit_codes() -> String {
          termination message. Codes 2 to 6 are permanent: running again without a change cannot help. 75 is worth \
          another try.\n\n| exit code | reason | meaning |\n|---|---|---|\n"
     );
-    let mut reasons = Reason::ALL.to_vec();
+    let mut reasons = Reason::ALL;
     reasons.sort_by_key(|reason| reason.exit_code());
     for reason in reasons {
         let _infallible = writeln!(page, "| {} | `{reason}` | {} |", reason.exit_code(), reason.meaning());
@@ -245,7 +245,7 @@ fn names_page() -> String {
     let groups: [(&str, &[Name]); 7] = [
         ("Labels of a secret", names::LABELS),
         ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
-        ("Annotations of the Kubernetes Secret", names::HANDED_OVER_ANNOTATIONS),
+        ("Annotations of the Kubernetes Secret", names::KUBERNETES_SECRET_ANNOTATIONS),
         ("Labels of what an adapter makes for a run", names::RUN_LABELS),
         ("Annotations of an adapter's Job", names::RUN_ANNOTATIONS),
         ("Objects of the global pull secret", names::GLOBAL_OBJECTS),

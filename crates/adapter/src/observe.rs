@@ -212,7 +212,7 @@ impl Observed {
         if self.resource.id.parse().is_ok_and(|id| !owner.is(&id)) {
             return Ok(OutputState::Foreign(format!("{key} belongs to another: it has {owner}; it is not touched")));
         }
-        let written = found.annotations.get(names::ANNOTATION_HANDED_OVER_GENERATION);
+        let written = found.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION);
         let is_newer =
             written.and_then(|text| text.parse().ok()).is_some_and(|text: i64| text > self.resource.generation);
         let is_same = match (&self.content, &found.content) {

@@ -105,7 +105,7 @@ fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
 /// The causes of the last run's failure, and the next step; `None` if it did not fail.
 fn failure(report: &StatusItem, observed: &Observed) -> Option<(Vec<String>, Option<String>)> {
     let is_failure = |reason: &str| {
-        reason_of(reason).is_some_and(|reason| !reason.is_success())
+        Reason::parse(reason).is_some_and(|reason| !reason.is_success())
             || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
     };
     let has_failed = |condition: &&Condition| {
@@ -119,13 +119,8 @@ fn failure(report: &StatusItem, observed: &Observed) -> Option<(Vec<String>, Opt
     if !pod_message.is_empty() && !because.iter().any(|line| line.contains(&pod_message)) {
         because.push(format!("{pod_reason}: {pod_message}"));
     }
-    let reason = condition.reason.as_deref().and_then(reason_of).or_else(|| reason_of(&pod_reason));
+    let reason = condition.reason.as_deref().and_then(Reason::parse).or_else(|| Reason::parse(&pod_reason));
     Some((because, reason.map(|reason| reason.meaning().to_owned())))
-}
-
-/// The Job's reason of that name.
-fn reason_of(name: &str) -> Option<Reason> {
-    Reason::ALL.iter().copied().find(|reason| reason.to_string() == name)
 }
 
 /// Reason and message of a Job's result.
@@ -158,7 +153,7 @@ fn contradictions(cluster: &Resource, report: &StatusItem, observed: &Observed) 
         Observation::Found(Some(secret)) => {
             for (annotation, member, what) in [
                 (names::ANNOTATION_STORE_VERSION, "secretVersion", "version"),
-                (names::ANNOTATION_HANDED_OVER_DIGEST, "digest", "digest"),
+                (names::ANNOTATION_KUBERNETES_SECRET_DIGEST, "digest", "digest"),
             ] {
                 if let (Some(there), Some(reported)) = (secret.annotations.get(annotation), reported(member))
                     && *there != reported

@@ -1,102 +1,71 @@
-//! How a Job ends: one closed list of reasons for its log, its result file, the status condition and the exit code.
+//! The result of a Pull Secret Job: one closed list of reasons for its log, result file, status condition and exit code.
 
-use std::fmt;
-
-/// Why a Pull Secret Job ended as it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// A new version holds the pull secret and was read back.
-    SecretStored,
-    /// The newest version already held the pull secret; no version was added.
-    SecretUnchanged,
-    /// The store held the pull secret already; the Kubernetes Secret was created or brought right.
-    SecretHandedOver,
-    /// A newer generation or a later run holds the secret; this run changed nothing of theirs.
-    Superseded,
-    /// The secret and all its versions were deleted.
-    SecretDeleted,
-    /// There was nothing to delete.
-    SecretAbsent,
-    /// The dry run found nothing that would stop a real run.
-    DryRunPassed,
-    /// The program failed in a way that it does not know; please report it.
-    InternalError,
-    /// Environment or flags are missing, malformed or contradict each other.
-    InvalidConfiguration,
-    /// The store called a request invalid.
-    InvalidRequest,
-    /// The pull secret is not a usable Docker config JSON.
-    InvalidPullSecret,
-    /// The store did not accept the identity, or none could be had.
-    Unauthenticated,
-    /// The identity lacks a permission.
-    PermissionDenied,
-    /// The store's API is not enabled in the project.
-    ApiDisabled,
-    /// Admission in the management cluster has refused the Kubernetes Secret.
-    AdmissionDenied,
-    /// A secret of this name exists and is not this cluster's.
-    NameConflict,
-    /// The Kubernetes Secret is immutable and holds something else.
-    SecretImmutable,
-    /// What was read back is not what was written.
-    VerificationFailed,
-    /// The store's quota was still exhausted after all retries.
-    QuotaExceeded,
-    /// The store was still unreachable or failing after all retries.
-    StoreUnavailable,
-    /// The management cluster's API server was still unreachable or failing after all retries.
-    KubernetesUnavailable,
-    /// The namespace for the Kubernetes Secret did not come to be in time.
-    NamespaceMissing,
-    /// The namespace for the Kubernetes Secret is being deleted.
-    NamespaceTerminating,
-    /// The namespace's quota has no room for the Kubernetes Secret.
-    NamespaceQuotaExceeded,
-    /// The run's own time was over.
-    DeadlineExceeded,
-    /// The Job was told to stop.
-    Interrupted,
+crate::reasons! {
+    /// Reason with which a Pull Secret Job ends.
+    pub enum Reason {
+        /// A new version holds the pull secret and was read back by number.
+        SecretStored,
+        /// The newest version already held the pull secret; no version was added.
+        SecretUnchanged,
+        /// The store already held the pull secret; the Kubernetes Secret was created or corrected.
+        KubernetesSecretApplied,
+        /// A newer generation, or a later run, holds the secret; this run changed nothing.
+        Superseded,
+        /// The secret and all its versions were deleted.
+        SecretDeleted,
+        /// There was nothing to delete.
+        SecretAbsent,
+        /// The dry run found nothing that would stop a real run.
+        DryRunPassed,
+        /// An error that the program does not know; please report it with the log.
+        InternalError,
+        /// Environment or flags are missing, malformed or contradictory.
+        InvalidConfiguration,
+        /// The store called a request invalid: the message quotes its answer.
+        InvalidRequest,
+        /// The pull secret is not usable; the message names each problem and its position.
+        InvalidPullSecret,
+        /// The store did not accept the identity, or no credentials were available.
+        Unauthenticated,
+        /// The identity lacks the permission that the message names.
+        PermissionDenied,
+        /// The Secret Manager API is not enabled in the project.
+        ApiDisabled,
+        /// Admission in the management cluster denied the Kubernetes Secret.
+        AdmissionDenied,
+        /// A secret of this name exists and does not belong to this cluster; it was not changed.
+        NameConflict,
+        /// The Kubernetes Secret is immutable and holds other content; it was not changed.
+        SecretImmutable,
+        /// The content that was read back differs from the content that was written.
+        VerificationFailed,
+        /// The store's quota was still exhausted after all retries.
+        QuotaExceeded,
+        /// The store was unreachable or failing after all retries.
+        StoreUnavailable,
+        /// The management cluster's API server was unreachable or failing after all retries.
+        KubernetesUnavailable,
+        /// The namespace of the Kubernetes Secret does not exist; placement creates it.
+        NamespaceMissing,
+        /// The namespace of the Kubernetes Secret is terminating.
+        NamespaceTerminating,
+        /// The quota of the namespace is too small for the Kubernetes Secret.
+        NamespaceQuotaExceeded,
+        /// The run did not finish within `RUN_TIMEOUT`.
+        DeadlineExceeded,
+        /// The Job received SIGTERM or SIGINT; the next run continues.
+        Interrupted,
+    }
 }
 
 impl Reason {
-    /// Every reason, in the order of the reference page.
-    pub const ALL: &'static [Self] = &[
-        Self::SecretStored,
-        Self::SecretUnchanged,
-        Self::SecretHandedOver,
-        Self::Superseded,
-        Self::SecretDeleted,
-        Self::SecretAbsent,
-        Self::DryRunPassed,
-        Self::InternalError,
-        Self::InvalidConfiguration,
-        Self::InvalidRequest,
-        Self::InvalidPullSecret,
-        Self::Unauthenticated,
-        Self::PermissionDenied,
-        Self::ApiDisabled,
-        Self::AdmissionDenied,
-        Self::NameConflict,
-        Self::SecretImmutable,
-        Self::VerificationFailed,
-        Self::QuotaExceeded,
-        Self::StoreUnavailable,
-        Self::KubernetesUnavailable,
-        Self::NamespaceMissing,
-        Self::NamespaceTerminating,
-        Self::NamespaceQuotaExceeded,
-        Self::DeadlineExceeded,
-        Self::Interrupted,
-    ];
-
-    /// The process's exit code. 2 to 6 are permanent: running again without a change cannot help. 75 (`EX_TEMPFAIL`
-    /// of sysexits.h) is worth another try.
-    pub fn exit_code(self) -> u8 {
+    /// Returns the exit code of the process. Codes 2 to 6 are permanent: another run without a change cannot succeed.
+    /// 75 (`EX_TEMPFAIL` of sysexits.h) is retryable.
+    pub const fn exit_code(self) -> u8 {
         match self {
             Self::SecretStored
             | Self::SecretUnchanged
-            | Self::SecretHandedOver
+            | Self::KubernetesSecretApplied
             | Self::Superseded
             | Self::SecretDeleted
             | Self::SecretAbsent
@@ -118,60 +87,8 @@ impl Reason {
         }
     }
 
-    /// Whether the Job did what it was asked to, or rightly had nothing to do.
-    pub fn is_success(self) -> bool {
+    /// Returns true if the Job did its task, or correctly had nothing to do.
+    pub const fn is_success(self) -> bool {
         self.exit_code() == 0
-    }
-
-    /// What a person who reads the reason should know and do.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::SecretStored => "a new version holds the pull secret and was read back by number",
-            Self::SecretUnchanged => "the newest version already held the pull secret; no version was added",
-            Self::SecretHandedOver => "the store held the pull secret already; the Kubernetes Secret was brought right",
-            Self::AdmissionDenied => "admission in the management cluster has refused the Kubernetes Secret",
-            Self::SecretImmutable => "the Kubernetes Secret is immutable and holds something else; it was not touched",
-            Self::KubernetesUnavailable => "the management cluster was unreachable or failing after all retries",
-            Self::NamespaceMissing => "the namespace for the Kubernetes Secret does not exist; placement creates it",
-            Self::NamespaceTerminating => "the namespace for the Kubernetes Secret is being deleted",
-            Self::NamespaceQuotaExceeded => "the namespace's quota has no room for the Kubernetes Secret",
-            Self::Superseded => "a newer generation, or a later run, holds the secret; nothing of theirs was changed",
-            Self::SecretDeleted => "the secret and all its versions were deleted",
-            Self::SecretAbsent => "there was nothing to delete",
-            Self::DryRunPassed => "the dry run found nothing that would stop a real run",
-            Self::InternalError => "an error that the program does not know; please report it with the log",
-            Self::InvalidConfiguration => "environment or flags are missing, malformed or contradictory",
-            Self::InvalidRequest => "the store called a request invalid: see its words in the message",
-            Self::InvalidPullSecret => "the pull secret is not usable; each problem is named with its place",
-            Self::Unauthenticated => "the store did not accept the identity, or none could be had",
-            Self::PermissionDenied => "the identity lacks the permission that the message names",
-            Self::ApiDisabled => "the Secret Manager API is not enabled in the project",
-            Self::NameConflict => "a secret of this name exists and is not this cluster's; it was not touched",
-            Self::VerificationFailed => "what was read back is not what was written",
-            Self::QuotaExceeded => "the store's quota was still exhausted after all retries",
-            Self::StoreUnavailable => "the store was unreachable or failing after all retries",
-            Self::DeadlineExceeded => "the run did not finish within RUN_TIMEOUT",
-            Self::Interrupted => "the Job was told to stop (SIGTERM or SIGINT); the next run continues",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    /// The name of the variant, as in a status condition's `reason`.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, formatter)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_reasons_is_in_order_and_without_gaps() {
-        assert!(Reason::ALL.is_sorted());
-        let last = Reason::ALL.last().copied();
-        assert_eq!(last, Some(Reason::Interrupted));
-        assert_eq!(Reason::ALL.len(), Reason::Interrupted as usize + 1);
     }
 }

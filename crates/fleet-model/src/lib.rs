@@ -7,6 +7,7 @@ pub mod id;
 pub mod job;
 pub mod names;
 pub mod owner;
+mod reason;
 pub mod trace;
 
 pub use id::{ClusterId, Generation, InvalidId};

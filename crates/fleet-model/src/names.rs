@@ -54,7 +54,7 @@ names! {
 
 names! {
     /// The annotations of the Kubernetes Secret that HyperShift reads.
-    HANDED_OVER_ANNOTATIONS:
+    KUBERNETES_SECRET_ANNOTATIONS:
     /// Where the pull secret rests in Google Secret Manager; always the path that ends in `latest`.
     ANNOTATION_STORE_PATH = "hyperfleet.io/gcp-secret-path";
     /// The number of the version that the content was read from.
@@ -64,9 +64,9 @@ names! {
     /// When the Secret was created; stays through every change.
     ANNOTATION_CREATED_AT = "hyperfleet.io/created-at";
     /// The newest generation that has written this Secret; an older one changes nothing.
-    ANNOTATION_HANDED_OVER_GENERATION = "hyperfleet.io/generation";
+    ANNOTATION_KUBERNETES_SECRET_GENERATION = "hyperfleet.io/generation";
     /// HMAC-SHA256 of the pull secret's canonical form; written where `DIGEST_KEY_FILE` is given.
-    ANNOTATION_HANDED_OVER_DIGEST = "hyperfleet.io/digest";
+    ANNOTATION_KUBERNETES_SECRET_DIGEST = "hyperfleet.io/digest";
 }
 
 names! {
@@ -167,9 +167,9 @@ pub fn secret_name(cluster: &ClusterId) -> String {
     format!("hyperfleet-{cluster}-pull-secret")
 }
 
-/// The name of the Kubernetes Secret that a cluster's pull secret is handed over in, unless `K8S_SECRET_NAME` says
+/// The name of the Kubernetes Secret with a cluster's pull secret, unless `K8S_SECRET_NAME` says
 /// otherwise.
-pub fn handed_over_name(cluster: &ClusterId) -> String {
+pub fn kubernetes_secret_name(cluster: &ClusterId) -> String {
     format!("{cluster}-pull-secret")
 }
 

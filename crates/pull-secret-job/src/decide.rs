@@ -14,7 +14,7 @@
 //! What is seen begins at the recorded version: an older version of the same content, from before a rotation and back,
 //! stays until it is pruned.
 
-pub mod hand_over;
+pub mod kubernetes_secret;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};

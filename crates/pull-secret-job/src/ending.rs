@@ -33,8 +33,8 @@ pub(crate) struct Stop {
 
 /// The name of the phase that stores the pull secret.
 pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
-/// The name of the phase that hands it over to HyperShift.
-pub(crate) const HAND_OVER_PHASE: &str = "k8s-secret";
+/// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
+pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
 
 impl Stop {
     pub(crate) fn new(operation: &'static str, reason: Reason, message: impl Into<String>) -> Self {
@@ -42,8 +42,8 @@ impl Stop {
     }
 
     /// Whatever stopped the second phase, a signal too, is told as its.
-    pub(crate) fn in_hand_over(self) -> Self {
-        Self { phase: HAND_OVER_PHASE, ..self }
+    pub(crate) fn in_kubernetes_secret_phase(self) -> Self {
+        Self { phase: KUBERNETES_SECRET_PHASE, ..self }
     }
 
     pub(crate) fn contended(additions: usize) -> Self {
@@ -78,7 +78,7 @@ impl From<KubernetesError> for Stop {
             ),
             _ => error.hint(),
         };
-        Self { hint, phase: HAND_OVER_PHASE, ..stop }
+        Self { hint, phase: KUBERNETES_SECRET_PHASE, ..stop }
     }
 }
 

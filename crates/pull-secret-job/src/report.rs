@@ -35,7 +35,7 @@ pub struct Details {
     /// The keyed digest of the pull secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The namespace that the pull secret is handed over in.
+    /// Namespace of the Kubernetes Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The name of the Kubernetes Secret.
@@ -68,7 +68,7 @@ const LONGEST_MESSAGE: usize = 1024;
 impl Details {
     /// What is known before the run.
     pub(crate) fn of(settings: &Settings) -> Self {
-        let key = settings.hand_over.as_ref().map(|hand_over| &hand_over.key);
+        let key = settings.kubernetes_secret.as_ref().map(|kubernetes_secret| &kubernetes_secret.key);
         Self {
             cluster_id: Some(settings.cluster.to_string()),
             secret_name: Some(settings.secret.to_string()),

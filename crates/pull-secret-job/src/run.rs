@@ -1,4 +1,4 @@
-//! One run: the secret in the store, then its hand-over to HyperShift; each an independent check of what should be.
+//! One run: stores the secret, then applies the Kubernetes Secret that HyperShift reads. Each phase compares and corrects by itself.
 
 use daemon::retry::Budget;
 use fleet_model::TraceContext;
@@ -15,11 +15,11 @@ use crate::session::{Caller, Session};
 use crate::settings::{Settings, Task};
 
 mod dry_run;
-mod hand_over;
+mod kubernetes_secret;
 mod store;
 mod wanted;
 
-use hand_over::Pass;
+use kubernetes_secret::Pass;
 use wanted::Wanted;
 
 /// The name of this component in the log.
@@ -78,24 +78,25 @@ async fn phases<S: SecretStore>(
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = wanted.as_ref().and_then(|wanted| wanted.desired.shown_digest.clone());
     // Both clients are set up before anything is written: what is wrong with a kubeconfig shows at once.
-    let cluster = match &settings.hand_over {
-        Some(hand_over) => Some(budget.spend(Cluster::connect(&hand_over.cluster)).await??),
+    let cluster = match &settings.kubernetes_secret {
+        Some(kubernetes_secret) => Some(budget.spend(Cluster::connect(&kubernetes_secret.cluster)).await??),
         None => None,
     };
     let session = Session::new(&store, &settings.secret, budget);
     let caller = Caller::new(budget);
-    let target = settings.hand_over.as_ref().zip(cluster.as_ref());
-    let pass = target.map(|(hand_over, cluster)| Pass { cluster, hand_over, caller: &caller, settings });
+    let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
+    let pass =
+        target.map(|(kubernetes_secret, cluster)| Pass { cluster, kubernetes_secret, caller: &caller, settings });
     let result = match &wanted {
-        Some(wanted) => store_and_hand_over(&session, pass.as_ref(), wanted, details).await,
-        None => take_back_and_delete(&session, pass.as_ref(), settings).await,
+        Some(wanted) => store_and_apply(&session, pass.as_ref(), wanted, details).await,
+        None => remove_and_delete(&session, pass.as_ref(), settings).await,
     };
     details.api_calls = session.caller.calls();
     details.k8s_api_calls = caller.calls();
     result
 }
 
-async fn store_and_hand_over<S: SecretStore>(
+async fn store_and_apply<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
     wanted: &Wanted<'_>,
@@ -106,21 +107,21 @@ async fn store_and_hand_over<S: SecretStore>(
         info!(operation = "skip", "Skipping the Kubernetes Secret: MANAGEMENT_NAMESPACE is not set");
         return Ok(phase);
     };
-    // A superseded run has nothing to hand over.
+    // A superseded run has nothing to apply.
     let (Some(content), Some(version)) = (content, phase.version) else { return Ok(phase) };
-    let handed_over = pass.hand_over(wanted, version, content).instrument(pass.span()).await;
-    let handed_over = handed_over.map_err(Stop::in_hand_over)?;
-    Ok(phase.followed_by(&handed_over))
+    let applied = pass.apply(wanted, version, content).instrument(pass.span()).await;
+    let applied = applied.map_err(Stop::in_kubernetes_secret_phase)?;
+    Ok(phase.followed_by(&applied))
 }
 
 /// HyperShift loses the Secret before the store does, so that at no time it refers to what is gone.
-async fn take_back_and_delete<S: SecretStore>(
+async fn remove_and_delete<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
     settings: &Settings,
 ) -> Result<Phase, Stop> {
     let taken = match pass {
-        Some(pass) => Some(pass.take_back().instrument(pass.span()).await.map_err(Stop::in_hand_over)?),
+        Some(pass) => Some(pass.remove().instrument(pass.span()).await.map_err(Stop::in_kubernetes_secret_phase)?),
         None => None,
     };
     if let Some(newer) = taken.as_ref().filter(|taken| taken.reason == Reason::Superseded) {
@@ -135,10 +136,10 @@ async fn take_back_and_delete<S: SecretStore>(
 }
 
 impl Phase {
-    /// Both phases as one: that the store was written is told before that Kubernetes was.
-    fn followed_by(self, handed_over: &Self) -> Self {
-        let reason = if self.reason == Reason::SecretUnchanged { handed_over.reason } else { self.reason };
-        Self { reason, because: format!("{}; {}", self.because, handed_over.because), version: self.version }
+    /// Merges both phases into one result: a change in the store is reported before one in Kubernetes.
+    fn followed_by(self, applied: &Self) -> Self {
+        let reason = if self.reason == Reason::SecretUnchanged { applied.reason } else { self.reason };
+        Self { reason, because: format!("{}; {}", self.because, applied.because), version: self.version }
     }
 }
 
@@ -149,10 +150,10 @@ fn tell_end(settings: &Settings, result: Result<Phase, Stop>, mut details: Detai
             details.secret_version = phase.version.map(VersionNumber::get).filter(|_| !settings.dry_run);
             let reason = if settings.dry_run { Reason::DryRunPassed } else { phase.reason };
             info!(operation = "completed", reason = %reason, duration_ms, "{}", completed(reason));
-            let version = details.secret_version.map(|version| format!(" (version {version})")).unwrap_or_default();
+            let version = details.secret_version.map(|version| format!(" Version {version}.")).unwrap_or_default();
             Ending {
                 reason,
-                message: format!("{}{version}; seen before: {}", reason.meaning(), phase.because),
+                message: format!("{}{version} Observed before: {}", reason.meaning(), phase.because),
                 details,
             }
         }

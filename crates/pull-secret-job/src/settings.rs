@@ -1,6 +1,6 @@
 //! What a run is to do, from flags and environment, checked before anything is done.
 
-mod hand_over;
+mod kubernetes_secret;
 mod parse;
 pub mod table;
 
@@ -36,8 +36,8 @@ pub struct Settings {
     pub trace: Option<TraceContext>,
     /// The longest that the whole run may take.
     pub run_timeout: Duration,
-    /// Where the pull secret is handed over to HyperShift; `None` skips that phase.
-    pub hand_over: Option<HandOver>,
+    /// Kubernetes Secret to apply for HyperShift; `None` skips that phase.
+    pub kubernetes_secret: Option<KubernetesSecretSettings>,
     /// Where the result file goes; `None` for nowhere.
     pub results_path: Option<PathBuf>,
     /// Where the termination message goes, if there is a file.
@@ -72,9 +72,9 @@ pub struct StoreTask {
     pub digest_key_file: Option<PathBuf>,
 }
 
-/// Where the pull secret is handed over to HyperShift.
+/// Kubernetes Secret to apply for HyperShift.
 #[derive(Debug)]
-pub struct HandOver {
+pub struct KubernetesSecretSettings {
     /// The Kubernetes Secret.
     pub key: SecretKey,
     /// The API server that has it.

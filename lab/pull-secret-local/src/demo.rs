@@ -55,7 +55,7 @@ async fn created(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
 }
 
 async fn available(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
-    teller.chapter("The cluster is ready: stored, read back, handed over")?;
+    teller.chapter("The cluster is ready: stored, read back, applied")?;
     world.place().await?;
     world.play("placement", 1).await?;
     let ready = Instant::now();
@@ -75,7 +75,7 @@ async fn available(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()>
     };
     world.until("the cluster reconciled", reconciled).await?;
     teller.note(&format!("{AFTER} reports too: the cluster is reconciled"))?;
-    teller.done("stored, read back, handed over")
+    teller.done("stored, read back, applied")
 }
 
 async fn rotated(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
@@ -86,7 +86,7 @@ async fn rotated(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
     let report = world.until_available(2).await?;
     tell_stored(world, &report, ROTATED, teller).await?;
     world.check("a second version holds the new content", version(&report) == Some(2))?;
-    teller.done("a new version, handed over")
+    teller.done("a new version, applied")
 }
 
 async fn unchanged(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
@@ -104,7 +104,7 @@ async fn repaired(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> 
     world.delete_secret().await?;
     teller.note("deleted; the Sentinel's slow resync would tell the adapter, and so does this event now")?;
     world.announce(3).await?;
-    let there = async |world: &World<'_>| world.handed_over().await;
+    let there = async |world: &World<'_>| world.applied_secret().await;
     let digest = world.until("the Kubernetes Secret again", there).await?;
     world.check("the Kubernetes Secret is as it was", digest == world.digest(ROTATED.as_bytes()))?;
     teller.note(&format!("it is there again, with {}", short(&digest)))?;
@@ -122,7 +122,7 @@ async fn deleted(world: &World<'_>, teller: &mut Teller) -> anyhow::Result<()> {
     teller.note("all adapters have reported Finalized; the cluster is gone from the API")?;
     let left = world.versions().await?.len();
     world.check("nothing is left in Secret Manager", left == 0)?;
-    world.check("the Kubernetes Secret is gone", world.handed_over().await?.is_none())?;
+    world.check("the Kubernetes Secret is gone", world.applied_secret().await?.is_none())?;
     teller.note("nothing is left of its pull secret in Secret Manager and Kubernetes")?;
     teller.done("nothing is left")
 }
@@ -135,8 +135,8 @@ async fn tell_stored(world: &World<'_>, report: &StatusItem, wanted: &str, telle
     let stored = world.stored(number).await?;
     world.check("Secret Manager holds what is wanted", stored.as_ref() == Some(&wanted))?;
     teller.note(&format!("Secret Manager: {}, version {number}, {}", text("secretPath"), short(&wanted)))?;
-    let handed_over = world.handed_over().await?;
-    world.check("the Kubernetes Secret holds the same", handed_over.as_ref() == Some(&wanted))?;
+    let applied_secret = world.applied_secret().await?;
+    world.check("the Kubernetes Secret holds the same", applied_secret.as_ref() == Some(&wanted))?;
     teller.note(&format!("Kubernetes: Secret {}/{}, {}", text("namespace"), text("k8sSecretName"), short(&wanted)))?;
     world.check("the report tells the same digest", text("digest") == wanted)
 }

@@ -54,7 +54,7 @@ async fn an_emulator_with_a_folder_survives_kill_9() {
 async fn a_kubernetes_emulator_with_a_folder_survives_kill_9() {
     let (objects, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (_store, address) = secret_manager(store.path()).await;
-    let hand_over = async |kubeconfig: &str| {
+    let store_and_apply = async |kubeconfig: &str| {
         let mut command =
             pull_secret(&["run-job", "pull-secret", "--cluster-id=cls-1", "--gcp-project-id=my-project-1"]);
         command.env("PULL_SECRET_DATA", rig::pull_secret("a")).env("SECRET_MANAGER_EMULATOR_HOST", &address);
@@ -62,10 +62,10 @@ async fn a_kubernetes_emulator_with_a_folder_survives_kill_9() {
         text(&command.env("MANAGEMENT_KUBECONFIG", kubeconfig).output().await.unwrap().stdout)
     };
     let (mut first, kubeconfig) = emulator("kubernetes", objects.path(), "KUBECONFIG").await;
-    assert!(hand_over(&kubeconfig).await.contains("SecretStored"));
+    assert!(store_and_apply(&kubeconfig).await.contains("SecretStored"));
     first.kill().await.unwrap();
     let (_second, kubeconfig) = emulator("kubernetes", objects.path(), "KUBECONFIG").await;
-    assert!(hand_over(&kubeconfig).await.contains("SecretUnchanged"));
+    assert!(store_and_apply(&kubeconfig).await.contains("SecretUnchanged"));
 }
 
 #[tokio::test]

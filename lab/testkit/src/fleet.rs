@@ -121,8 +121,8 @@ impl Up {
     }
 
     /// What the Kubernetes Secret holds.
-    pub async fn handed_over(&self, id: &str) -> Option<String> {
-        handed_over(&self.cluster().await, id).await
+    pub async fn applied_secret(&self, id: &str) -> Option<String> {
+        applied_secret(&self.cluster().await, id).await
     }
 }
 
@@ -161,7 +161,7 @@ pub fn namespace(id: &str) -> String {
     format!("clusters-{id}")
 }
 
-pub async fn handed_over(cluster: &Cluster, id: &str) -> Option<String> {
+pub async fn applied_secret(cluster: &Cluster, id: &str) -> Option<String> {
     let secret = cluster.find_secret(&secret_key(id)).await.unwrap()?;
     Some(String::from_utf8(secret.content?.expose_secret().to_vec()).unwrap())
 }

@@ -10,12 +10,12 @@ use secret_store::{Permission, Permissions, SecretStore};
 use tracing::info;
 
 use crate::decide::Plan;
-use crate::decide::hand_over::{Plan as HandOverPlan, Step};
-use crate::ending::{HAND_OVER_PHASE, Stop};
+use crate::decide::kubernetes_secret::{Plan as KubernetesSecretPlan, Step};
+use crate::ending::{KUBERNETES_SECRET_PHASE, Stop};
 use crate::session::Session;
 use crate::settings::Settings;
 
-use super::hand_over::Pass;
+use super::kubernetes_secret::Pass;
 
 /// One line of the dry run.
 fn tell(line: &str) {
@@ -77,13 +77,13 @@ fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> S
 }
 
 /// Prints what would become of the Kubernetes Secret, asks whether that is allowed, and has the server try it.
-pub(super) async fn hand_over(
+pub(super) async fn apply(
     pass: &Pass<'_>,
-    plan: &HandOverPlan,
+    plan: &KubernetesSecretPlan,
     applied: &AppliedSecret,
     seen: Option<&SeenSecret>,
 ) -> Result<(), Stop> {
-    let key = &pass.hand_over.key;
+    let key = &pass.kubernetes_secret.key;
     tell(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
     for line in differences(applied, seen) {
         tell(&line);
@@ -106,8 +106,8 @@ pub(super) async fn hand_over(
 }
 
 /// Prints what would become of the Kubernetes Secret, and asks whether that is allowed.
-pub(super) async fn take_back(pass: &Pass<'_>, plan: &HandOverPlan) -> Result<(), Stop> {
-    let key = &pass.hand_over.key;
+pub(super) async fn remove(pass: &Pass<'_>, plan: &KubernetesSecretPlan) -> Result<(), Stop> {
+    let key = &pass.kubernetes_secret.key;
     tell(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
     check_access(pass, plan.step).await
 }
@@ -120,7 +120,7 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), Stop> {
         Step::Delete => &[Verb::Delete],
         Step::Nothing | Step::Wait => &[],
     };
-    let key = &pass.hand_over.key;
+    let key = &pass.kubernetes_secret.key;
     for verb in needed {
         let review = async || pass.cluster.may(*verb, key).await;
         let access = pass.caller.call("reviewAccess", review).await?;
@@ -130,7 +130,7 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), Stop> {
             let message = format!("A real run would fail: it may not {verb} secrets in namespace {}", key.namespace);
             let hint = "allow the Job's service account that verb on secrets there (Role, RoleBinding)".to_owned();
             let stop = Stop::new("dry-run", Reason::PermissionDenied, message);
-            return Err(Stop { hint: Some(hint), phase: HAND_OVER_PHASE, ..stop });
+            return Err(Stop { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..stop });
         }
     }
     Ok(())

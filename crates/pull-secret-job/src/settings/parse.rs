@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
         let task = self.task(cluster.as_ref(), location.is_some());
         let call_timeout = self.duration(&table::GCP_API_TIMEOUT).unwrap_or(DEFAULT_API_TIMEOUT);
         let run_timeout = self.duration(&table::RUN_TIMEOUT).unwrap_or(DEFAULT_RUN_TIMEOUT);
-        let hand_over = self.hand_over(cluster.as_ref());
+        let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
         let results_path = self.results_path();
         let termination_log = self.termination_log();
         let dry_run = self.switch(&table::DRY_RUN);
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
             generation,
             trace,
             run_timeout,
-            hand_over,
+            kubernetes_secret,
             results_path,
             termination_log,
         })

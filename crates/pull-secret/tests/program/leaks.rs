@@ -143,7 +143,7 @@ async fn what_a_kubeconfig_holds_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hand_over_tells_no_credential() {
+async fn applying_the_kubernetes_secret_prints_no_credential() {
     use testkit::cluster::{Kind, Place};
     for fault in ["create/secrets:500*0", "get/secrets:403(message=no)", "create/secrets:422(message=invalid)", ""] {
         let place = Place::new(Kind::Emulator).await.unwrap();

@@ -15,7 +15,7 @@ mod commands;
 mod configuration;
 mod consistency;
 mod faults;
-mod hand_over;
+mod kubernetes_secret;
 mod interleavings;
 mod kill;
 mod leaks;

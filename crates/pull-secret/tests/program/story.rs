@@ -159,7 +159,7 @@ async fn the_result_is_what_the_status_reporter_and_the_adapter_read() {
         json!({
             "status": "success",
             "reason": "SecretStored",
-            "message": "a new version holds the pull secret and was read back by number (version 1); seen before: the secret does not exist",
+            "message": "A new version holds the pull secret and was read back by number. Version 1. Observed before: the secret does not exist",
             "details": {
                 "clusterId": "cls-123",
                 "secretName": SECRET,

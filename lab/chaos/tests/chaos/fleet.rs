@@ -116,7 +116,7 @@ impl Fleet {
         }
     }
 
-    /// Somebody deletes or changes what was handed over, if it is there.
+    /// Deletes or changes the applied Kubernetes Secret behind the service's back, if it exists.
     async fn damage(&self, id: &str, dice: &mut Dice) {
         let name = format!("{id}-pull-secret");
         let takes_away = dice.percent(70);

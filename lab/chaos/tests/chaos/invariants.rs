@@ -200,7 +200,7 @@ fn misreported(life: &Life, resource: &Resource) -> Option<String> {
     (!is_right).then(|| format!("its data is {data}"))
 }
 
-/// Why what was handed over is not what it should be.
+/// Returns the difference between the applied Kubernetes Secret and the expected one.
 fn mishandled(life: &Life, secret: &Secret) -> Option<String> {
     let content = secret.data.as_ref().and_then(|data| data.get(".dockerconfigjson"));
     let held = content.and_then(|ByteString(bytes)| serde_json::from_slice::<Value>(bytes).ok());

@@ -215,7 +215,7 @@ impl<'a> World<'a> {
     }
 
     /// The digest of what the Kubernetes Secret holds; `None` if there is none.
-    pub(super) async fn handed_over(&self) -> anyhow::Result<Option<String>> {
+    pub(super) async fn applied_secret(&self) -> anyhow::Result<Option<String>> {
         let seen = self.hands.cluster.find_secret(&secret_key()?).await?;
         Ok(seen.and_then(|seen| seen.content).map(|content| self.digest(content.expose_secret())))
     }
@@ -258,7 +258,7 @@ impl<'a> World<'a> {
 }
 
 fn secret_key() -> anyhow::Result<SecretKey> {
-    Ok(SecretKey { namespace: NAMESPACE.to_owned(), name: names::handed_over_name(&CLUSTER.parse()?) })
+    Ok(SecretKey { namespace: NAMESPACE.to_owned(), name: names::kubernetes_secret_name(&CLUSTER.parse()?) })
 }
 
 fn members(value: &Value) -> Map<String, Value> {

@@ -14,8 +14,8 @@ async fn the_demo_tells_the_whole_story_to_programs() {
     let results: Vec<_> = of_kind("done").iter().map(|line| line["result"].as_str().unwrap().to_owned()).collect();
     let expect = [
         "the adapter says what it waits for",
-        "stored, read back, handed over",
-        "a new version, handed over",
+        "stored, read back, applied",
+        "a new version, applied",
         "no version added",
         "repaired, no version added",
         "nothing is left",

@@ -25,16 +25,16 @@ async fn a_cluster_gets_its_pull_secret_keeps_it_right_and_loses_it_with_its_del
     assert_eq!(view(&available)["data"]["secretVersion"], 1);
     assert_eq!(view(&available)["data"]["digest"], available.spec["pullSecret"]["data"]["digest"]);
     assert_eq!(up.versions(ID).await, [document("a")]);
-    assert_eq!(up.handed_over(ID).await, Some(document("a")));
+    assert_eq!(up.applied_secret(ID).await, Some(document("a")));
     player.rotate(ID, &document("b")).await;
     player.make_ready(&cluster, ID, 2).await;
     player.until(ID, |cluster| is_available(cluster, 2)).await;
     assert_eq!(up.versions(ID).await, [document("b"), document("a")]);
-    assert_eq!(up.handed_over(ID).await, Some(document("b")));
+    assert_eq!(up.applied_secret(ID).await, Some(document("b")));
     let going = player.delete(ID).await;
     player.finalize(ID, going.generation).await;
     player.until_gone(ID).await;
-    assert_eq!((up.versions(ID).await, up.handed_over(ID).await), (vec![], None));
+    assert_eq!((up.versions(ID).await, up.applied_secret(ID).await), (vec![], None));
     let (code, told) = up.interrupt().await;
     assert_eq!(code, Some(0), "{told}");
     let job = r#""component":"job""#;
@@ -67,7 +67,7 @@ async fn killed_at_any_stage_it_goes_on_and_nothing_is_lost(
     }
     second.player.until(ID, |cluster| is_available(cluster, 1)).await;
     assert_eq!(second.versions(ID).await, [document("a")]);
-    assert_eq!(second.handed_over(ID).await, Some(document("a")));
+    assert_eq!(second.applied_secret(ID).await, Some(document("a")));
     let configurations = ["api.yaml", "sentinel.yaml", "adapter.yaml", "kubeconfig", "ports.json"];
     fleet::check_files(folder.path(), &configurations);
 }
@@ -114,7 +114,7 @@ async fn ended_in_the_middle_of_a_run_it_goes_on() {
     let second = Up::in_folder(folder.path()).await;
     second.player.until(ID, |cluster| is_available(cluster, 1)).await;
     assert_eq!(second.versions(ID).await, [document("a")]);
-    assert_eq!(second.handed_over(ID).await, Some(document("a")));
+    assert_eq!(second.applied_secret(ID).await, Some(document("a")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use testkit::broker::{self, Broker};
-use testkit::fleet::{self, Player, Up, document, handed_over, is_available, up, versions, view};
+use testkit::fleet::{self, Player, Up, document, applied_secret, is_available, up, versions, view};
 use testkit::rig::Rig;
 use testkit::{environment, program};
 
@@ -247,17 +247,17 @@ async fn the_story(player: &Player, cluster: &kubernetes::Cluster, store: &str, 
     player.make_ready(cluster, id, 1).await;
     player.until(id, |cluster| is_available(cluster, 1)).await;
     assert_eq!(versions(store, id).await, [document("a")]);
-    assert_eq!(handed_over(cluster, id).await, Some(document("a")));
+    assert_eq!(applied_secret(cluster, id).await, Some(document("a")));
     between().await;
     player.rotate(id, &document("b")).await;
     player.make_ready(cluster, id, 2).await;
     player.until(id, |cluster| is_available(cluster, 2)).await;
     assert_eq!(versions(store, id).await, [document("b"), document("a")]);
-    assert_eq!(handed_over(cluster, id).await, Some(document("b")));
+    assert_eq!(applied_secret(cluster, id).await, Some(document("b")));
     let going = player.delete(id).await;
     player.finalize(id, going.generation).await;
     player.until_gone(id).await;
-    assert_eq!((versions(store, id).await, handed_over(cluster, id).await), (vec![], None));
+    assert_eq!((versions(store, id).await, applied_secret(cluster, id).await), (vec![], None));
 }
 
 /// Two adapters, two Sentinels; one of each is killed in the middle.

@@ -48,19 +48,19 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
 )]
 #[case::edited_by_hand(
     |seen: &mut Seen| seen.content = Some(Digest::of_bytes(b"edited")),
-    "SecretHandedOver: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
+    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
 )]
 #[case::without_its_key(
     |seen: &mut Seen| seen.content = None,
-    "SecretHandedOver: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
+    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
 )]
 #[case::another_name(
     label("cluster-name", "old"),
-    "SecretHandedOver: apply the Kubernetes Secret over the one that is there: these labels differ: cluster-name"
+    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: these labels differ: cluster-name"
 )]
 #[case::an_older_generation(
     |seen: &mut Seen| { seen.annotations.insert("hyperfleet.io/generation".to_owned(), "4".to_owned()); },
-    "SecretHandedOver: apply the Kubernetes Secret over the one that is there: these annotations differ: hyperfleet.io/generation"
+    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: these annotations differ: hyperfleet.io/generation"
 )]
 #[case::a_newer_generation(
     |seen: &mut Seen| { seen.annotations.insert("hyperfleet.io/generation".to_owned(), "6".to_owned()); },
@@ -68,7 +68,7 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
 )]
 #[case::another_type(
     |seen: &mut Seen| seen.kind = "Opaque".to_owned(),
-    "SecretHandedOver: delete the Kubernetes Secret and create it anew: the Kubernetes Secret has the type \"Opaque\""
+    "KubernetesSecretApplied: delete the Kubernetes Secret and create it anew: the Kubernetes Secret has the type \"Opaque\""
 )]
 #[case::immutable(
     |seen: &mut Seen| { seen.is_immutable = true; seen.content = None; },
@@ -76,7 +76,7 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
 )]
 #[case::going(
     |seen: &mut Seen| seen.is_going = true,
-    "SecretHandedOver: wait until the Kubernetes Secret has gone: the Kubernetes Secret is being deleted and waits for a finalizer"
+    "KubernetesSecretApplied: wait until the Kubernetes Secret has gone: the Kubernetes Secret is being deleted and waits for a finalizer"
 )]
 #[case::of_another_cluster(
     label("cluster-id", "cls-2"),
@@ -91,29 +91,29 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
 fn what_is_seen_decides(#[case] change: impl Fn(&mut Seen), #[case] expected: &str) {
     let mut seen = right();
     change(&mut seen);
-    let plan = hand_over(&wanted(), Some(&seen));
+    let plan = decide(&wanted(), Some(&seen));
     assert_eq!(format!("{}: {}: {}", plan.reason, plan.step, plan.why()), expected);
 }
 
 #[test]
 fn a_missing_secret_is_created() {
-    let plan = hand_over(&wanted(), None);
-    assert_eq!((plan.step, plan.reason), (Step::Create, Reason::SecretHandedOver));
+    let plan = decide(&wanted(), None);
+    assert_eq!((plan.step, plan.reason), (Step::Create, Reason::KubernetesSecretApplied));
 }
 
 #[test]
 fn a_foreign_secret_is_taken_over_only_when_that_is_asked() {
     let mut seen = right();
     seen.labels.clear();
-    let plan = hand_over(&Wanted { adopt: true, ..wanted() }, Some(&seen));
-    assert_eq!((plan.step, plan.reason), (Step::Apply, Reason::SecretHandedOver));
+    let plan = decide(&Wanted { adopt: true, ..wanted() }, Some(&seen));
+    assert_eq!((plan.step, plan.reason), (Step::Apply, Reason::KubernetesSecretApplied));
 }
 
 #[test]
 fn only_what_is_ours_is_taken_back() {
     let cluster = wanted().cluster;
     let take = |generation, seen: Option<&Seen>| {
-        let plan = take_back(&cluster, Generation::new(generation), seen);
+        let plan = remove(&cluster, Generation::new(generation), seen);
         (plan.step, plan.reason)
     };
     assert_eq!(take(5, None), (Step::Nothing, Reason::SecretAbsent));

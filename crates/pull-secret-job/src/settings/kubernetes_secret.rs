@@ -1,4 +1,4 @@
-//! Where the pull secret is handed over, from texts.
+//! Parses the settings of the Kubernetes Secret.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use fleet_model::{ClusterId, id, names};
 use kubernetes::SecretKey;
 
 use super::parse::Parser;
-use super::{HandOver, table};
+use super::{KubernetesSecretSettings, table};
 
 const DEFAULT_API_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest value of a label in Kubernetes.
@@ -16,7 +16,7 @@ const LONGEST_LABEL: usize = 63;
 
 impl Parser<'_> {
     /// `None` where the phase is skipped, or a problem says why it cannot be.
-    pub(super) fn hand_over(&mut self, cluster: Option<&ClusterId>) -> Option<HandOver> {
+    pub(super) fn kubernetes_secret(&mut self, cluster: Option<&ClusterId>) -> Option<KubernetesSecretSettings> {
         let name = self.secret_name(cluster);
         let kubeconfig = self.text(&table::MANAGEMENT_KUBECONFIG).map(PathBuf::from);
         let context = self.text(&table::MANAGEMENT_CONTEXT);
@@ -37,7 +37,7 @@ impl Parser<'_> {
         if !has_name && !is_deletion {
             self.problems.push("CLUSTER_NAME: missing, and needed with MANAGEMENT_NAMESPACE".to_owned());
         }
-        Some(HandOver {
+        Some(KubernetesSecretSettings {
             key: SecretKey { namespace: namespace?, name: name? },
             cluster: kubernetes::Settings {
                 kubeconfig,
@@ -59,7 +59,7 @@ impl Parser<'_> {
     }
 
     fn secret_name(&mut self, cluster: Option<&ClusterId>) -> Option<String> {
-        let Some(given) = self.text(&table::K8S_SECRET_NAME) else { return cluster.map(names::handed_over_name) };
+        let Some(given) = self.text(&table::K8S_SECRET_NAME) else { return cluster.map(names::kubernetes_secret_name) };
         let fits = if id::is_dns_subdomain(&given) { Ok(given) } else { Err("must be a DNS-1123 subdomain") };
         self.check(&table::K8S_SECRET_NAME, fits)
     }

@@ -98,22 +98,22 @@ pub enum Because {
 }
 
 /// What to do so that the Secret holds the wanted content.
-pub fn hand_over(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
+pub fn decide(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
     let plan = |step, reason, because| Plan { step, reason, because };
-    let Some(seen) = seen else { return plan(Step::Create, Reason::SecretHandedOver, vec![Because::Missing]) };
+    let Some(seen) = seen else { return plan(Step::Create, Reason::KubernetesSecretApplied, vec![Because::Missing]) };
     let owner = Owner::of(&seen.labels);
     if !owner.is(&wanted.cluster) && !wanted.adopt {
         return plan(Step::Nothing, Reason::NameConflict, vec![Because::Foreign(owner)]);
     }
     if seen.is_going {
-        return plan(Step::Wait, Reason::SecretHandedOver, vec![Because::Going]);
+        return plan(Step::Wait, Reason::KubernetesSecretApplied, vec![Because::Going]);
     }
     // Another owner's generations say nothing about ours.
     if let Some(newer) = newer_generation(wanted.generation, seen).filter(|_| owner.is(&wanted.cluster)) {
         return plan(Step::Nothing, Reason::Superseded, vec![Because::NewerGeneration(newer)]);
     }
     if seen.kind != DOCKER_CONFIG_JSON {
-        return plan(Step::Replace, Reason::SecretHandedOver, vec![Because::OtherType(seen.kind.clone())]);
+        return plan(Step::Replace, Reason::KubernetesSecretApplied, vec![Because::OtherType(seen.kind.clone())]);
     }
     let differs = seen.content != Some(wanted.content);
     if differs && seen.is_immutable {
@@ -129,11 +129,11 @@ pub fn hand_over(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
     if because.is_empty() {
         return plan(Step::Nothing, Reason::SecretUnchanged, vec![Because::Right]);
     }
-    plan(Step::Apply, Reason::SecretHandedOver, because)
+    plan(Step::Apply, Reason::KubernetesSecretApplied, because)
 }
 
 /// What to do so that the Secret does not exist.
-pub fn take_back(cluster: &ClusterId, generation: Option<Generation>, seen: Option<&Seen>) -> Plan {
+pub fn remove(cluster: &ClusterId, generation: Option<Generation>, seen: Option<&Seen>) -> Plan {
     let plan = |step, reason, because| Plan { step, reason, because: vec![because] };
     let Some(seen) = seen else { return plan(Step::Nothing, Reason::SecretAbsent, Because::Missing) };
     let owner = Owner::of(&seen.labels);
@@ -148,7 +148,7 @@ pub fn take_back(cluster: &ClusterId, generation: Option<Generation>, seen: Opti
 }
 
 fn newer_generation(ours: Option<Generation>, seen: &Seen) -> Option<Generation> {
-    let recorded = seen.annotations.get(names::ANNOTATION_HANDED_OVER_GENERATION)?.parse().ok()?;
+    let recorded = seen.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION)?.parse().ok()?;
     ours.is_some_and(|ours| recorded > ours).then_some(recorded)
 }
 

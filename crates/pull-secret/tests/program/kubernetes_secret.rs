@@ -85,14 +85,14 @@ async fn whatever_has_drifted_is_repaired_and_the_store_left_alone(#[case] kind:
         let parameters = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
         place.secrets().patch(NAME, &parameters, &Patch::Merge(&drift)).await.unwrap();
         let outcome = place.stored("a").await;
-        assert_eq!(outcome.reason(), "SecretHandedOver", "{drift}");
+        assert_eq!(outcome.reason(), "KubernetesSecretApplied", "{drift}");
         let secret = place.secret().await.unwrap();
         assert_eq!(Place::content(&secret), pull_secret("a"));
         assert_eq!(secret.metadata.labels.unwrap()["cluster-name"], "production-cluster");
         assert_eq!(outcome.result["details"]["versionsAdded"], 0);
     }
     place.secrets().delete(NAME, &DeleteParams::default()).await.unwrap();
-    assert_eq!(place.stored("a").await.reason(), "SecretHandedOver");
+    assert_eq!(place.stored("a").await.reason(), "KubernetesSecretApplied");
     assert!(place.secret().await.is_some());
     assert_eq!(place.rig.versions().await, ["a"]);
 }
@@ -177,7 +177,7 @@ async fn a_namespace_that_does_not_exist_is_waited_for(#[case] kind: Kind) {
     let job = job.args(["--management-namespace", &missing]).spawn().unwrap();
     place.create_namespace(&missing).await;
     let outcome = place.rig.finish(job).await;
-    assert_eq!((outcome.code, outcome.reason()), (Some(0), "SecretHandedOver"), "{outcome:#?}");
+    assert_eq!((outcome.code, outcome.reason()), (Some(0), "KubernetesSecretApplied"), "{outcome:#?}");
 }
 
 #[rstest]

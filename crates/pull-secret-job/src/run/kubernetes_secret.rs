@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use tracing::{Span, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::decide::hand_over::{self as decide, Plan, Seen, Step};
-use crate::ending::{HAND_OVER_PHASE, Stop};
+use crate::decide::kubernetes_secret::{self as decide, Plan, Seen, Step};
+use crate::ending::{KUBERNETES_SECRET_PHASE, Stop};
 use crate::session::Caller;
-use crate::settings::{HandOver, Settings};
+use crate::settings::{KubernetesSecretSettings, Settings};
 
 use super::wanted::Wanted;
 use super::{Phase, dry_run};
@@ -22,7 +22,7 @@ use super::{Phase, dry_run};
 /// One pass over the phase.
 pub(super) struct Pass<'a> {
     pub(super) cluster: &'a Cluster,
-    pub(super) hand_over: &'a HandOver,
+    pub(super) kubernetes_secret: &'a KubernetesSecretSettings,
     pub(super) caller: &'a Caller<'a>,
     pub(super) settings: &'a Settings,
 }
@@ -37,12 +37,12 @@ enum Progress {
 impl Pass<'_> {
     /// What the log's lines of this phase have in common.
     pub(super) fn span(&self) -> Span {
-        let SecretKey { namespace, name } = &self.hand_over.key;
-        info_span!("hand-over", phase = HAND_OVER_PHASE, namespace, secret_name = name)
+        let SecretKey { namespace, name } = &self.kubernetes_secret.key;
+        info_span!("kubernetes-secret", phase = KUBERNETES_SECRET_PHASE, namespace, secret_name = name)
     }
 
     /// Makes the Kubernetes Secret hold `content`, which was read back from that version.
-    pub(super) async fn hand_over(
+    pub(super) async fn apply(
         &self,
         wanted: &Wanted<'_>,
         version: VersionNumber,
@@ -69,17 +69,17 @@ impl Pass<'_> {
             let start = Instant::now();
             let seen = self.look().await?;
             let should_be = self.should_be(wanted, version, content, seen.as_ref());
-            let plan = decide::hand_over(&should_be, seen.as_ref().map(facts).as_ref());
+            let plan = decide::decide(&should_be, seen.as_ref().map(facts).as_ref());
             self.refuse(&plan)?;
             let applied = applied(&should_be, content, seen.as_ref());
             if self.settings.dry_run {
-                dry_run::hand_over(self, &plan, &applied, seen.as_ref()).await?;
-                return Ok(Phase::of_hand_over(&plan));
+                dry_run::apply(self, &plan, &applied, seen.as_ref()).await?;
+                return Ok(Phase::of_kubernetes_secret(&plan));
             }
             match self.perform(&plan, &applied, seen.as_ref()).await? {
                 Progress::Done => {
                     tell(&plan, elapsed(start));
-                    return Ok(Phase::of_hand_over(&plan));
+                    return Ok(Phase::of_kubernetes_secret(&plan));
                 }
                 Progress::LookAgain(why, failure) => {
                     *awaited = failure.map(Stop::from);
@@ -90,27 +90,27 @@ impl Pass<'_> {
     }
 
     /// Makes the Kubernetes Secret go.
-    pub(super) async fn take_back(&self) -> Result<Phase, Stop> {
+    pub(super) async fn remove(&self) -> Result<Phase, Stop> {
         let mut surprises = 0;
         loop {
             let seen = self.look().await?;
             let facts = seen.as_ref().map(facts);
-            let plan = decide::take_back(&self.settings.cluster, self.settings.generation, facts.as_ref());
+            let plan = decide::remove(&self.settings.cluster, self.settings.generation, facts.as_ref());
             self.refuse(&plan)?;
             if self.settings.dry_run {
-                dry_run::take_back(self, &plan).await?;
-                return Ok(Phase::of_hand_over(&plan));
+                dry_run::remove(self, &plan).await?;
+                return Ok(Phase::of_kubernetes_secret(&plan));
             }
             match (plan.step, &seen) {
                 (Step::Delete, Some(seen)) => match self.delete(seen).await? {
                     Progress::Done => {
                         info!(operation = "delete-secret", "Deleted Kubernetes secret");
-                        return Ok(Phase::of_hand_over(&plan));
+                        return Ok(Phase::of_kubernetes_secret(&plan));
                     }
                     Progress::LookAgain(why, _) => self.wait(&mut surprises, why, false).await?,
                 },
                 (Step::Wait, _) => self.wait(&mut surprises, "the Kubernetes Secret has not gone yet", false).await?,
-                _ => return Ok(Phase::of_hand_over(&plan)),
+                _ => return Ok(Phase::of_kubernetes_secret(&plan)),
             }
         }
     }
@@ -118,7 +118,7 @@ impl Pass<'_> {
     /// The Secret. A Role lies in the namespace that it is for, so where that does not exist, the answer is that looking
     /// is forbidden: then the namespace is asked for, if that is allowed.
     async fn look(&self) -> Result<Option<SeenSecret>, Stop> {
-        let key = &self.hand_over.key;
+        let key = &self.kubernetes_secret.key;
         let look = async || match self.cluster.find_secret(key).await {
             Err(error) if error.fault == Fault::Forbidden => match self.cluster.namespace_exists(&key.namespace).await?
             {
@@ -143,26 +143,28 @@ impl Pass<'_> {
             (names::ANNOTATION_STORE_VERSION, version.to_string()),
             (names::ANNOTATION_CREATED_BY, names::CREATED_BY.to_owned()),
         ];
-        let recorded = seen.and_then(|seen| seen.annotations.get(names::ANNOTATION_HANDED_OVER_GENERATION).cloned());
+        let recorded =
+            seen.and_then(|seen| seen.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION).cloned());
         let generation = wanted.desired.generation.map(|generation| generation.to_string()).or(recorded);
-        annotations.extend(generation.map(|generation| (names::ANNOTATION_HANDED_OVER_GENERATION, generation)));
-        let had_digest = seen.is_some_and(|seen| seen.annotations.contains_key(names::ANNOTATION_HANDED_OVER_DIGEST));
+        annotations.extend(generation.map(|generation| (names::ANNOTATION_KUBERNETES_SECRET_GENERATION, generation)));
+        let had_digest =
+            seen.is_some_and(|seen| seen.annotations.contains_key(names::ANNOTATION_KUBERNETES_SECRET_DIGEST));
         // Without a key for it, a digest of an earlier run would be a lie as soon as the content changes.
         let digest = wanted.desired.shown_digest.clone().or(had_digest.then(|| "none".to_owned()));
-        annotations.extend(digest.map(|digest| (names::ANNOTATION_HANDED_OVER_DIGEST, digest)));
+        annotations.extend(digest.map(|digest| (names::ANNOTATION_KUBERNETES_SECRET_DIGEST, digest)));
         decide::Wanted {
             cluster: self.settings.cluster.clone(),
-            labels: self.hand_over.labels.clone(),
+            labels: self.kubernetes_secret.labels.clone(),
             annotations: annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             content: Digest::of_bytes(content.expose_secret()),
             generation: wanted.desired.generation,
-            adopt: self.hand_over.adopt,
+            adopt: self.kubernetes_secret.adopt,
         }
     }
 
     fn refuse(&self, plan: &Plan) -> Result<(), Stop> {
         tracing::debug!(operation = "decide", reason = %plan.reason, "{}: {}", plan.why(), plan.step);
-        let key = &self.hand_over.key;
+        let key = &self.kubernetes_secret.key;
         let hint = match plan.reason {
             Reason::NameConflict => "set K8S_SECRET_NAME to another name, or take it over with --adopt".to_owned(),
             Reason::SecretImmutable => {
@@ -175,11 +177,11 @@ impl Pass<'_> {
         };
         let message = format!("Failed to create/update Kubernetes secret: {}; it was not touched", plan.why());
         let stop = Stop::new("create-update-secret", plan.reason, message);
-        Err(Stop { hint: Some(hint), phase: HAND_OVER_PHASE, ..stop })
+        Err(Stop { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..stop })
     }
 
     async fn perform(&self, plan: &Plan, applied: &AppliedSecret, seen: Option<&SeenSecret>) -> Result<Progress, Stop> {
-        let key = &self.hand_over.key;
+        let key = &self.kubernetes_secret.key;
         match (plan.step, seen) {
             (Step::Create, _) => self.create(applied).await,
             (Step::Apply, Some(seen)) => {
@@ -199,7 +201,7 @@ impl Pass<'_> {
     }
 
     async fn create(&self, applied: &AppliedSecret) -> Result<Progress, Stop> {
-        let key = &self.hand_over.key;
+        let key = &self.kubernetes_secret.key;
         let created =
             self.caller.call("createSecret", async || match self.cluster.create_secret(key, applied, false).await {
                 Ok(()) => Ok(Ok(())),
@@ -226,7 +228,7 @@ impl Pass<'_> {
     }
 
     async fn delete(&self, seen: &SeenSecret) -> Result<Progress, Stop> {
-        let delete = async || match self.cluster.delete_secret(&self.hand_over.key, seen, false).await {
+        let delete = async || match self.cluster.delete_secret(&self.kubernetes_secret.key, seen, false).await {
             Ok(true) => Ok(Progress::Done),
             Ok(false) => Ok(Progress::LookAgain("the Kubernetes Secret has not gone yet", None)),
             Err(error) if error.fault == Fault::Changed => {
@@ -261,7 +263,7 @@ impl Pass<'_> {
 }
 
 impl Phase {
-    fn of_hand_over(plan: &Plan) -> Self {
+    fn of_kubernetes_secret(plan: &Plan) -> Self {
         Self { reason: plan.reason, because: plan.why(), version: None }
     }
 }
