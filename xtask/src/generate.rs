@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 use fleet_model::job::Reason;
-use fleet_model::names::{self, Name};
+use fleet_model::names::{self, Group, Name};
 use pull_secret_job::settings::SETTINGS;
 
 use crate::tree;
@@ -242,19 +242,10 @@ fn openapi() -> String {
 
 fn names_page() -> String {
     let mut page = format!("# Names written to the world\n\n{NOTE}");
-    let groups: [(&str, &[Name]); 7] = [
-        ("Labels of a secret", names::LABELS),
-        ("Annotations of a secret in Google Secret Manager", names::ANNOTATIONS),
-        ("Annotations of the Kubernetes Secret", names::KUBERNETES_SECRET_ANNOTATIONS),
-        ("Labels of what an adapter makes for a run", names::RUN_LABELS),
-        ("Annotations of an adapter's Job", names::RUN_ANNOTATIONS),
-        ("Objects of the global pull secret", names::GLOBAL_OBJECTS),
-        ("Labels and annotations of the global pull secret", names::GLOBAL_LABELS),
-    ];
-    for (title, group) in groups {
+    for Group { title, names } in names::GROUPS {
         let _infallible = write!(page, "\n## {title}\n\n| name | meaning |\n|---|---|\n");
-        for Name { name, meaning } in group {
-            let _infallible = writeln!(page, "| `{name}` | {} |", meaning.trim());
+        for Name { name, meaning } in *names {
+            let _infallible = writeln!(page, "| `{name}` | {meaning} |");
         }
     }
     page

@@ -1,15 +1,39 @@
-//! What things are called and what they mean: clusters, generations, reasons, names.
+//! The vocabulary that every crate shares: ids, generations, conditions, reports, reasons, and every name that is written
+//! to the world.
 //!
-//! Every name that this project writes to the world is a constant in [`names`], every outcome of a Job a variant of
-//! [`job::Reason`]; the pages in `docs/reference/` are generated from both.
+//! | invariant | test |
+//! |---|---|
+//! | A condition and a report survive reading and writing; absent members stay absent. | `condition::tests`, `report::tests` |
+//! | A generation is a JSON number from 1 to the signed 64-bit maximum; 0 means "none observed". | `generation::tests` |
+//! | A reason's name, order and meaning come from one declaration. | `reason::tests` |
+//! | Names of Jobs fit into a label and stay distinct. | `names::tests` |
+//!
+//! `docs/reference/names.md` is generated from [`names::GROUPS`], `docs/reference/exit-codes.md` from [`job::Reason`].
+//!
+//! ```
+//! use fleet_model::{Generation, Report, Status, names};
+//!
+//! let report: Report = serde_json::from_str(
+//!     r#"{"adapter": "pullsecret", "observed_generation": 3, "conditions": [{"type": "Available", "status": "True"}]}"#,
+//! )?;
+//! assert_eq!(report.observed_generation, Generation::from(3));
+//! assert_eq!(report.status(names::condition::AVAILABLE), Status::True);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
+pub mod condition;
+mod generation;
 pub mod id;
 pub mod job;
 pub mod names;
 pub mod owner;
 mod reason;
+pub mod report;
 pub mod trace;
 
-pub use id::{ClusterId, Generation, InvalidId};
+pub use condition::{CamelCase, Condition, ReportedCondition, Status, UNKNOWN_TIME};
+pub use generation::Generation;
+pub use id::{ClusterId, InvalidId};
 pub use owner::Owner;
+pub use report::{Report, ReportMetadata, Transition};
 pub use trace::{InvalidTraceContext, TraceContext};

@@ -2,13 +2,22 @@
 
 use crate::ClusterId;
 
-/// A name and what it means, for the generated reference pages.
+/// A name and its meaning, for the generated reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct Name {
-    /// The name as written.
+    /// The name as it is written.
     pub name: &'static str,
-    /// What its presence or value tells.
+    /// Meaning of its presence or value.
     pub meaning: &'static str,
+}
+
+/// A list of names under one heading of the reference page.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Heading.
+    pub title: &'static str,
+    /// Names in the order of the page.
+    pub names: &'static [Name],
 }
 
 /// Declares constants together with the list of them that the reference page shows.
@@ -16,96 +25,119 @@ macro_rules! names {
     ($(#[$list_doc:meta])* $list:ident: $($(#[doc = $meaning:literal])+ $constant:ident = $name:literal;)+) => {
         $($(#[doc = $meaning])+ pub const $constant: &str = $name;)+
         $(#[$list_doc])*
-        pub const $list: &[Name] = &[$(Name { name: $name, meaning: concat!($($meaning),+) },)+];
+        pub const $list: &[$crate::names::Name] =
+            &[$($crate::names::Name { name: $name, meaning: concat!($($meaning),+).trim_ascii() },)+];
     };
 }
 
+pub mod client;
+pub mod condition;
+pub mod message;
+pub mod variable;
+
+/// Every group, in the order of the reference page.
+pub const GROUPS: &[Group] = &[
+    Group { title: "Labels of a secret", names: LABELS },
+    Group { title: "Annotations of a secret in Google Secret Manager", names: ANNOTATIONS },
+    Group { title: "Annotations of the Kubernetes Secret", names: KUBERNETES_SECRET_ANNOTATIONS },
+    Group { title: "Labels of the objects that an adapter creates for a run", names: RUN_LABELS },
+    Group { title: "Annotations of an adapter's Job", names: RUN_ANNOTATIONS },
+    Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
+    Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
+    Group { title: "Condition types that the API concludes", names: condition::CONCLUDED },
+    Group { title: "Condition types of the global pull secret", names: condition::GLOBAL },
+    Group { title: "Objects of the global pull secret", names: GLOBAL_OBJECTS },
+    Group { title: "Labels and annotations of the global pull secret", names: GLOBAL_LABELS },
+    Group { title: "Attributes of a message", names: message::ATTRIBUTES },
+    Group { title: "Programs, as field managers and in `User-Agent`", names: client::PROGRAMS },
+];
+
 names! {
-    /// The labels of every secret that we store, as the specification lists them.
+    /// The labels of every stored secret.
     LABELS:
-    /// `hyperfleet` on everything that this project owns; anything else is left alone.
+    /// `hyperfleet` on every secret that this project manages; others are not changed.
     LABEL_MANAGED_BY = "managed-by";
-    /// `pullsecret`: the adapter on whose behalf the secret is kept.
+    /// `pullsecret`: the adapter that the secret belongs to.
     LABEL_ADAPTER = "adapter";
-    /// The id of the cluster that the secret belongs to; another id means another owner.
+    /// Id of the cluster that the secret belongs to; another id means another owner.
     LABEL_CLUSTER_ID = "cluster-id";
-    /// The cluster's name, for people; written where `CLUSTER_NAME` is given.
+    /// Name of the cluster, for people; written if `CLUSTER_NAME` is set.
     LABEL_CLUSTER_NAME = "cluster-name";
     /// `pull-secret`.
     LABEL_RESOURCE_TYPE = "resource-type";
-    /// `v1`: the edition of these labels.
+    /// `v1`: the version of these labels.
     LABEL_SCHEMA = "hyperfleet-version";
 }
 
 names! {
-    /// The annotations that the Job keeps on a secret in Google Secret Manager.
+    /// The annotations of a secret in Google Secret Manager.
     ANNOTATIONS:
-    /// The newest generation that has claimed this secret; an older one changes nothing.
+    /// Newest generation that has claimed this secret; an older one changes nothing.
     ANNOTATION_GENERATION = "hyperfleet-generation";
-    /// The number of the version that holds the current pull secret; where the next run begins to look.
+    /// Number of the version that holds the current pull secret; the next run starts its search here.
     ANNOTATION_VERSION = "hyperfleet-version";
-    /// The number that the next version is about to get; there only while a run is adding one.
+    /// Number that the next version will get; present only while a run adds one.
     ANNOTATION_ANNOUNCED = "hyperfleet-announced";
-    /// HMAC-SHA256 of the current pull secret's canonical form; written where `DIGEST_KEY_FILE` is given.
+    /// HMAC-SHA256 of the current pull secret's canonical form; written if `DIGEST_KEY_FILE` is set.
     ANNOTATION_DIGEST = "hyperfleet-digest";
-    /// The numbers of the versions that this project added and has not destroyed, ascending, joined by commas.
+    /// Numbers of the versions that this project added and has not destroyed, ascending, separated by commas.
     ANNOTATION_ADDED = "hyperfleet-added";
 }
 
 names! {
     /// The annotations of the Kubernetes Secret that HyperShift reads.
     KUBERNETES_SECRET_ANNOTATIONS:
-    /// Where the pull secret rests in Google Secret Manager; always the path that ends in `latest`.
+    /// Path of the pull secret in Google Secret Manager; always the one that ends in `latest`.
     ANNOTATION_STORE_PATH = "hyperfleet.io/gcp-secret-path";
-    /// The number of the version that the content was read from.
+    /// Number of the version that the content was read from.
     ANNOTATION_STORE_VERSION = "hyperfleet.io/gcp-secret-version";
     /// `pullsecret-adapter`.
     ANNOTATION_CREATED_BY = "hyperfleet.io/created-by";
-    /// When the Secret was created; stays through every change.
+    /// Creation time of the Secret; kept through every change.
     ANNOTATION_CREATED_AT = "hyperfleet.io/created-at";
-    /// The newest generation that has written this Secret; an older one changes nothing.
+    /// Newest generation that has written this Secret; an older one changes nothing.
     ANNOTATION_KUBERNETES_SECRET_GENERATION = "hyperfleet.io/generation";
-    /// HMAC-SHA256 of the pull secret's canonical form; written where `DIGEST_KEY_FILE` is given.
+    /// HMAC-SHA256 of the pull secret's canonical form; written if `DIGEST_KEY_FILE` is set.
     ANNOTATION_KUBERNETES_SECRET_DIGEST = "hyperfleet.io/digest";
 }
 
 names! {
-    /// The labels of what an adapter makes for a run: its Job, the Job's pods and its input.
+    /// The labels of the objects that an adapter creates for a run: the Job, its Pods and its input Secret.
     RUN_LABELS:
     /// `{adapter}-adapter`.
     LABEL_APP = "app";
-    /// What the Job is about, such as `pull-secret`.
+    /// Type of the Job, such as `pull-secret`.
     LABEL_JOB_TYPE = "job-type";
-    /// The adapter, such as `pullsecret`.
+    /// Name of the adapter, such as `pullsecret`.
     LABEL_RUN_ADAPTER = "hyperfleet.io/adapter";
-    /// The resource's id.
+    /// Id of the resource.
     LABEL_RUN_RESOURCE = "hyperfleet.io/resource-id";
-    /// The generation that the run is for.
+    /// Generation that the run is for.
     LABEL_RUN_GENERATION = "hyperfleet.io/generation";
-    /// `apply`, or `delete` for the run that removes what the others have made.
+    /// `apply`, or `delete` for the run that removes what other runs have created.
     LABEL_RUN_PURPOSE = "hyperfleet.io/purpose";
 }
 
 names! {
     /// The annotations of an adapter's Job.
     RUN_ANNOTATIONS:
-    /// Which edition of a pull secret in a Kubernetes Secret (`spec.pullSecret.secretRef`) the run was given.
+    /// `resourceVersion` of the referenced Kubernetes Secret (`spec.pullSecret.secretRef`) that the run reads.
     ANNOTATION_SOURCE = "hyperfleet.io/source";
-    /// The event that the run was made upon.
+    /// Id of the event that triggered the run.
     ANNOTATION_EVENT = "hyperfleet.io/event-id";
-    /// The trace that the run belongs to, in the W3C's form.
+    /// Trace that the run belongs to, in the W3C's form.
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
-    /// The project whose quota the run is counted against.
+    /// Google Cloud project whose quota the run counts against.
     ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
-    /// When the resource that the run is for was created: another one may have had its id before.
+    /// Creation time of the resource that the run is for; tells it apart from an earlier resource with the same id.
     ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
-    /// Which attempt at its generation the run is, from 1.
+    /// Number of the attempt at the generation, from 1.
     ANNOTATION_ATTEMPT = "hyperfleet.io/attempt";
-    /// Why the run was made.
+    /// Reason for the run.
     ANNOTATION_BECAUSE = "hyperfleet.io/because";
 }
 
-/// The value of [`LABEL_RUN_PURPOSE`] of a run that makes or repairs.
+/// The value of [`LABEL_RUN_PURPOSE`] of a run that creates or repairs.
 pub const PURPOSE_APPLY: &str = "apply";
 /// The value of [`LABEL_RUN_PURPOSE`] of a run that removes.
 pub const PURPOSE_DELETE: &str = "delete";
@@ -113,38 +145,38 @@ pub const PURPOSE_DELETE: &str = "delete";
 names! {
     /// The objects of the global pull secret, in the hosted cluster's `kube-system`.
     GLOBAL_OBJECTS:
-    /// The Secret that the hosted cluster's admin makes.
+    /// Secret that the hosted cluster's admin creates.
     ADDITIONAL_PULL_SECRET = "additional-pull-secret";
-    /// The Secret with the merged content.
+    /// Secret with the merged content.
     GLOBAL_PULL_SECRET = "global-pull-secret";
     /// ServiceAccount, Role, RoleBinding, DaemonSet and container of the node syncer; the value of its Pods' label `name`.
     GLOBAL_SYNCER = "global-pull-secret-syncer";
-    /// The ConfigMap that says how things are.
+    /// ConfigMap with the controller's conditions.
     GLOBAL_STATUS = "global-pull-secret-status";
 }
 
 names! {
     /// Labels and annotations of the global pull secret's objects.
     GLOBAL_LABELS:
-    /// Label: `global-pull-secret` on all that the controller has made; anything else is left alone.
+    /// Label: `global-pull-secret` on every object that the controller manages; others are not changed.
     LABEL_KUBERNETES_MANAGED_BY = "app.kubernetes.io/managed-by";
-    /// Label: `true` on further additional Secrets, where the controller looks for them (`--labelled-additional`).
+    /// Label: `true` on further additional Secrets, which `--labelled-additional` enables.
     LABEL_ADDITIONAL = "hypershift.openshift.io/additional-pull-secret";
-    /// Annotation on an additional Secret: a whole number; the highest wins, then the name that comes first. 0 without it.
+    /// Annotation on an additional Secret: its priority, a whole number (default 0). The highest wins, then the first name.
     ANNOTATION_PRIORITY = "hypershift.openshift.io/additional-pull-secret-priority";
-    /// Annotation on the merged Secret and on the syncer's Pods: which edition of the content; rises with every change.
+    /// Annotation on the merged Secret and on the syncer's Pods: revision of the content; increases with every change.
     ANNOTATION_REVISION = "hypershift.openshift.io/global-pull-secret-revision";
-    /// Annotation on the merged Secret: since when it has this content.
+    /// Annotation on the merged Secret: time of the last change of its content.
     ANNOTATION_CHANGED_AT = "hypershift.openshift.io/global-pull-secret-changed-at";
-    /// Annotation on the merged Secret: which Secret each key is from, as JSON.
+    /// Annotation on the merged Secret: the source Secret of each key, as JSON.
     ANNOTATION_SOURCES = "hypershift.openshift.io/global-pull-secret-sources";
-    /// Annotation on the merged Secret: since when nodes are being brought back to the original.
+    /// Annotation on the merged Secret: time at which the nodes began to revert to the original.
     ANNOTATION_REVERTING = "hypershift.openshift.io/global-pull-secret-reverting-since";
-    /// Annotation on the status: when it was written.
+    /// Annotation on the status: time at which it was written.
     ANNOTATION_WRITTEN_AT = "hypershift.openshift.io/global-pull-secret-written-at";
 }
 
-/// The namespace of the hosted cluster in which all of it is.
+/// The namespace of these objects in the hosted cluster.
 pub const GLOBAL_NAMESPACE: &str = "kube-system";
 /// The value of [`LABEL_KUBERNETES_MANAGED_BY`].
 pub const GLOBAL_MANAGER: &str = "global-pull-secret";
@@ -162,36 +194,35 @@ pub const RESOURCE_TYPE: &str = "pull-secret";
 /// The value of [`LABEL_SCHEMA`].
 pub const SCHEMA: &str = "v1";
 
-/// The name of a cluster's secret in the store, unless `SECRET_NAME` says otherwise.
+/// Returns the name of a cluster's secret in the store, unless `SECRET_NAME` sets another.
 pub fn secret_name(cluster: &ClusterId) -> String {
     format!("hyperfleet-{cluster}-pull-secret")
 }
 
-/// The name of the Kubernetes Secret with a cluster's pull secret, unless `K8S_SECRET_NAME` says
-/// otherwise.
+/// Returns the name of the Kubernetes Secret with a cluster's pull secret, unless `K8S_SECRET_NAME` sets another.
 pub fn kubernetes_secret_name(cluster: &ClusterId) -> String {
     format!("{cluster}-pull-secret")
 }
 
-/// The name of the Job of an adapter for a resource at a generation: `{adapter}-{id}-gen{generation}`, or where that is
-/// longer than Kubernetes takes, its beginning and a hash.
+/// Returns the name of an adapter's Job for a resource at a generation: `{adapter}-{id}-gen{generation}`. A name longer
+/// than Kubernetes accepts is cut and ends with a hash.
 pub fn run_name(adapter: &str, resource: &str, generation: i64) -> String {
-    guarded(&format!("{adapter}-{resource}-gen{generation}"))
+    shortened(&format!("{adapter}-{resource}-gen{generation}"))
 }
 
-/// The name of the Secret that an adapter's Job reads: `cluster-{id}-{adapter}-data`, guarded alike.
+/// Returns the name of the Secret that an adapter's Job reads: `cluster-{id}-{adapter}-data`, shortened likewise.
 pub fn input_name(adapter: &str, resource: &str) -> String {
-    guarded(&format!("cluster-{resource}-{adapter}-data"))
+    shortened(&format!("cluster-{resource}-{adapter}-data"))
 }
 
-/// Names of Jobs become labels of their pods, so they have at most 63 characters.
-fn guarded(name: &str) -> String {
+/// Shortens a name to 63 characters: names of Jobs become labels of their Pods.
+fn shortened(name: &str) -> String {
     const LONGEST: usize = 63;
     const HASH: usize = 16;
     if name.len() <= LONGEST {
         return name.to_owned();
     }
-    // FNV-1a: stable over every edition of this program, which no hasher of the standard library is.
+    // FNV-1a: stable over every version of this program, unlike the hashers of the standard library.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -204,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_runs_are_the_specifications_and_fit() {
+    fn names_of_runs_have_the_specified_form_and_length() {
         assert_eq!(run_name("pullsecret", "cls-123", 1), "pullsecret-cls-123-gen1");
         assert_eq!(input_name("pullsecret", "cls-123"), "cluster-cls-123-pullsecret-data");
         let long = "a".repeat(63);

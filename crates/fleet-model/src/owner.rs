@@ -1,11 +1,11 @@
-//! Whose a secret is: told by its labels, never by who wrote it last.
+//! The owner of a secret, which its labels name; the last writer does not count.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{ClusterId, names};
 
-/// What a secret's labels say of its owner.
+/// The owner that a secret's labels name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The label `managed-by`.
@@ -15,13 +15,13 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner that labels name.
+    /// Returns the owner that these labels name.
     pub fn of(labels: &BTreeMap<String, String>) -> Self {
         let label = |name: &str| labels.get(name).cloned();
         Self { managed_by: label(names::LABEL_MANAGED_BY), cluster: label(names::LABEL_CLUSTER_ID) }
     }
 
-    /// Whether it is this project, on behalf of this cluster.
+    /// Returns true if the owner is this project, for this cluster.
     pub fn is(&self, cluster: &ClusterId) -> bool {
         self.managed_by.as_deref() == Some(names::MANAGED_BY) && self.cluster.as_deref() == Some(cluster.as_str())
     }

@@ -1,4 +1,4 @@
-//! The trace that work belongs to, in the W3C's form.
+//! The trace context of a run, in the W3C's form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext(String);
 
-/// A text that is no [`TraceContext`].
+/// Error for a text that is not a [`TraceContext`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a traceparent has the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>, in lower case and not all zero")]
 pub struct InvalidTraceContext;
@@ -15,12 +15,12 @@ pub struct InvalidTraceContext;
 // === impl TraceContext ===
 
 impl TraceContext {
-    /// The value of the header.
+    /// Returns the value of the header `traceparent`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The trace's id: 32 hex digits.
+    /// Returns the id of the trace: 32 hex digits.
     pub fn trace_id(&self) -> &str {
         self.0.split('-').nth(1).unwrap_or_default()
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_valid_one_is_kept_as_it_is() {
+    fn a_valid_value_is_kept() {
         let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(text.parse::<TraceContext>().unwrap().as_str(), text);
     }
@@ -72,7 +72,7 @@ mod tests {
     #[case("ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
     #[case("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x")]
     #[case("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331\r\n-1")]
-    fn others_are_refused(#[case] text: &str) {
+    fn invalid_values_are_refused(#[case] text: &str) {
         assert_eq!(text.parse::<TraceContext>(), Err(InvalidTraceContext));
     }
 }

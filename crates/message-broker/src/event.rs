@@ -12,7 +12,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::Message;
-use crate::names::JSON;
+use fleet_model::names::message::JSON;
 
 /// An event, as CloudEvents 1.0 has it.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,6 @@ mod health;
 pub mod memory;
 pub mod message;
 pub mod name;
-pub mod names;
 #[cfg(feature = "pubsub")]
 pub mod pubsub;
 #[cfg(feature = "rabbitmq")]

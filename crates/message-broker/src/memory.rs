@@ -24,8 +24,8 @@ use crate::error::{Action, BrokerError, Fault};
 use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
-use crate::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUFFIX};
 use crate::settings::Consume;
+use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUFFIX};
 
 /// How long a message is kept that could not be settled.
 const UNSETTLED: Duration = Duration::from_secs(1);

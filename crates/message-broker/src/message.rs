@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::names::{BATCH, CONTENT_TYPE};
+use fleet_model::names::message::{BATCH, CONTENT_TYPE};
 
 /// A message. On Pub/Sub the attributes are its attributes; on RabbitMQ they are headers, all strings, as HyperFleet's Go
 /// services read no others, and `content-type` is the property of that name.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 #[cfg(feature = "rabbitmq")]
-use crate::names::DEAD_LETTER_SUFFIX;
+use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
 /// The name of a topic or a subscription.
 ///

@@ -27,8 +27,8 @@ use crate::error::{Action, BrokerError, Fault};
 use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
-use crate::names::DEAD_LETTER_SUFFIX;
 use crate::settings::Consume;
+use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
 /// How long a probe may take.
 const PROBE: Duration = Duration::from_secs(3);

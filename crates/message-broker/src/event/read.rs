@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::event::{Data, Event, Malformed, is_json};
 use crate::message::{Message, starts_with};
-use crate::names::{BINARY_PREFIX, STRUCTURED, WATERMILL_UUID};
+use fleet_model::names::message::{BINARY_PREFIX, STRUCTURED, WATERMILL_UUID};
 
 /// What attributes in binary mode begin with: Google's binding, and AMQP's in its two spellings.
 const PREFIXES: [&str; 3] = [BINARY_PREFIX, "cloudEvents:", "cloudEvents_"];

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::event::{Data, Event, Format};
 use crate::message::Message;
-use crate::names::{BINARY_PREFIX, CONTENT_TYPE, JSON, SPEC_VERSION, STRUCTURED, WATERMILL_UUID};
+use fleet_model::names::message::{BINARY_PREFIX, CONTENT_TYPE, JSON, SPEC_VERSION, STRUCTURED, WATERMILL_UUID};
 
 pub(super) fn message(event: &Event, format: Format) -> Message {
     let mut attributes = BTreeMap::from([(WATERMILL_UUID.to_owned(), event.id.clone())]);

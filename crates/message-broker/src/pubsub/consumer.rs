@@ -17,9 +17,9 @@ use crate::error::{Action, BrokerError, Fault};
 use crate::health::Teller;
 use crate::message::Message;
 use crate::name::Subscription;
-use crate::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 use crate::pubsub::{PubSub, fault};
 use crate::settings::{Backoff, Consume};
+use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
 /// The waits between attempts at a stream.
 const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(5) };

@@ -21,10 +21,10 @@ use crate::error::{Action, BrokerError, Fault};
 use crate::health::Teller;
 use crate::message::Message;
 use crate::name::Subscription;
-use crate::names::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 use crate::rabbitmq::link::Connector;
 use crate::rabbitmq::{Settings, link, topology};
 use crate::settings::{Backoff, Consume};
+use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
 /// The waits between attempts at a session.
 const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(5) };

@@ -14,8 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Action, BrokerError, Fault};
 use crate::message::Message;
-use crate::names::{CONTENT_TYPE, WATERMILL_UUID};
 use crate::rabbitmq::Settings;
+use fleet_model::names::message::{CONTENT_TYPE, WATERMILL_UUID};
 
 /// Without it, a connection that has gone silent would be noticed after two minutes only.
 const HEARTBEAT_SECONDS: u16 = 10;
@@ -183,7 +183,7 @@ mod tests {
     use lapin::types::FieldArray;
 
     use super::*;
-    use crate::names::STRUCTURED;
+    use fleet_model::names::message::STRUCTURED;
 
     /// HyperFleet's Go services read no other headers.
     #[test]

@@ -8,8 +8,8 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use crate::error::{Action, BrokerError, Fault};
 use crate::name::{Name, Subscription};
-use crate::names::DEAD_LETTER_SUFFIX;
 use crate::rabbitmq::{Exchange, Settings, link};
+use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
 /// The waits that there are queues for: a quarter of a second, doubled twelve times.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use message_broker::names::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
+use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
 use message_broker::{Consume, Fault, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
