@@ -22,7 +22,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use testkit::broker::{self, Broker};
-use testkit::fleet::{self, Player, Up, document, applied_secret, is_available, up, versions, view};
+use testkit::fleet::{self, Player, Up, applied_secret, document, is_available, up, versions, view};
 use testkit::rig::Rig;
 use testkit::{environment, program};
 
