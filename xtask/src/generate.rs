@@ -1,4 +1,4 @@
-//! The pages of docs/reference, written from the code that they describe.
+//! Generates the pages of docs/reference from the code that they describe.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
+use daemon::settings::{Table, page};
 use fleet_model::job::Reason;
 use fleet_model::names::{self, Group, Name};
-use pull_secret_job::settings::SETTINGS;
 
 use crate::tree;
 
@@ -24,7 +24,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("api-problems.md", api_problems()),
         ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
-        ("environment.md", environment()),
+        ("environment.md", job_settings()),
         ("exit-codes.md", exit_codes()),
         ("global-pull-secret-cli.md", global_command_line()),
         ("global-pull-secret-settings.md", global_settings()),
@@ -32,6 +32,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("node-syncer.md", sync_global_pullsecret::reference::page(NOTE)),
         ("openapi.json", openapi()),
         ("sentinel-settings.md", sentinel_settings()),
+        ("settings-aliases.md", settings_aliases()),
     ] {
         let path = folder.join(name);
         if fs::read_to_string(&path).is_ok_and(|current| current == page) {
@@ -78,70 +79,59 @@ fn commands(mut page: String, root: clap::Command) -> String {
     page
 }
 
-fn environment() -> String {
-    let mut page = format!(
-        "# Settings of the Pull Secret Job\n\n{NOTE}\nFlags come before environment variables; a blank value counts as \
-         missing. Everything that is wrong is named at once, before anything is done.\n\n\
-         | variable | flag | value | default | meaning |\n|---|---|---|---|---|\n"
-    );
-    for setting in SETTINGS {
-        let code = |name: Option<String>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
-        let variable = code(setting.variable.map(str::to_owned));
-        let flag = code(setting.flag.map(|flag| format!("--{flag}")));
-        let value = code(Some(setting.value.to_owned()).filter(|value| !value.is_empty()));
-        let default = if setting.default.is_empty() { "none" } else { setting.default };
-        let help = setting.help;
-        let _infallible = writeln!(page, "| {variable} | {flag} | {value} | {default} | {help} |");
+/// A page of settings: its title, what has to be known besides, and tables with titles of their own if there are several.
+struct SettingsPage<'a> {
+    title: &'a str,
+    intro: &'a str,
+    has_file: bool,
+    tables: &'a [(&'a str, Table)],
+}
+
+impl SettingsPage<'_> {
+    fn render(&self) -> String {
+        let Self { title, intro, has_file, tables } = self;
+        let sources = if *has_file {
+            "Flags take precedence over variables, variables over the file, the file over defaults. The file is YAML, the keys \
+             are paths in it. Unknown keys, keys without effect, and variables one letter away from a known one are refused; \
+             all faults are listed at once."
+        } else {
+            "Flags take precedence over variables, variables over defaults; a blank value counts as missing. Variables one \
+             letter away from a known one are refused; all faults are listed at once, before anything is done."
+        };
+        let mut page = format!("# {title}\n\n{NOTE}\n{}\n", format!("{sources} {intro}").trim_end());
+        for (name, table) in *tables {
+            // Writing to a String cannot fail, here and below.
+            let _infallible = match tables.len() {
+                1 => write!(page, "\n{}", page::settings(table, *has_file)),
+                _ => write!(page, "\n## {name}\n\n{}", page::settings(table, *has_file)),
+            };
+        }
+        let retired = tables.first().map(|(_, table)| table).filter(|table| !table.retired.is_empty());
+        if let Some(table) = retired {
+            let _infallible = write!(page, "\n## Keys that are refused\n\n{}", page::retired(table));
+        }
+        page
     }
-    page
+}
+
+fn job_settings() -> String {
+    let tables = &[("", pull_secret_job::settings::TABLE)];
+    SettingsPage { title: "Settings of the Pull Secret Job", intro: "", has_file: false, tables }.render()
 }
 
 fn api_settings() -> String {
-    let table = hyperfleet_api::settings::table::TABLE;
-    let mut page = format!(
-        "# Settings of the HyperFleet API\n\n{NOTE}\nFlags come before variables, variables before the file, the file \
-         before defaults. The file is YAML, the keys are its paths; a key that is not known is refused. `DATABASE_URL` \
-         (`postgresql://user@host:5432/name`) takes PostgreSQL and comes before all `database` keys that say where it is. \
-         What is a list is in the file only: [docs/api.md](../api.md#configuration).\n\n\
-         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
-    );
-    for row in table.rows {
-        let variable = (table.variable)(row.path);
-        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
-        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
-        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
-        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
-    }
-    page.push_str("\n## Keys of HyperFleet's own server that are refused\n\n| key | instead |\n|---|---|\n");
-    for (path, instead) in table.retired {
-        let _infallible = writeln!(page, "| `{path}` | {instead} |");
-    }
-    page
+    let intro = "`DATABASE_URL` (`postgresql://user@host:5432/name`) selects PostgreSQL and takes precedence over all `database` \
+                 keys that name a server. Lists: [docs/api.md](../api.md#configuration).";
+    let tables = &[("", hyperfleet_api::settings::table::TABLE)];
+    SettingsPage { title: "Settings of the HyperFleet API", intro, has_file: true, tables }.render()
 }
 
 fn adapter_settings() -> String {
-    let table = adapter::config::table::TABLE;
-    let mut page = format!(
-        "# Settings of an adapter\n\n{NOTE}\nFlags come before variables, variables before the file, the file before \
-         defaults. The file is an `AdapterConfig` ([schema](adapter-config.schema.json)), the keys are its paths; a key that is \
-         not known or has no effect is refused. What is a list or a mapping is in the file only: \
-         [docs/adapter.md](../adapter.md#configuration).\n\n\
-         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
-    );
-    for row in table.rows {
-        let variable = (table.variable)(row.path);
-        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
-        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
-        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
-        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
-    }
-    page.push_str("\n## Keys of other editions that are refused\n\n| key | instead |\n|---|---|\n");
-    for (path, instead) in table.retired {
-        let _infallible = writeln!(page, "| `{path}` | {instead} |");
-    }
-    page.push_str(
-        "\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ",
-    );
+    let intro = "The file is an `AdapterConfig` ([schema](adapter-config.schema.json)). Lists and mappings: \
+                 [docs/adapter.md](../adapter.md#configuration).";
+    let tables = &[("", adapter::config::table::TABLE)];
+    let mut page = SettingsPage { title: "Settings of an adapter", intro, has_file: true, tables }.render();
+    page.push_str("\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ");
     page.push_str("reasons are [here](exit-codes.md).\n\n| reason | meaning |\n|---|---|\n");
     for reason in adapter::Reason::ALL {
         let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
@@ -150,29 +140,11 @@ fn adapter_settings() -> String {
 }
 
 fn sentinel_settings() -> String {
-    use sentinel::settings::table::{EVENTS, TABLE, variable};
-    let mut page = format!(
-        "# Settings of the Sentinel\n\n{NOTE}\nFlags come before variables, variables before the file, the file before \
-         defaults. The file is YAML, the keys are its paths, as HyperFleet's Sentinel has them; a key that is not known or has no \
-         effect is refused. `resource_selector`, `message_data` and `publish_when` are in the file only: \
-         [docs/sentinel.md](../sentinel.md#configuration).\n"
-    );
-    let names = [("`pull-secret sentinel`", TABLE), ("`pull-secret events tail`", EVENTS)];
-    for (name, table) in names {
-        let head = "| key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n";
-        let _infallible = write!(page, "\n## {name}\n\n{head}");
-        for row in table.rows {
-            let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
-            let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
-            let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
-            let variable = variable(row.path);
-            let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
-        }
-    }
-    page.push_str("\n## Keys of HyperFleet's own Sentinel that are refused\n\n| key | instead |\n|---|---|\n");
-    for (path, instead) in TABLE.retired {
-        let _infallible = writeln!(page, "| `{path}` | {instead} |");
-    }
+    use sentinel::settings::table::{EVENTS, TABLE};
+    let intro = "The keys are those of HyperFleet's Sentinel. Lists and mappings: \
+                 [docs/sentinel.md](../sentinel.md#configuration).";
+    let tables = &[("`pull-secret sentinel`", TABLE), ("`pull-secret events tail`", EVENTS)];
+    let mut page = SettingsPage { title: "Settings of the Sentinel", intro, has_file: true, tables }.render();
     page.push_str("\n## Reasons\n\nIn logs (`decision_reason`), in metrics (`reason`) and in `--dry-run`.\n\n");
     page.push_str("| reason | event | meaning |\n|---|---|---|\n");
     for reason in sentinel::Reason::ALL {
@@ -183,25 +155,41 @@ fn sentinel_settings() -> String {
 }
 
 fn global_settings() -> String {
-    use global_pull_secret::settings::table::{TABLE, variable};
-    let mut page = format!(
-        "# Settings of the Global Pull Secret controller\n\n{NOTE}\nFlags come before variables, variables before the file, the \
-         file before defaults. The file is YAML, the keys are its paths; a key that is not known is refused. How it is used: \
-         [docs/global-pull-secret.md](../global-pull-secret.md).\n\n\
-         | key | variable | flag | value | default | meaning |\n|---|---|---|---|---|---|\n"
-    );
-    for row in TABLE.rows {
-        let flag = row.flag.map_or("none".to_owned(), |flag| format!("`--{flag}`"));
-        let default = if row.default.is_empty() { "none".to_owned() } else { format!("`{}`", row.default) };
-        let (path, value, help) = (row.path, row.kind.placeholder().replace('|', "\\|"), row.help);
-        let variable = variable(row.path);
-        let _infallible = writeln!(page, "| `{path}` | `{variable}` | {flag} | `{value}` | {default} | {help} |");
-    }
-    page.push_str("\n## Reasons\n\nIn conditions, in Events, in logs and in metrics. A warning is one where somebody should look.\n\n");
+    let intro = "Guide: [docs/global-pull-secret.md](../global-pull-secret.md).";
+    let tables = &[("", global_pull_secret::settings::table::TABLE)];
+    let title = "Settings of the Global Pull Secret controller";
+    let mut page = SettingsPage { title, intro, has_file: true, tables }.render();
+    page.push_str("\n## Reasons\n\nIn conditions, Events, logs and metrics. A warning needs someone's attention.\n\n");
     page.push_str("| reason | warning | meaning |\n|---|---|---|\n");
     for reason in global_pull_secret::reason::Reason::ALL {
         let warning = if reason.is_warning() { "yes" } else { "no" };
         let _infallible = writeln!(page, "| `{reason}` | {warning} | {} |", reason.meaning());
+    }
+    page
+}
+
+/// The tables of settings of all programs.
+fn tables() -> [(&'static str, Table); 7] {
+    [
+        ("API", hyperfleet_api::settings::table::TABLE),
+        ("Sentinel", sentinel::settings::table::TABLE),
+        ("`events tail`", sentinel::settings::table::EVENTS),
+        ("adapter", adapter::config::table::TABLE),
+        ("Job", pull_secret_job::settings::TABLE),
+        ("controller", global_pull_secret::settings::table::TABLE),
+        ("node syncer", sync_global_pullsecret::settings::TABLE),
+    ]
+}
+
+fn settings_aliases() -> String {
+    let mut page = format!(
+        "# Other spellings of settings\n\n{NOTE}\nEvery setting has one spelling, the same in every program. The spellings of \
+         HyperFleet's own programs and of the specification are accepted too. A variable in its own spelling takes precedence \
+         over its other spellings; a key that is given in two spellings is refused.\n\n\
+         | program | setting | other keys | other variables | other values |\n|---|---|---|---|---|\n"
+    );
+    for (program, table) in tables() {
+        page.push_str(&page::spellings(program, &table));
     }
     page
 }
@@ -249,4 +237,23 @@ fn names_page() -> String {
         }
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use daemon::settings::hint;
+
+    use super::*;
+
+    /// A variable that one program knows must not look like a misspelling of another program's.
+    #[test]
+    fn no_variable_is_one_edit_away_from_another() {
+        let mut names: Vec<String> = tables().iter().flat_map(|(_, table)| table.variables()).collect();
+        names.sort();
+        names.dedup();
+        for name in &names {
+            let others = names.iter().map(String::as_str).filter(|other| other != name);
+            assert_eq!(hint::one_edit(name, others), None, "{name}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daemon::environment::Environment;
-use daemon::settings::{Given, configuration};
+use daemon::settings::{File, Given, Loaded, configuration};
 use hyperfleet_client::{ReportMethod, TokenSettings};
 use message_broker::{Backoff, Consume, Subscription};
 use precondition::Precondition;
@@ -22,10 +22,11 @@ use crate::binding::{Binding, ValueSource};
 use crate::limits::Quota;
 use schema::loosen;
 
+pub use daemon::settings::common::Address;
 pub use broker::{Broker, BrokerKind};
 pub use shape::{
-    Address, Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Logging, Metadata, Method,
-    Output, Resources, Retry, Spec,
+    Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output, Resources, Retry,
+    Spec,
 };
 
 /// Where the configuration is looked for when nothing says where it is.
@@ -87,32 +88,58 @@ pub struct OutputPlan {
 /// it, is not required.
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Config).to_value();
-    loosen(&mut schema, table::TABLE.rows);
+    loosen(&mut schema, &table::TABLE.all());
     schema
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Reads the configuration from flags, environment and file, completes it, and makes a plan of it.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        let flag = flags.get("config").map(String::as_str);
+        let file =
+            configuration(flag, environment, "HYPERFLEET_ADAPTER_CONFIG", SEARCHED).map_err(|fault| vec![fault])?;
+        loaded(file, flags, environment).then(|config| config.completed().plan())
+    }
+}
+
+/// Reads a configuration; without a file, that of the pull secret adapter.
+fn loaded(
+    file: Option<File>,
+    flags: BTreeMap<&'static str, String>,
+    environment: &impl Environment,
+) -> Loaded<Config> {
+    let built_in = || File { name: String::new(), text: builtin::FILE.to_owned() };
+    let given = Given { file: Some(file.unwrap_or_else(built_in)), flags, ignored: Vec::new() };
+    daemon::settings::load(&table::TABLE, environment, &given)
 }
 
 // === impl Config ===
 
 impl Config {
-    /// The configuration of flags, environment and file, completed with what is built in; or everything that is wrong with
-    /// it.
-    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        let flag = flags.get("config").map(String::as_str);
-        let file =
-            configuration(flag, environment, "HYPERFLEET_ADAPTER_CONFIG", SEARCHED).map_err(|fault| vec![fault])?;
-        Self::read(file, flags, environment)
-    }
-
-    /// The same, of a file's text.
+    /// Reads the configuration from flags, environment and a file's text, and completes it.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
     pub fn read(
-        file: Option<String>,
+        text: Option<String>,
         flags: BTreeMap<&'static str, String>,
         environment: &impl Environment,
     ) -> Result<Self, Vec<String>> {
-        let file = file.unwrap_or_else(|| builtin::FILE.to_owned());
-        let mut config: Self = daemon::settings::load(&table::TABLE, environment, &Given { file: Some(file), flags })?;
-        builtin::complete(&mut config);
-        Ok(config)
+        let file = text.map(|text| File { name: String::new(), text });
+        loaded(file, flags, environment).done().map(Self::completed)
+    }
+
+    /// Completes the configuration with what is built in for its adapter type.
+    fn completed(mut self) -> Self {
+        builtin::complete(&mut self);
+        self
     }
 
     /// What an adapter is made of; or everything that is wrong with it.

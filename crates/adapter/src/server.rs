@@ -81,8 +81,8 @@ impl Adapter {
         let counts = Metrics::register(&mut registry, version, [&plan.name, &plan.adapter], by_cluster);
         let (readiness, _) = watch::channel(Readiness::NotReady("has not subscribed yet".to_owned()));
         Ok(Self {
-            health: listen("health", &plan.config.spec.health).await?,
-            metrics: listen("metrics", &plan.config.spec.metrics).await?,
+            health: listen("health", &plan.config.health).await?,
+            metrics: listen("metrics", &plan.config.metrics).await?,
             metered: Arc::new(registry),
             plan,
             parts,

@@ -8,6 +8,9 @@ pub trait Environment {
     /// The value of the variable, if it is set.
     fn raw(&self, name: &str) -> Option<OsString>;
 
+    /// The names of all variables that are set.
+    fn names(&self) -> Vec<String>;
+
     /// The value as it is; a blank value counts as missing, one that is not UTF-8 as malformed.
     fn verbatim(&self, name: &str) -> Result<Option<String>, NotUtf8> {
         let Some(value) = self.raw(name) else { return Ok(None) };
@@ -38,10 +41,19 @@ impl Environment for ProcessEnvironment {
     fn raw(&self, name: &str) -> Option<OsString> {
         std::env::var_os(name)
     }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    fn names(&self) -> Vec<String> {
+        std::env::vars_os().filter_map(|(name, _value)| name.into_string().ok()).collect()
+    }
 }
 
 impl Environment for BTreeMap<&str, &str> {
     fn raw(&self, name: &str) -> Option<OsString> {
         self.get(name).map(OsString::from)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.keys().map(|name| (*name).to_owned()).collect()
     }
 }

@@ -12,6 +12,5 @@ pub mod proxy;
 pub mod retry;
 #[cfg(feature = "serve")]
 pub mod serve;
-#[cfg(feature = "serve")]
 pub mod settings;
 pub mod shutdown;

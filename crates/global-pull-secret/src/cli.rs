@@ -6,16 +6,15 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
-use daemon::settings::{Kind, Row};
 use tokio::runtime::Builder;
 
 use crate::server::{self, Server};
-use crate::settings::table::{TABLE, variable};
-use crate::settings::{CONFIG, CONFIG_VARIABLE, Checked, Settings};
+use crate::settings::Checked;
+use crate::settings::table::TABLE;
 use crate::{explain, offline};
 
 /// The crates whose events are logged.
@@ -50,9 +49,14 @@ pub enum Command {
     Merge(MergeArguments),
 }
 
-/// The flags of settings that were given, by their names.
-#[derive(Debug, Default)]
-pub struct Flags(pub BTreeMap<&'static str, String>);
+daemon::flags!(
+    pub Flags,
+    daemon::settings::flags::Flags {
+        table: TABLE,
+        config: Some("[env: GLOBAL_PULL_SECRET_CONFIG]"),
+        repeated: &["protected-prefix", "probe-deny"],
+    }
+);
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -119,8 +123,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
-    let checked = Settings::load(flags, &ProcessEnvironment).and_then(Settings::check);
-    let checked = checked.map_err(|faults| anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  ")))?;
+    let checked = Checked::load(flags, &ProcessEnvironment).map_err(|faults| anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  ")))?;
     start_log(&checked)?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
@@ -146,13 +149,7 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 fn start_log(checked: &Checked) -> anyhow::Result<()> {
-    let settings = &checked.settings.log;
-    let level =
-        log::level(&settings.level).map_err(|error| anyhow::anyhow!("invalid configuration\n  log.level: {error}"))?;
-    let Ok(format) = settings.format.parse() else {
-        bail!("invalid configuration\n  log.format: must be json or text")
-    };
-    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    let subscriber = log::subscriber(checked.settings.log.of(CRATES), io::stdout());
     tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }
 
@@ -163,46 +160,4 @@ pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
         _ => Ok(()),
     }
-}
-
-// === impl Flags ===
-
-impl Args for Flags {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        let help = format!("The configuration file, YAML [env: {CONFIG_VARIABLE}]");
-        let config = Arg::new(CONFIG).long(CONFIG).short('c').value_name("FILE").action(ArgAction::Set).help(help);
-        TABLE.rows.iter().filter_map(argument).fold(command.arg(config), clap::Command::arg)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Flags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let names = TABLE.rows.iter().filter_map(|row| row.flag).chain([CONFIG]);
-        let given = names.filter_map(|name| {
-            let values: Vec<String> = matches.get_many::<String>(name)?.cloned().collect();
-            Some((name, values.join(",")))
-        });
-        Ok(Self(given.collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.extend(Self::from_arg_matches(matches)?.0);
-        Ok(())
-    }
-}
-
-fn argument(row: &'static Row) -> Option<Arg> {
-    let flag = row.flag?;
-    let default = if row.default.is_empty() { String::new() } else { format!(" [default: {}]", row.default) };
-    let help = format!("{} [env: {}]{default}", row.help, variable(row.path));
-    let action = if ["protected-prefix", "probe-deny"].contains(&flag) { ArgAction::Append } else { ArgAction::Set };
-    let argument = Arg::new(flag).long(flag).help(help).action(action).value_name(row.kind.placeholder());
-    Some(match row.kind {
-        Kind::Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
-        _ => argument,
-    })
 }

@@ -1,4 +1,4 @@
-//! The API's settings: read, checked, and turned into parts.
+//! Reads the API's settings, checks them, and makes parts of them.
 
 mod rules;
 mod shape;
@@ -14,42 +14,51 @@ use crate::http::auth::Tenancy;
 use crate::sealed::Keyring;
 use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
-use daemon::settings::{Given, configuration};
+use daemon::settings::{Given, configuration, unreadable};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 
 pub use shape::{
-    Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, Logging, MetricsSettings, Pool, PullSecret, Server,
-    Settings, Ssl, Tenant, Timeouts, Tls,
+    Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, MetricsSettings, Pool, PullSecret, Server, Settings,
+    Ssl, Tenant, Timeouts, Tls,
 };
 
-/// Where the configuration is looked for when nothing says where it is.
+/// Files that are read where none is named; the first that exists.
 pub const SEARCHED: [&str; 2] = ["/etc/hyperfleet/config.yaml", "./configs/config.yaml"];
 
 // === impl Settings ===
 
 impl Settings {
-    /// The settings of flags, environment and file; or everything that is wrong with them.
+    /// Reads the settings from flags, environment and file.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
         let flag = flags.get("config").map(String::as_str);
         let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &SEARCHED).map_err(|fault| vec![fault])?;
-        let given = Given { file, flags };
-        let mut settings: Self = daemon::settings::load(&table::TABLE, environment, &given)?;
-        match environment.text("DATABASE_URL") {
-            Ok(Some(_)) => settings.database.dialect = Dialect::Postgres,
-            Ok(None) => {}
-            Err(error) => return Err(vec![error.to_string()]),
-        }
-        let faults = rules::faults(&settings);
-        if faults.is_empty() { Ok(settings) } else { Err(faults) }
+        let given = Given { file, flags, ignored: Vec::new() };
+        let loaded = daemon::settings::load::<Self>(&table::TABLE, environment, &given);
+        loaded.then(|mut settings| {
+            let mut faults = rules::faults(&settings);
+            match environment.text("DATABASE_URL") {
+                Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
+                    settings.database.dialect = Dialect::Postgres;
+                }
+                Ok(Some(_)) => faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned()),
+                Ok(None) => {}
+                Err(error) => faults.push(error.to_string()),
+            }
+            if faults.is_empty() { Ok(settings) } else { Err(faults) }
+        })
     }
 
-    /// The kinds to serve: HyperFleet's own set where the file names none.
+    /// The kinds to serve; HyperFleet's own set where the file names none.
     pub fn registry(&self) -> Result<Registry, Vec<String>> {
         self.entities.clone().map_or_else(|| Ok(Registry::standard()), Registry::new)
     }
 
-    /// Which database.
+    /// The database that the settings name.
     pub fn source(&self, environment: &impl Environment) -> Result<Source, String> {
         if let Ok(Some(url)) = environment.text("DATABASE_URL") {
             return Ok(Source::PostgresUrl(url.into()));
@@ -73,7 +82,7 @@ impl Settings {
         })
     }
 
-    /// How many connections.
+    /// Limits of the connection pool.
     pub fn pool(&self) -> PoolSettings {
         let pool = self.database.pool;
         PoolSettings {
@@ -84,18 +93,18 @@ impl Settings {
         }
     }
 
-    /// How much of the past the change stream keeps.
+    /// Events that the change stream retains.
     pub fn retention(&self) -> Retention {
         Retention { events: i64::from(self.changes.max_events), age: self.changes.max_age }
     }
 
-    /// Whose resources a caller creates.
+    /// Tenancy of the resources that a caller creates, if it is enabled.
     pub fn tenancy(&self) -> Option<Tenancy> {
         let Tenant { enabled, system_header, dimensions } = self.server.tenant.clone();
         enabled.then_some(Tenancy { system_header, dimensions })
     }
 
-    /// The keys of pull secrets. With the embedded database and none configured, one is made beside it.
+    /// The encryption keys of pull secrets. Without any, one is generated beside an embedded database.
     pub fn keyring(&self) -> Result<Option<Keyring>, String> {
         let PullSecret { keys, digest_key_file, .. } = &self.pull_secret;
         let mut read = Vec::new();
@@ -104,7 +113,7 @@ impl Settings {
         }
         if read.is_empty() && self.database.dialect == Dialect::Sqlite {
             let key = embedded_key(&self.database.path)?;
-            // Another key under the same name would seem to be the right one.
+            // A name that follows from the key distinguishes it from a later one.
             let digest = Sha256::digest(key.expose_secret());
             let id = digest.iter().take(4).fold("embedded-".to_owned(), |id, byte| format!("{id}{byte:02x}"));
             read.push((id, key));
@@ -113,9 +122,10 @@ impl Settings {
             return Ok(None);
         }
         let digest_key = digest_key_file.as_ref().map(|file| {
-            let bytes = std::fs::read(file).map_err(|_error| "pull_secret.digest_key_file: cannot be read")?;
+            let setting = "pull_secret.digest_key_file";
+            let bytes = std::fs::read(file).map_err(|error| cannot_read(setting, file, &error))?;
             if bytes.len() < 32 {
-                Err("pull_secret.digest_key_file: must hold 32 bytes or more")
+                Err(format!("{setting}: must hold 32 bytes or more"))
             } else {
                 Ok(SecretSlice::from(bytes))
             }
@@ -124,25 +134,29 @@ impl Settings {
         keyring.map(Some).ok_or_else(|| "pull_secret.keys: cannot be used".to_owned())
     }
 
-    /// The token that may read pull secrets.
+    /// The bearer token that may read pull secrets.
     pub fn reader_token(&self) -> Result<Option<SecretString>, String> {
         let file = self.pull_secret.reader_token_file.as_ref();
         file.map(|file| secret_text(file, "pull_secret.reader_token_file")).transpose()
     }
 }
 
+fn cannot_read(setting: &str, file: &Path, error: &std::io::Error) -> String {
+    format!("{setting}: {}", unreadable(&file.to_string_lossy(), error))
+}
+
 fn secret_text(file: &Path, setting: &str) -> Result<SecretString, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{setting}: cannot be read: {}", error.kind()))?;
+    let text = std::fs::read_to_string(file).map_err(|error| cannot_read(setting, file, &error))?;
     let text = SecretString::from(text.trim().to_owned());
     if text.expose_secret().is_empty() { Err(format!("{setting}: is empty")) } else { Ok(text) }
 }
 
 fn key(file: &Path, setting: &str) -> Result<SecretSlice<u8>, String> {
-    let bytes = std::fs::read(file).map_err(|error| format!("{setting}: cannot be read: {}", error.kind()))?;
+    let bytes = std::fs::read(file).map_err(|error| cannot_read(setting, file, &error))?;
     if bytes.len() == 32 { Ok(bytes.into()) } else { Err(format!("{setting}: must hold exactly 32 bytes")) }
 }
 
-/// The key beside an embedded database: made once, readable by its owner only.
+/// The key beside an embedded database: generated once, readable by its owner only.
 fn embedded_key(database: &Path) -> Result<SecretSlice<u8>, String> {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");

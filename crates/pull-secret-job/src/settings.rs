@@ -1,4 +1,4 @@
-//! What a run is to do, from flags and environment, checked before anything is done.
+//! Reads the settings of a run from flags and environment, and checks them before the run starts.
 
 mod kubernetes_secret;
 mod parse;
@@ -9,83 +9,88 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::environment::Environment;
+use daemon::settings::Loaded;
 use fleet_model::{ClusterId, Generation, TraceContext};
 use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId, google};
 use tracing::level_filters::LevelFilter;
 
-pub use table::{SETTINGS, Setting};
+pub use table::TABLE;
 
-/// What a run is to do. After [`resolve`] nothing is missing and nothing contradicts.
+/// The flags that were given, by their names.
+pub type Flags = BTreeMap<&'static str, String>;
+
+/// Settings of a run. After [`resolve`] none is missing and none contradicts another.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whether the secret is to be there, or to be gone.
+    /// Task of the run: to store the secret, or to delete it.
     pub task: Task,
-    /// Look and tell, change nothing.
+    /// Observe and report, change nothing.
     pub dry_run: bool,
-    /// Whose pull secret.
+    /// Cluster whose pull secret it is.
     pub cluster: ClusterId,
-    /// Under which name it rests.
+    /// Name of the secret in the store.
     pub secret: SecretId,
-    /// In which store.
+    /// The store.
     pub store: google::Settings,
-    /// The edition of the cluster's specification that this run acts for.
+    /// Generation of the cluster's specification that this run acts for.
     pub generation: Option<Generation>,
-    /// The trace that the run belongs to.
+    /// Trace that the run belongs to.
     pub trace: Option<TraceContext>,
-    /// The longest that the whole run may take.
+    /// Maximum time of the whole run.
     pub run_timeout: Duration,
-    /// Kubernetes Secret to apply for HyperShift; `None` skips that phase.
+    /// Kubernetes Secret that is applied for HyperShift; `None` skips that phase.
     pub kubernetes_secret: Option<KubernetesSecretSettings>,
-    /// Where the result file goes; `None` for nowhere.
+    /// File that the result is written to; `None` for no file.
     pub results_path: Option<PathBuf>,
-    /// Where the termination message goes, if there is a file.
+    /// File that the termination message is written to, if it exists.
     pub termination_log: PathBuf,
 }
 
-/// What the run is for.
+/// Task of a run.
 #[derive(Debug)]
 pub enum Task {
-    /// The secret is to hold the pull secret.
+    /// Store the pull secret.
     Store(Box<StoreTask>),
-    /// The secret is to be gone.
+    /// Delete the secret.
     Delete,
 }
 
-/// How the pull secret is to be stored.
+/// Settings of storing.
 #[derive(Debug)]
 pub struct StoreTask {
-    /// Where the pull secret comes from.
+    /// Source of the pull secret.
     pub source: Source,
-    /// The labels to be on the secret.
+    /// Labels of the secret.
     pub labels: BTreeMap<String, String>,
-    /// Label values that were changed to fit the store's rules.
+    /// Label values that were changed to satisfy the store's rules.
     pub changed_labels: Vec<ChangedLabel>,
-    /// Where the content rests, if the secret is to be created.
+    /// Replication of a new secret.
     pub replication: Replication,
-    /// How many versions are kept; 0 keeps all.
+    /// Number of versions that are kept; 0 keeps all.
     pub retain: usize,
-    /// Add a version even where the newest one holds the content.
+    /// Add a version even if the newest one holds the content.
     pub always_add: bool,
-    /// The file with the key of the digests that may be shown.
+    /// File with the key of the digests that are published.
     pub digest_key_file: Option<PathBuf>,
 }
 
-/// Kubernetes Secret to apply for HyperShift.
+/// The Kubernetes Secret that is applied for HyperShift.
 #[derive(Debug)]
 pub struct KubernetesSecretSettings {
-    /// The Kubernetes Secret.
+    /// Namespace and name of the Secret.
     pub key: SecretKey,
-    /// The API server that has it.
+    /// Cluster that stores it.
     pub cluster: kubernetes::Settings,
     /// The labels of the Secret.
     pub labels: BTreeMap<String, String>,
-    /// Take a Secret over that is not this cluster's.
+    /// Take over a Secret that is not managed for this cluster.
     pub adopt: bool,
 }
 
-/// Where the pull secret comes from.
+/// Source of the pull secret.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A file, mounted from a Kubernetes Secret.
@@ -96,7 +101,7 @@ pub enum Source {
     Fake,
 }
 
-/// A label value that was changed to fit the store's rules.
+/// A label value that was changed to satisfy the store's rules.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ChangedLabel {
     /// The label's key.
@@ -107,74 +112,72 @@ pub struct ChangedLabel {
     pub written: String,
 }
 
-/// How a run logs; resolved on its own, so that the problems of the rest can be logged.
-#[derive(Clone, Copy, Debug)]
-pub struct LogSettings {
-    /// How a line looks.
-    pub format: daemon::log::Format,
-    /// The least severe level that is written.
-    pub level: LevelFilter,
-}
-
-/// Everything that is wrong with flags and environment.
+/// All faults of flags and environment.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidSettings(pub Vec<String>);
 
-/// Where values are found: flags first, then the environment.
-pub trait Values {
-    /// The value of a setting as given, without surrounding blanks; a blank one counts as missing.
-    fn get(&self, setting: &Setting) -> Result<Option<String>, String>;
-
-    /// The value as given, blanks and all; a blank one counts as missing.
-    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String>;
-}
-
-/// Reads and checks everything; names all that is wrong at once.
-pub fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
-    let mut parser = parse::Parser::new(values);
-    let settings = parser.settings();
-    match settings {
-        Some(settings) if parser.problems.is_empty() => Ok(settings),
-        _ => Err(InvalidSettings(parser.problems)),
-    }
+/// Reads and checks everything.
+///
+/// # Errors
+///
+/// All faults at once.
+pub fn resolve(flags: &Flags, environment: &impl Environment) -> Result<Settings, InvalidSettings> {
+    let is_deletion = flags.get("delete").is_some_and(|value| value.trim() == "true");
+    let ignored = if is_deletion { table::STORING_ONLY.to_vec() } else { Vec::new() };
+    let document = environment.verbatim("PULL_SECRET_DATA").ok().flatten().map(SecretString::from);
+    let checked = loaded(flags, environment, ignored).then(|mut given| {
+        // The content is stored as it is given, blanks and all.
+        given.pull_secret_data = document.filter(|_| given.pull_secret_data.is_some());
+        let mut parser = parse::Parser::new(&given);
+        let settings = parser.settings();
+        settings.filter(|_| parser.problems.is_empty()).ok_or(parser.problems)
+    });
+    checked.map_err(InvalidSettings)
 }
 
 /// The patch that makes a `HostedCluster` use the Kubernetes Secret, if it is asked for.
-pub fn hosted_cluster_patch(values: &dyn Values) -> Option<Result<String, InvalidSettings>> {
-    let mut parser = parse::Parser::new(values);
-    if !parser.switch(&table::PRINT_HOSTED_CLUSTER_PATCH) {
+pub fn hosted_cluster_patch(
+    flags: &Flags,
+    environment: &impl Environment,
+) -> Option<Result<String, InvalidSettings>> {
+    let is_needed = |path: &str| ["cluster_id", "k8s_secret_name", "print_hosted_cluster_patch"].contains(&path);
+    let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_needed(path)).collect();
+    let loaded = loaded(flags, environment, ignored);
+    if !loaded.settings().is_some_and(|given| given.print_hosted_cluster_patch) {
         return None;
     }
-    let patch = parser.hosted_cluster_patch().filter(|_| parser.problems.is_empty());
-    Some(patch.ok_or(InvalidSettings(parser.problems)))
+    let patch = loaded.then(|given| {
+        let mut parser = parse::Parser::new(&given);
+        let patch = parser.hosted_cluster_patch();
+        patch.filter(|_| parser.problems.is_empty()).ok_or(parser.problems)
+    });
+    Some(patch.map_err(InvalidSettings))
 }
 
-/// Reads how to log. What is wrong with it falls back to the default and is told by [`resolve`].
-pub fn resolve_log(values: &dyn Values) -> LogSettings {
-    let mut parser = parse::Parser::new(values);
-    LogSettings {
-        format: parser.parsed(&table::LOG_FORMAT).unwrap_or_default(),
-        level: parser.log_level().unwrap_or(LevelFilter::INFO),
-    }
+/// Settings of the log. A faulty one falls back to its default; [`resolve`] reports it.
+pub fn resolve_log(
+    flags: &Flags,
+    environment: &impl Environment,
+    crates: &'static [&'static str],
+) -> daemon::log::Settings {
+    let loaded = loaded(flags, environment, Vec::new());
+    let log = loaded.settings().map(|given| given.log.of(crates));
+    log.unwrap_or(daemon::log::Settings { format: daemon::log::Format::Json, level: LevelFilter::INFO, crates })
 }
 
-/// Where a result goes: the result file, if there is to be one, and the termination message.
-pub fn resolve_paths(values: &dyn Values) -> (Option<PathBuf>, PathBuf) {
-    let mut parser = parse::Parser::new(values);
+/// Files that a result is written to, as far as the settings are valid: the result file, if there is to be one, and the
+/// termination message.
+pub fn resolve_paths(flags: &Flags, environment: &impl Environment) -> (Option<PathBuf>, PathBuf) {
+    let loaded = loaded(flags, environment, Vec::new());
+    let Some(given) = loaded.settings() else { return (None, PathBuf::new()) };
+    let mut parser = parse::Parser::new(given);
     let results_path = parser.results_path().filter(|_| parser.problems.is_empty());
-    (results_path, parser.termination_log())
+    (results_path, given.termination_log_path.clone())
 }
 
-/// Whether a setting has a value of its own.
-pub fn is_given(values: &dyn Values, setting: &Setting) -> bool {
-    values.get(setting).is_ok_and(|value| value.is_some())
-}
-
-/// A duration as settings take it: from 1 ms to 24 h, such as `30s`, `2m` or `1m30s`.
-pub fn duration(text: &str) -> Option<Duration> {
-    const LONGEST: Duration = Duration::from_hours(24);
-    let duration: Duration = text.parse::<jiff::SignedDuration>().ok()?.try_into().ok()?;
-    Some(duration).filter(|duration| (Duration::from_millis(1)..=LONGEST).contains(duration))
+fn loaded(flags: &Flags, environment: &impl Environment, ignored: Vec<&'static str>) -> Loaded<table::Given> {
+    let given = daemon::settings::Given { file: None, flags: flags.clone(), ignored };
+    daemon::settings::load(&TABLE, environment, &given)
 }
 
 impl fmt::Display for InvalidSettings {

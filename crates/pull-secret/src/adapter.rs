@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use adapter::config::{BrokerKind, Logging};
+use adapter::config::BrokerKind;
 use adapter::dry_run::{DryRun, dry_run};
-use adapter::{Adapter, Config, Parts, Plan};
+use adapter::{Adapter, Parts, Plan};
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
@@ -37,7 +37,7 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
 
 fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
     let plan = plan(flags)?;
-    start_log(&plan.config.spec.log)?;
+    start_log(&plan)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
@@ -66,7 +66,7 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
         ..Connection::default()
     };
     let broker = match settings.kind {
-        None => bail!("spec.broker.type: is missing; give rabbitmq or gcp-pubsub in the file or as BROKER_TYPE"),
+        None => bail!("broker type: missing; set BROKER_TYPE or spec.broker.type to rabbitmq or googlepubsub"),
         Some(BrokerKind::RabbitMq) => broker::rabbitmq(connection)?,
         Some(BrokerKind::GooglePubSub) => broker::pubsub(connection)?,
     };
@@ -88,7 +88,7 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {
-    Config::load(flags.0, &ProcessEnvironment).and_then(Config::plan).map_err(listed)
+    Plan::load(flags.0, &ProcessEnvironment).map_err(listed)
 }
 
 fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
@@ -141,9 +141,7 @@ fn readable(decided: &DryRun) -> String {
     text
 }
 
-fn start_log(settings: &Logging) -> anyhow::Result<()> {
-    let level = log::level(&settings.level).map_err(|error| anyhow::anyhow!("spec.log.level: {error}"))?;
-    let Ok(format) = settings.format.parse() else { bail!("spec.log.format: must be one of json, text") };
-    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+fn start_log(plan: &Plan) -> anyhow::Result<()> {
+    let subscriber = log::subscriber(plan.config.log.of(CRATES), io::stdout());
     tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }

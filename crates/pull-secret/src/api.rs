@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::log;
 use daemon::output;
@@ -84,8 +84,6 @@ fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
 }
 
 fn start_log(settings: &Settings) -> anyhow::Result<()> {
-    let level = log::level(&settings.logging.level).map_err(|error| anyhow::anyhow!("logging.level: {error}"))?;
-    let Ok(format) = settings.logging.format.parse() else { bail!("logging.format: must be one of json, text") };
-    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    let subscriber = log::subscriber(settings.log.of(CRATES), io::stdout());
     tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }

@@ -38,7 +38,7 @@ pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
         may_create: googlepubsub.create_topic_if_missing,
     };
     match kind {
-        None => bail!("broker.type: is missing; give rabbitmq or googlepubsub in the file or as BROKER_TYPE"),
+        None => bail!("broker type: missing; set BROKER_TYPE or broker.type to rabbitmq or googlepubsub"),
         Some(BrokerKind::RabbitMq) => self::rabbitmq(connection),
         Some(BrokerKind::GooglePubSub) => pubsub(connection),
     }
@@ -47,11 +47,10 @@ pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
 /// RabbitMQ.
 pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
     if connection.project.is_some() {
-        bail!(
-            "the project of Google Pub/Sub (BROKER_GOOGLEPUBSUB_PROJECT_ID): has no effect with broker type rabbitmq"
-        );
+        bail!("broker project_id (BROKER_GOOGLEPUBSUB_PROJECT_ID): has no effect with broker type rabbitmq");
     }
-    let url = connection.rabbitmq_url.context("broker.rabbitmq.url: is missing; give it as BROKER_RABBITMQ_URL")?;
+    let url = connection.rabbitmq_url
+        .context("broker url: missing; set BROKER_RABBITMQ_URL or broker.rabbitmq.url (an adapter: spec.broker.url)")?;
     let exchange = connection.exchange.as_deref().map(Name::from_str).transpose();
     let settings = rabbitmq::Settings {
         exchange: exchange.context("the exchange's name (broker.rabbitmq.exchange)")?,
@@ -65,9 +64,12 @@ pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
 /// Google Pub/Sub, or its emulator.
 pub(crate) fn pubsub(connection: Connection) -> anyhow::Result<Broker> {
     if connection.rabbitmq_url.is_some() {
-        bail!("the address of RabbitMQ (BROKER_RABBITMQ_URL): has no effect with broker type googlepubsub");
+        bail!("broker url (BROKER_RABBITMQ_URL): has no effect with broker type googlepubsub");
     }
-    let project = connection.project.context("the project: is missing; give it as BROKER_GOOGLEPUBSUB_PROJECT_ID")?;
+    let project = connection.project.context(
+        "broker project_id: missing; set BROKER_GOOGLEPUBSUB_PROJECT_ID or broker.googlepubsub.project_id (an adapter: \
+         spec.broker.projectId)",
+    )?;
     let emulator = ProcessEnvironment.text("PUBSUB_EMULATOR_HOST")?;
     Ok(Broker::PubSub(PubSub::new(pubsub::Settings {
         endpoint: emulator.map_or(Endpoint::Google, Endpoint::Emulator),

@@ -4,15 +4,15 @@ mod adapter;
 mod api;
 mod fleet;
 mod sentinel;
-mod tables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use daemon::settings::flags::Flags;
 use fleet_model::job::Reason;
-use pull_secret_job::settings::{SETTINGS, Setting};
+use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
@@ -120,56 +120,7 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
-/// The flags that were given to the Job, by their names.
-#[derive(Debug, Default)]
-pub(crate) struct JobFlags(pub(crate) BTreeMap<&'static str, String>);
-
-// === impl JobFlags ===
-
-impl Args for JobFlags {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        SETTINGS.iter().filter_map(argument).fold(command, clap::Command::arg)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for JobFlags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut flags = Self::default();
-        flags.update_from_arg_matches(matches)?;
-        Ok(flags)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let given = SETTINGS.iter().filter_map(|setting| {
-            let flag = setting.flag?;
-            matches.get_one::<String>(flag).map(|value| (flag, value.clone()))
-        });
-        self.0.extend(given);
-        Ok(())
-    }
-}
-
-fn argument(setting: &'static Setting) -> Option<Arg> {
-    let flag = setting.flag?;
-    let mut notes = Vec::new();
-    notes.extend(setting.variable.map(|variable| format!("[env: {variable}]")));
-    notes.extend(match setting.default {
-        "" => None,
-        "required" => Some("[required]".to_owned()),
-        default => Some(format!("[default: {default}]")),
-    });
-    let help = format!("{} {}", setting.help, notes.join(" "));
-    let argument = Arg::new(flag).long(flag).help(help.trim_end().to_owned()).action(ArgAction::Set);
-    Some(if setting.is_switch() {
-        argument.num_args(0..=1).require_equals(true).default_missing_value("true").value_name("true|false")
-    } else {
-        argument.value_name(setting.value)
-    })
-}
+daemon::flags!(pub(crate) JobFlags, Flags { table: TABLE, config: None, repeated: &[] });
 
 fn exit_codes() -> String {
     let mut reasons: BTreeMap<u8, Vec<String>> = BTreeMap::new();
@@ -199,6 +150,7 @@ pub fn version_info() -> String {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use daemon::settings::Kind;
 
     use super::*;
 
@@ -209,7 +161,9 @@ mod tests {
 
     #[test]
     fn a_flag_never_takes_a_credential() {
-        assert!(SETTINGS.iter().any(|setting| setting.variable == Some("PULL_SECRET_DATA") && setting.flag.is_none()));
+        let rows = TABLE.scalars();
+        let document = rows.iter().find(|row| row.path == "pull_secret_data").unwrap();
+        assert!(document.flag.is_none() && rows.iter().all(|row| !matches!(row.kind, Kind::Secret) || row.flag.is_none()));
     }
 
     #[test]

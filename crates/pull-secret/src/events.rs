@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::output::{self, plain};
+use daemon::settings::Loaded;
 use jiff::Timestamp;
 use message_broker::{Consume, Delivery, Event, Format, Subscription};
 use sentinel::settings::table::EVENTS;
@@ -24,10 +25,10 @@ pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
 
 async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let TailArguments { json, count, flags } = arguments;
-    let settings: EventsSettings = settings::read(&EVENTS, flags.0, &ProcessEnvironment).map_err(listed)?;
+    let loaded = settings::read(&EVENTS, flags.0, &ProcessEnvironment);
+    let settings: EventsSettings = loaded.and_then(Loaded::done).map_err(listed)?;
     let names = settings.clients.broker;
-    let topic = names.topic.filter(|topic| !topic.is_empty());
-    let topic = topic.context("clients.broker.topic: is missing; give --broker-topic or HYPERFLEET_BROKER_TOPIC")?;
+    let topic = names.topic.unwrap_or_default();
     let subscription =
         Subscription::new(&topic, &names.subscription_id).context("the topic's or subscription's name")?;
     let broker = broker(settings.broker)?;

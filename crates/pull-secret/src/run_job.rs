@@ -1,19 +1,17 @@
 //! `pull-secret run-job`: a Job's process from its environment to its exit code.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::environment::ProcessEnvironment;
 use daemon::retry::Budget;
 use daemon::{output, proxy};
 use fleet_model::job::Reason;
-use pull_secret_job::settings::{self, InvalidSettings, LogSettings, Setting, Settings, Values};
+use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
 use pull_secret_job::{Ending, report};
-use secrecy::SecretString;
 use secret_store::GoogleSecretManager;
 use tracing::error;
 
@@ -22,38 +20,20 @@ use crate::cli::JobFlags;
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "kubernetes", "pull_secret", "pull_secret_job", "secret_store"];
 
-/// Flags first, then the environment.
-struct FlagsAndEnvironment(BTreeMap<&'static str, String>);
-
-impl Values for FlagsAndEnvironment {
-    fn get(&self, setting: &Setting) -> Result<Option<String>, String> {
-        let flag = setting.flag.and_then(|flag| self.0.get(flag)).map(|value| value.trim().to_owned());
-        if let Some(value) = flag.filter(|value| !value.is_empty()) {
-            return Ok(Some(value));
-        }
-        setting.variable.map_or(Ok(None), |name| ProcessEnvironment.text(name).map_err(|problem| problem.to_string()))
-    }
-
-    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String> {
-        let value = setting.variable.map_or(Ok(None), |name| ProcessEnvironment.verbatim(name));
-        Ok(value.map_err(|problem| problem.to_string())?.map(SecretString::from))
-    }
-}
-
 /// Runs the Pull Secret Job.
 pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
-    let values = FlagsAndEnvironment(flags.0);
-    if let Some(patch) = settings::hosted_cluster_patch(&values) {
+    let flags = flags.0;
+    if let Some(patch) = settings::hosted_cluster_patch(&flags, &ProcessEnvironment) {
         return Ok(output::print(format_args!("{}\n", patch?))?);
     }
-    start_log(settings::resolve_log(&values))?;
-    let settings = match resolve(&values) {
+    start_log(settings::resolve_log(&flags, &ProcessEnvironment, CRATES))?;
+    let settings = match resolve(&flags) {
         Ok(settings) => settings,
         Err(problems) => {
             let component = pull_secret_job::run::COMPONENT;
             let reason = Reason::InvalidConfiguration;
             error!(component, operation = "validate-config", reason = %reason, "{problems}");
-            report_problems(&values, reason, problems.to_string());
+            report_problems(&flags, reason, problems.to_string());
             return Ok(ExitCode::from(reason.exit_code()));
         }
     };
@@ -67,14 +47,14 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
         })
     };
     let ending = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
-    tell_result(&values, &settings, &ending);
+    tell_result(&settings, &ending);
     // A resolver thread that still waits for an answer must not hold the process back.
     runtime.shutdown_background();
     Ok(ExitCode::from(ending.reason.exit_code()))
 }
 
-fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
-    let settings = settings::resolve(values)?;
+fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
+    let settings = settings::resolve(flags, &ProcessEnvironment)?;
     let host = settings.store.plain_host();
     match host.and_then(|host| proxy::applying_to(&ProcessEnvironment, host)) {
         None => Ok(settings),
@@ -85,8 +65,7 @@ fn resolve(values: &dyn Values) -> Result<Settings, InvalidSettings> {
     }
 }
 
-fn start_log(LogSettings { format, level }: LogSettings) -> anyhow::Result<()> {
-    let log = daemon::log::Settings { format, level, crates: CRATES };
+fn start_log(log: daemon::log::Settings) -> anyhow::Result<()> {
     tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout())).context("cannot start the log")
 }
 
@@ -105,19 +84,17 @@ fn broken() -> Ending {
 }
 
 /// Where a broken configuration still says where results go, they are told there.
-fn report_problems(values: &dyn Values, reason: Reason, message: String) {
+fn report_problems(flags: &Flags, reason: Reason, message: String) {
     let ending = Ending { reason, message, details: report::Details::default() };
-    let (results_path, termination_log) = settings::resolve_paths(values);
+    let (results_path, termination_log) = settings::resolve_paths(flags, &ProcessEnvironment);
     write_result(results_path.as_deref(), &termination_log, &report::render(&ending));
 }
 
-/// A dry run has no result to act on: whoever reads `success` would take the secret for stored. It is told only where
-/// somebody has asked for the file.
-fn tell_result(values: &dyn Values, settings: &Settings, ending: &Ending) {
-    let is_asked_for = !settings.dry_run || settings::is_given(values, &settings::table::RESULTS_PATH);
-    let results_path = settings.results_path.as_deref().filter(|_| is_asked_for);
+/// Writes the result of a run. That of a dry run is no termination message: a reader of `success` would take the secret for
+/// stored.
+fn tell_result(settings: &Settings, ending: &Ending) {
     let termination_log = if settings.dry_run { Path::new("") } else { &settings.termination_log };
-    write_result(results_path, termination_log, &report::render(ending));
+    write_result(settings.results_path.as_deref(), termination_log, &report::render(ending));
 }
 
 /// A result that cannot be told does not undo what was done: it is logged and the exit code stays. Paths are not logged:

@@ -16,7 +16,7 @@ use sentinel::leader::Election;
 use sentinel::publisher::ToTopic;
 use sentinel::run::{Explained, dry_run};
 use sentinel::settings::{LeaderElection, Method};
-use sentinel::{Plan, Sentinel, Settings};
+use sentinel::{Plan, Sentinel};
 
 use crate::broker::broker;
 use crate::cli::{self, SentinelArguments};
@@ -26,7 +26,7 @@ const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_
 
 /// Does what the arguments say.
 pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {
-    let plan = Settings::load(arguments.flags.0, &ProcessEnvironment).and_then(Settings::plan).map_err(listed)?;
+    let plan = Plan::load(arguments.flags.0, &ProcessEnvironment).map_err(listed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     if arguments.dry_run {
         return runtime.block_on(explain(&plan, arguments.id.as_deref()));
@@ -104,9 +104,6 @@ pub(crate) fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
 }
 
 fn start_log(plan: &Plan) -> anyhow::Result<()> {
-    let settings = &plan.settings.log;
-    let level = log::level(&settings.level).map_err(|error| anyhow::anyhow!("log.level: {error}"))?;
-    let Ok(format) = settings.format.parse() else { bail!("log.format: must be one of json, text") };
-    let subscriber = log::subscriber(log::Settings { format, level, crates: CRATES }, io::stdout());
+    let subscriber = log::subscriber(plan.settings.log.of(CRATES), io::stdout());
     tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }

@@ -1,4 +1,4 @@
-//! The Sentinel's settings: read, checked, and turned into parts.
+//! Reads the Sentinel's settings, checks them, and makes a plan of them.
 
 mod shape;
 pub mod table;
@@ -6,10 +6,11 @@ pub mod table;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use daemon::environment::Environment;
-use daemon::settings::{Given, Table, configuration};
+use daemon::settings::{Given, Loaded, Table, configuration};
 use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
 use message_broker::Name;
 use precondition::Precondition;
@@ -19,91 +20,106 @@ use crate::decide::Policy;
 use crate::message_data::Template;
 use crate::shard::{self, Shard};
 
+pub use daemon::settings::common::Address;
 pub use shape::{
-    Address, Api, Auth, Broker, BrokerKind, Clients, Decision, EventsClients, EventsSettings, ExchangeType,
-    GooglePubSub, LeaderElection, Logging, Method, Naming, Publish, RabbitMq, Settings, Subscription, Topic,
+    Api, Auth, Broker, BrokerKind, Clients, Decision, EventsClients, EventsSettings, ExchangeType, GooglePubSub,
+    LeaderElection, Method, Naming, Publish, RabbitMq, Settings, Subscription, Topic,
 };
 
-/// Where the configuration is looked for when nothing says where it is.
+/// File that is read where none is named, if it exists.
 pub const SEARCHED: &str = "/etc/hyperfleet/config.yaml";
 
 /// The settings, checked: what a Sentinel is made of.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is watched, as paths have it.
+    /// Resources that are watched, by their plural in the API's paths.
     pub resource_type: String,
-    /// The topic that events go to.
+    /// Topic that events are published to.
     pub topic: Name,
-    /// Which API.
+    /// Client of the HyperFleet API.
     pub client: hyperfleet_client::Settings,
-    /// Which part of the fleet.
+    /// Share of the fleet.
     pub shard: Shard,
-    /// The search that finds the selected part of the fleet.
+    /// Search that finds the selected part of the fleet.
     pub search: Option<String>,
     /// The selection, as a metric's label.
     pub selector: String,
-    /// How often a resource gets an event.
+    /// Intervals of a resource's events.
     pub policy: Policy,
-    /// What events say.
+    /// Members of an event's data.
     pub template: Template,
-    /// When to publish for which adapter; always if empty.
+    /// Preconditions of publishing by adapter; always met if empty.
     pub publish_when: BTreeMap<String, Precondition>,
-    /// The rest, as it was given.
+    /// The settings that it was made of.
     pub settings: Settings,
 }
 
 /// Reads settings of a table from flags, environment and file.
+///
+/// # Errors
+///
+/// The configuration file cannot be read.
 pub fn read<T: DeserializeOwned>(
     table: &Table,
     flags: BTreeMap<&'static str, String>,
     environment: &impl Environment,
-) -> Result<T, Vec<String>> {
+) -> Result<Loaded<T>, Vec<String>> {
     let flag = flags.get("config").map(String::as_str);
     let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &[SEARCHED]).map_err(|fault| vec![fault])?;
-    daemon::settings::load(table, environment, &Given { file, flags })
+    Ok(daemon::settings::load(table, environment, &Given { file, flags, ignored: Vec::new() }))
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Reads the settings from flags, environment and file, and makes a plan of them.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        read(&table::TABLE, flags, environment)?.then(Settings::plan)
+    }
 }
 
 // === impl Settings ===
 
 impl Settings {
-    /// The settings of flags, environment and file; or everything that is wrong with them.
-    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        read(&table::TABLE, flags, environment)
-    }
-
-    /// What a Sentinel is made of; or everything that is wrong with it.
+    /// Makes a plan of the settings.
+    ///
+    /// # Errors
+    ///
+    /// Every contradiction. A required setting that is missing is a fault of reading already.
     pub fn plan(self) -> Result<Plan, Vec<String>> {
         let mut faults = self.faults();
-        let mut kept = |result: Result<(), String>| faults.extend(result.err());
-        let base_url = self.clients.hyperfleet_api.base_url.as_deref();
-        let base_url = required("clients.hyperfleet_api.base_url", base_url).and_then(|url| {
-            url.parse::<BaseUrl>().map_err(|error| format!("clients.hyperfleet_api.base_url: {error}"))
+        let api = &self.clients.hyperfleet_api;
+        let base_url = parsed("clients.hyperfleet_api.base_url", api.base_url.as_deref(), &mut faults);
+        let topic = parsed("clients.broker.topic", self.clients.broker.topic.as_deref(), &mut faults);
+        let shard = parsed("shard", Some(&self.shard), &mut faults);
+        let resource_type = self.resource_type.clone().filter(|text| {
+            let is_plural = text.chars().all(|char| char.is_ascii_alphanumeric() || "-_".contains(char));
+            if !is_plural {
+                faults.push("resource_type: must be a plural of the API's paths, such as clusters".to_owned());
+            }
+            is_plural
         });
-        let topic = required("clients.broker.topic", self.clients.broker.topic.as_deref())
-            .and_then(|topic| topic.parse::<Name>().map_err(|error| format!("clients.broker.topic: {error}")));
-        let resource_type = required("resource_type", self.resource_type.as_deref()).and_then(plural);
-        let shard = self.shard.parse::<Shard>().map_err(|error| format!("shard: {error}"));
-        let search = shard::search(&self.resource_selector);
-        kept(base_url.as_ref().map(drop).map_err(Clone::clone));
-        kept(topic.as_ref().map(drop).map_err(Clone::clone));
-        kept(resource_type.as_ref().map(drop).map_err(Clone::clone));
-        kept(shard.as_ref().map(drop).map_err(Clone::clone));
-        kept(search.as_ref().map(drop).map_err(Clone::clone));
+        let search = shard::search(&self.resource_selector).map_err(|fault| faults.push(fault)).ok();
         let template = self.message_data.as_ref().map_or_else(|| Ok(Template::default()), Template::parse);
-        let template = template.map_err(|more| faults.extend(more));
-        let publish_when = self.preconditions().map_err(|more| faults.extend(more));
-        let (Ok(base_url), Ok(topic), Ok(resource_type), Ok(shard), Ok(search), Ok(template), Ok(publish_when)) =
-            (base_url, topic, resource_type, shard, search, template, publish_when)
+        let template = template.map_err(|more| faults.extend(more)).ok();
+        let publish_when = self.preconditions().map_err(|more| faults.extend(more)).ok();
+        let (Some(base_url), Some(topic), Some(shard), Some(resource_type), Some(search), Some(template), Some(publish_when)) =
+            (base_url, topic, shard, resource_type, search, template, publish_when)
         else {
             return Err(faults);
         };
         if !faults.is_empty() {
             return Err(faults);
         }
-        let Decision { gap, longest_gap, resync } = self.decision;
+        let Decision { min_interval, max_interval, resync } = self.decision;
+        let is_conditional = !publish_when.is_empty();
         Ok(Plan {
             client: self.client(base_url),
-            policy: Policy { gap, longest_gap, resync, is_conditional: !publish_when.is_empty() },
+            policy: Policy { gap: min_interval, longest_gap: max_interval, resync, is_conditional },
             selector: shard::label(&self.resource_selector),
             resource_type,
             topic,
@@ -115,28 +131,27 @@ impl Settings {
         })
     }
 
-    /// What holds together in itself but not with the rest.
+    /// Settings that are valid each for itself but contradict each other.
     fn faults(&self) -> Vec<String> {
         let Self { decision, leader_election, broker, .. } = self;
         let is_of_google = broker.kind == Some(BrokerKind::GooglePubSub);
         let election = leader_election.method;
         let checks = [
-            (self.poll_interval >= Duration::from_secs(1), "poll_interval: must be 1s or more"),
-            (self.sweep_interval >= Duration::from_secs(10), "sweep_interval: must be 10s or more"),
-            (decision.gap >= Duration::from_secs(1), "decision.gap: must be 1s or more"),
-            (decision.longest_gap >= decision.gap, "decision.longest_gap: must not be shorter than decision.gap"),
             (
-                decision.resync >= Duration::from_mins(1) && decision.resync >= decision.longest_gap,
-                "decision.resync: must be 1m or more, and not shorter than decision.longest_gap",
+                decision.max_interval >= decision.min_interval,
+                "decision.max_interval: must not be shorter than decision.min_interval",
             ),
-            ((1..=1_000).contains(&self.publish.concurrency), "publish.concurrency: must be 1 to 1000"),
+            (
+                decision.resync >= decision.max_interval,
+                "decision.resync: must not be shorter than decision.max_interval",
+            ),
             (
                 (election == Method::Lease) == leader_election.namespace.is_some(),
-                "leader_election.namespace: belongs to leader_election.method lease, and only to it",
+                "leader_election.namespace: must be set with leader_election.method lease, and only with it",
             ),
             (
                 (election == Method::Postgres) == leader_election.database_url.is_some(),
-                "leader_election.database_url: belongs to leader_election.method postgres, and only to it",
+                "leader_election.database_url: must be set with leader_election.method postgres, and only with it",
             ),
             (
                 election == Method::Lease || leader_election.identity.is_none(),
@@ -188,16 +203,7 @@ impl Settings {
     }
 }
 
-fn required<'a>(path: &str, value: Option<&'a str>) -> Result<&'a str, String> {
-    let value = value.map(str::trim).filter(|value| !value.is_empty());
-    value.ok_or_else(|| format!("{path}: is missing; give it in the file or as {}", table::variable(path)))
-}
-
-fn plural(text: &str) -> Result<String, String> {
-    let fits = |char: char| char.is_ascii_alphanumeric() || "-_".contains(char);
-    if text.chars().all(fits) {
-        Ok(text.to_owned())
-    } else {
-        Err("resource_type: must be what the API's paths have, such as clusters".to_owned())
-    }
+/// Parses the text of a setting; a fault names its key.
+fn parsed<T: FromStr<Err: Display>>(path: &str, text: Option<&str>, faults: &mut Vec<String>) -> Option<T> {
+    text?.trim().parse().map_err(|error| faults.push(format!("{path}: {error}"))).ok()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::reason::Reason;
-use crate::settings::SETTINGS;
+use crate::settings::{SETTINGS, TABLE};
 
 /// How wide the help is.
 const WIDTH: usize = 100;
@@ -63,7 +63,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Line, String> {
             Some((flag, value)) => (flag, Some(value.to_owned())),
             None => (flag, None),
         };
-        let known = SETTINGS.iter().map(|setting| setting.flag).chain([OUTPUT]).find(|known| *known == flag);
+        let known = SETTINGS.iter().filter_map(|setting| setting.flag).chain([OUTPUT]).find(|known| *known == flag);
         let known = known.ok_or_else(|| "there is no such flag; --help lists them".to_owned())?;
         let value = value.or_else(|| words.next()).ok_or_else(|| format!("--{known}: needs a value"))?;
         flags.insert(known, value);
@@ -90,7 +90,7 @@ pub fn help() -> String {
         "Runs on each node, as root. When the credentials change, the kubelet's file is replaced (entries of others stay), \
          the kubelet is restarted over D-Bus and watched; if it does not come up three times, the file is put back and the \
          kubelet restarted with it. Whatever ends this process at any instruction, the next one finishes or undoes what was \
-         begun. Flags come before environment variables; a blank value counts as missing. A TIME is written as 500ms, 90s, \
+         begun. Flags come before environment variables; a blank value counts as missing. A DURATION is written as 500ms, 90s, \
          1m30s or 2h. The log is on stdout.",
     ] {
         wrap(&mut help, "", paragraph);
@@ -102,11 +102,14 @@ pub fn help() -> String {
              Commands:\n  ready    Succeed if the kubelet runs with the expected credentials: for the readiness probe\n  \
              status   Say how things are on this node, and why\n  help     Print this\n  version  Print the version\n\nFlags:\n";
     for setting in SETTINGS {
-        let default =
-            if setting.default.is_empty() { String::new() } else { format!(", default: {}", setting.default) };
+        let default = match (setting.default, setting.unset) {
+            ("", "") => String::new(),
+            ("", default) | (default, _) => format!(", default: {default}"),
+        };
+        let (flag, variable) = (setting.flag.unwrap_or_default(), TABLE.variable_of(setting).unwrap_or_default());
         // Writing to a String cannot fail, here and below.
-        let _infallible = writeln!(help, "  --{} {}", setting.flag, setting.value);
-        wrap(&mut help, "        ", &format!("{} [env: {}{default}]", setting.help, setting.variable));
+        let _infallible = writeln!(help, "  --{flag} {}", setting.synopsis());
+        wrap(&mut help, "        ", &format!("{} [env: {variable}{default}]", setting.help));
     }
     help += "\nReasons, in the log, in `status` and in the metric sync_global_pullsecret_reason:\n";
     for reason in Reason::ALL {
@@ -169,7 +172,7 @@ mod tests {
     #[test]
     fn the_help_knows_everything_and_fits() {
         let help = help();
-        assert!(SETTINGS.iter().all(|setting| help.contains(&format!("  --{} ", setting.flag))));
+        assert!(SETTINGS.iter().all(|setting| help.contains(&format!("  --{} ", setting.flag.unwrap()))));
         assert!(Reason::ALL.iter().all(|reason| help.contains(&format!("  {reason}\n"))));
         let longest = help.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= 120, "{longest}");

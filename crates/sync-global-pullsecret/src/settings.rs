@@ -1,4 +1,4 @@
-//! Settings: flags over environment over defaults, every one a row of one table.
+//! Reads the settings of the node syncer: flags take precedence over variables, variables over defaults.
 
 mod table;
 
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use daemon::environment::Environment;
 use daemon::log;
+use daemon::settings::{Row, hint};
 
 use crate::combine::Foreign;
 use crate::decide::{Delays, Rules};
@@ -16,34 +17,34 @@ use crate::run::RevisionRule;
 use crate::source::{ApiSettings, Folder, SourceSettings};
 use crate::units::UnitSettings;
 
-pub use table::{SETTINGS, Setting};
+pub use table::{SETTINGS, TABLE};
 
-/// All that a process needs to know.
+/// Settings of a process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where credentials come from.
+    /// Source of the credentials.
     pub source: SourceSettings,
-    /// The kubelet's file.
+    /// Credential file of the kubelet.
     pub kubelet_file: PathBuf,
-    /// What happens to what others have put there.
+    /// Treatment of entries that other programs have written to it.
     pub foreign: Foreign,
     /// The kubelet's unit.
     pub unit: UnitSettings,
-    /// The machine's rules.
+    /// Rules of the state machine.
     pub rules: Rules,
-    /// What the process has to do with revisions.
+    /// Revision that the process applies.
     pub revision: RevisionRule,
-    /// The socket of health, status and metrics.
+    /// Unix socket of health, status and metrics.
     pub socket: PathBuf,
-    /// A loopback address for the same.
+    /// Loopback address that serves the same.
     pub listen: Option<SocketAddr>,
-    /// Where the last status goes.
+    /// File that the last status is written to.
     pub termination_log: PathBuf,
     /// The log.
     pub log: log::Settings,
 }
 
-/// Where values come from: flags, then the environment, then defaults.
+/// Values of flags, then of variables, then defaults.
 pub struct Values<'a, E> {
     flags: &'a dyn Fn(&str) -> Option<String>,
     environment: &'a E,
@@ -60,14 +61,14 @@ impl<'a, E: Environment> Values<'a, E> {
         if let Some(value) = (self.flags)(flag).filter(|value| !value.trim().is_empty()) {
             return Some((format!("--{flag}"), value.trim().to_owned()));
         }
-        let variable = SETTINGS.iter().find(|setting| setting.flag == flag)?.variable;
-        match self.environment.text(variable) {
-            Ok(value) => value.map(|value| (variable.to_owned(), value)),
-            Err(error) => {
-                self.faults.push(error.to_string());
-                None
+        for variable in TABLE.variables_of(row(flag)?) {
+            match self.environment.text(&variable) {
+                Ok(Some(value)) if !hint::is_of_a_service(&variable, &value) => return Some((variable, value)),
+                Ok(_) => {}
+                Err(error) => self.faults.push(error.to_string()),
             }
         }
+        None
     }
 
     fn optional<T>(&mut self, flag: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
@@ -85,11 +86,16 @@ impl<'a, E: Environment> Values<'a, E> {
     fn or_default<T>(&mut self, flag: &str, read: impl Fn(&str) -> Result<T, String>) -> Option<T> {
         let faults = self.faults.len();
         let given = self.optional(flag, &read);
-        let default = SETTINGS.iter().find(|setting| setting.flag == flag).map_or("", |setting| setting.default);
+        let default = row(flag).map_or("", |row| row.default);
         given.or_else(|| read(default).ok().filter(|_default| self.faults.len() == faults))
     }
 
-    /// The socket alone, for commands that ask a running process.
+    fn duration(&mut self, flag: &str) -> Option<Duration> {
+        let row = row(flag)?;
+        self.or_default(flag, |text| row.duration(text))
+    }
+
+    /// The socket alone, for commands that query a running process.
     pub fn socket(mut self) -> Result<PathBuf, Vec<String>> {
         let file = self.or_default("kubelet-file", absolute);
         let socket = self.socket_beside(file.as_deref());
@@ -101,7 +107,7 @@ impl<'a, E: Environment> Values<'a, E> {
         socket.or_else(|| Some(file?.parent()?.join(FOLDER).join("socket")))
     }
 
-    /// How to log, as far as that can be told: faults are told with the others.
+    /// Settings of the log, as far as they are valid; [`Values::resolve`] reports their faults.
     pub fn log(&mut self) -> log::Settings {
         let format =
             self.or_default("log-format", |text| text.parse().map_err(|error: log::Unknown| error.to_string()));
@@ -114,9 +120,10 @@ impl<'a, E: Environment> Values<'a, E> {
         }
     }
 
-    /// All settings, or everything that is wrong.
+    /// All settings, or all faults.
     pub fn resolve(mut self) -> Result<Settings, Vec<String>> {
         let log = self.log();
+        self.faults.extend(hint::misspelt_variables(&TABLE, self.environment));
         let source = self.source();
         let kubelet_file = self.or_default("kubelet-file", absolute);
         let socket = self.socket_beside(kubelet_file.as_deref());
@@ -132,7 +139,7 @@ impl<'a, E: Environment> Values<'a, E> {
             "never" => Ok(false),
             _ => Err("must be always or never".to_owned()),
         });
-        let held = self.or_default("retry-failed-after", duration);
+        let held = self.duration("retry-failed-after");
         let expected = self.optional("revision", |text| Ok(text.to_owned()));
         let only =
             self.or_default("only-this-revision", |text| text.parse().map_err(|_| "must be true or false".to_owned()));
@@ -166,8 +173,8 @@ impl<'a, E: Environment> Values<'a, E> {
             text if text.contains('.') && !text.contains(['/', ' ']) => Ok(text.to_owned()),
             _ => Err("must be the name of a unit, such as kubelet.service".to_owned()),
         });
-        let restart_timeout = self.or_default("restart-timeout", duration);
-        let stable_for = self.or_default("stable-for", duration);
+        let restart_timeout = self.duration("restart-timeout");
+        let stable_for = self.duration("stable-for");
         Some(UnitSettings { bus: bus?, unit: unit?, restart_timeout: restart_timeout?, stable_for: stable_for? })
     }
 
@@ -203,8 +210,7 @@ impl<'a, E: Environment> Values<'a, E> {
         let port = text("KUBERNETES_SERVICE_PORT").and_then(|port| port.parse().ok());
         let server = host.map(|host| (true, host.trim_matches(['[', ']']).to_owned(), port.unwrap_or(443)));
         if server.is_none() {
-            let told = "no source: outside of a pod, --api-server or --from-files is needed";
-            self.faults.push(told.to_owned());
+            self.faults.push("no source: outside of a Pod, set --api-server or --from-files".to_owned());
         }
         server
     }
@@ -220,7 +226,7 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).ok_or_else(|| must.to_owned())
 }
 
-/// Whether it is encrypted, its host without brackets, its port.
+/// Returns whether the server is encrypted, its host without brackets, and its port.
 fn server(url: &str) -> Result<(bool, String, u16), String> {
     let must = || "must be a URL such as https://10.0.0.1:6443".to_owned();
     let (scheme, rest) = url.split_once("://").ok_or_else(must)?;
@@ -243,28 +249,8 @@ fn server(url: &str) -> Result<(bool, String, u16), String> {
     }
 }
 
-/// A time such as `500ms`, `5s`, `1m30s` or `2h`; more than nothing, and less than 100 days.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let must = || "must be a time such as 500ms, 90s, 1m30s or 2h".to_owned();
-    let mut total = Duration::ZERO;
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let digits = rest.find(|char: char| !char.is_ascii_digit()).ok_or_else(must)?;
-        let (number, unit) = rest.split_at(digits);
-        let end = unit.find(|char: char| char.is_ascii_digit()).unwrap_or(unit.len());
-        let (unit, next) = unit.split_at(end);
-        let milliseconds: u64 = match unit {
-            "ms" => 1,
-            "s" => 1000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => return Err(must()),
-        };
-        let number: u64 = number.parse().map_err(|_no_number| must())?;
-        total = total.saturating_add(Duration::from_millis(number.saturating_mul(milliseconds)));
-        rest = next;
-    }
-    if total.is_zero() || total > Duration::from_hours(2400) { Err(must()) } else { Ok(total) }
+fn row(flag: &str) -> Option<&'static Row> {
+    SETTINGS.iter().find(|row| row.flag == Some(flag))
 }
 
 impl<E> std::fmt::Debug for Values<'_, E> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adapter::{Adapter, Config};
+use adapter::Adapter;
 use anyhow::Context as _;
 use kubernetes::Cluster;
 use message_broker::{Broker, Name};
@@ -41,12 +41,12 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
-            "health": daemons::address(ports, Port::AdapterHealth),
-            "metrics": daemons::address(ports, Port::AdapterMetrics),
         },
+        "health": daemons::address(ports, Port::AdapterHealth),
+        "metrics": daemons::address(ports, Port::AdapterMetrics),
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
-    let plan = Config::load(flags, &BTreeMap::<&str, &str>::new()).and_then(Config::plan);
+    let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
     let parts = adapter::Parts { broker, cluster, leadership: None };
     let adapter = Adapter::prepare(plan.map_err(daemons::listed)?, parts, cli::build().0).await;
     adapter.context("the adapter cannot start")

@@ -62,7 +62,7 @@ pub(crate) async fn sentinel(
         "metrics": address(ports, Port::SentinelMetrics),
     });
     let flags = BTreeMap::from([("config", write(folder, "sentinel.yaml", &configuration)?)]);
-    let plan = sentinel::Settings::load(flags, &BTreeMap::<&str, &str>::new()).and_then(sentinel::Settings::plan);
+    let plan = sentinel::Plan::load(flags, &BTreeMap::<&str, &str>::new());
     let publisher = ToTopic { broker, topic: topic.clone() };
     let sentinel = Sentinel::prepare(plan.map_err(listed)?, publisher, Election::Alone, cli::build().0).await;
     sentinel.context("the Sentinel cannot start")

@@ -26,7 +26,6 @@ const PRECONDITIONS: [&str; 3] = [
 const IMAGE: &str = concat!("quay.io/openshift-hyperfleet/pull-secret:", env!("CARGO_PKG_VERSION"));
 const ARGS: [&str; 2] = ["run-job", "pull-secret"];
 const DELETE_ARGS: [&str; 3] = ["run-job", "pull-secret", "--delete"];
-const INPUT: (&str, &str) = ("pullsecret", "/var/run/pull-secret");
 /// Where placement tells the namespace of the hosted control plane; and where we have told it before.
 const NAMESPACE: &[&str] = &["status.adapters[placement].data.namespace", "status.adapters[pullsecret].data.namespace"];
 
@@ -54,9 +53,7 @@ pub(super) fn complete(config: &mut Config) {
     let expression = |expression: &str| Expression { expression: expression.to_owned() };
     preconditions.get_or_insert_with(|| PRECONDITIONS.map(expression).to_vec());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
-    let (key, path) = INPUT;
-    let input = Input { key: key.to_owned(), mount_path: path.to_owned(), secret_namespaces: Vec::new() };
-    spec.input.get_or_insert(input);
+    spec.input.get_or_insert_with(Input::default);
     spec.output.get_or_insert_with(|| Output {
         namespace: source(NAMESPACE, None),
         name: source(&["spec.pullSecret.k8sSecretName"], Some("{id}-pull-secret")),

@@ -1,7 +1,6 @@
-//! What must hold of a configuration as a whole.
+//! Checks a configuration as a whole.
 
-use std::time::Duration;
-
+use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
@@ -9,10 +8,10 @@ use precondition::Precondition;
 
 use super::broker::BrokerKind;
 use super::shape::{Config, Spec};
-use super::table::variable;
+use super::table::TABLE;
 use crate::binding::Binding;
 
-/// What was made of texts.
+/// Values parsed from texts of the configuration.
 pub(super) struct Checked {
     pub(super) base_url: BaseUrl,
     pub(super) subscription: Subscription,
@@ -25,12 +24,15 @@ const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
 pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     let mut faults = rules(config);
     let spec = &config.spec;
-    let base_url = required("spec.hyperfleetAPI.url", spec.hyperfleet_api.url.as_deref())
-        .and_then(|url| url.parse::<BaseUrl>().map_err(|error| format!("spec.hyperfleetAPI.url: {error}")));
+    // A missing address is a fault of reading already.
+    let base_url = spec.hyperfleet_api.url.as_deref().map(|url| {
+        url.parse::<BaseUrl>().map_err(|error| faults.push(format!("spec.hyperfleetAPI.url: {error}")))
+    });
     let named = spec.broker.subscription.clone().unwrap_or_else(|| format!("{}-adapter-sub", spec.adapter_type));
     let subscription = Subscription::new(&spec.broker.topic, &named)
         .map_err(|error| format!("spec.broker.topic and spec.broker.subscription: {error}"));
-    let image = required("spec.jobTemplate.image", spec.job_template.image.as_deref()).map(str::to_owned);
+    let image = spec.job_template.image.as_deref().map(str::trim).filter(|image| !image.is_empty());
+    let image = image.map(str::to_owned).ok_or_else(|| missing(&TABLE, "spec.jobTemplate.image"));
     let mut preconditions = Vec::new();
     for (index, given) in spec.criteria.preconditions.iter().flatten().enumerate() {
         match Precondition::parse(&given.expression) {
@@ -38,11 +40,10 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
             Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
         }
     }
-    faults.extend(base_url.as_ref().err().cloned());
     faults.extend(subscription.as_ref().err().cloned());
     faults.extend(image.as_ref().err().cloned());
     match (base_url, subscription, image) {
-        (Ok(base_url), Ok(subscription), Ok(image)) if faults.is_empty() => {
+        (Some(Ok(base_url)), Ok(subscription), Ok(image)) if faults.is_empty() => {
             Ok(Checked { base_url, subscription, preconditions, image })
         }
         _ => Err(faults),
@@ -51,7 +52,6 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
 
 fn rules(config: &Config) -> Vec<String> {
     let Spec { adapter_type, resource_type, broker, job_template, input, limits, retry, .. } = &config.spec;
-    let seconds = Duration::from_secs;
     let checks = [
         (config.api_version == API_VERSION, "apiVersion: must be hyperfleet.redhat.com/v1alpha1"),
         (config.kind == "AdapterConfig", "kind: must be AdapterConfig"),
@@ -63,32 +63,23 @@ fn rules(config: &Config) -> Vec<String> {
         ),
         (
             !resource_type.is_empty() && resource_type.chars().all(|char| char.is_ascii_alphanumeric() || char == '-'),
-            "spec.resourceType: must be what the API's paths have, such as clusters",
+            "spec.resourceType: must be a plural of the API's paths, such as clusters",
         ),
         (
             broker.kind != Some(BrokerKind::GooglePubSub) || (broker.url.is_none() && broker.exchange.is_none()),
-            "spec.broker.url and spec.broker.exchange: have no effect with spec.broker.type gcp-pubsub",
+            "spec.broker.url and spec.broker.exchange: have no effect with spec.broker.type googlepubsub",
         ),
         (
             broker.kind != Some(BrokerKind::RabbitMq) || (broker.project_id.is_none() && !broker.create_if_missing),
             "spec.broker.projectId and spec.broker.createIfMissing: have no effect with spec.broker.type rabbitmq",
         ),
-        ((5..=100).contains(&broker.max_attempts), "spec.broker.maxAttempts: must be 5 to 100"),
-        ((1..=1_000).contains(&limits.concurrency), "spec.limits.concurrency: must be 1 to 1000"),
-        (limits.writes_per_run >= 1, "spec.limits.writesPerRun: must be 1 or more"),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
             "spec.limits.writesPerMinute: must be 0, or enough for one run (spec.limits.writesPerRun)",
         ),
-        (retry.transient_after >= seconds(1), "spec.retry.transientAfter: must be 1s or more"),
         (
             retry.permanent_after >= retry.transient_after,
             "spec.retry.permanentAfter: must not be shorter than transientAfter",
-        ),
-        (job_template.active_deadline >= seconds(1), "spec.jobTemplate.activeDeadline: must be 1s or more"),
-        (
-            job_template.keep_finished >= seconds(60),
-            "spec.jobTemplate.keepFinished: must be 1m or more: what a Job has said must be there to be read",
         ),
         (
             input.as_ref().is_none_or(|input| input.mount_path.starts_with('/')),
@@ -111,7 +102,7 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
     let is_variable = |name: &str| {
         !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
     };
-    let words = if !is_variable(&binding.name) {
+    let fault = if !is_variable(&binding.name) {
         "name: must be A-Z, 0-9 and _"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
@@ -120,10 +111,5 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("spec.jobTemplate.env[{index}]: {words}"))
-}
-
-fn required<'a>(path: &str, value: Option<&'a str>) -> Result<&'a str, String> {
-    let value = value.map(str::trim).filter(|value| !value.is_empty());
-    value.ok_or_else(|| format!("{path}: is missing; give it in the file or as {}", variable(path)))
+    Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
 }

@@ -1,47 +1,53 @@
-//! The JSON Schema of the configuration file, where defaults make things optional.
+//! Adjusts the JSON Schema of the configuration file to settings that flags, variables and defaults give.
 
-use daemon::settings::Row;
-use serde_json::Value;
+use daemon::settings::{Kind, Row, Variable};
+use serde_json::{Value, json};
 
-/// Takes from `required` what a row of the table may give, and objects that consist of nothing else.
-pub(super) fn loosen(schema: &mut Value, rows: &[Row]) {
+/// Takes out of `required` what a setting may have from elsewhere, and objects that consist of nothing else; lets every
+/// choice have all its spellings.
+pub(super) fn loosen(schema: &mut Value, rows: &[&Row]) {
     for row in rows {
         let segments: Vec<&str> = row.path.split('.').collect();
-        for depth in 0..segments.len() {
-            let Some((name, above)) = segments.get(..=depth).and_then(<[&str]>::split_last) else { continue };
-            // `spec` itself is needed: it says which adapter it is.
-            if *name != "spec" {
-                not_required(schema, above, name);
+        let is_of_file = !row.kind.is_scalar() || (row.is_required && row.variable == Variable::None);
+        if !is_of_file {
+            for depth in 0..segments.len() {
+                let Some((name, above)) = segments.get(..=depth).and_then(<[&str]>::split_last) else { continue };
+                // `spec` is needed: it has the adapter's type.
+                if *name != "spec" {
+                    not_required(schema, above, name);
+                }
             }
+        }
+        if let (Kind::Choice(choices), Some((name, above))) = (row.kind, segments.split_last()) {
+            spell(schema, above, name, choices);
         }
     }
 }
 
 fn not_required(schema: &mut Value, above: &[&str], name: &str) {
-    let mut place = Vec::new();
-    for segment in above {
-        let Some(reference) =
-            object(schema, &place).and_then(|object| object.pointer(&format!("/properties/{segment}")))
-        else {
-            return;
-        };
-        place = match reference.get("$ref").and_then(Value::as_str) {
-            Some(reference) => reference.trim_start_matches("#/").split('/').map(str::to_owned).collect(),
-            None => [place.as_slice(), &["properties".to_owned(), (*segment).to_owned()]].concat(),
-        };
-    }
-    let pointer = pointer(&place);
-    let required =
-        schema.pointer_mut(&pointer).and_then(|object| object.get_mut("required")).and_then(Value::as_array_mut);
+    let required = object(schema, above).and_then(|object| object.get_mut("required")).and_then(Value::as_array_mut);
     if let Some(required) = required {
         required.retain(|member| member != name);
     }
 }
 
-fn object<'a>(schema: &'a Value, place: &[String]) -> Option<&'a Value> {
-    schema.pointer(&pointer(place))
+fn spell(schema: &mut Value, above: &[&str], name: &str, choices: &[&[&str]]) {
+    let property = object(schema, above).and_then(|object| object.pointer_mut(&format!("/properties/{name}")));
+    if let Some(property) = property {
+        let description = property.get("description").cloned();
+        *property = json!({ "description": description, "enum": choices.concat() });
+    }
 }
 
-fn pointer(place: &[String]) -> String {
-    place.iter().fold(String::new(), |path, segment| path + "/" + segment)
+/// The schema of the object at a path, behind references.
+fn object<'a>(schema: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
+    let mut pointer = String::new();
+    for segment in path {
+        let property = schema.pointer(&pointer)?.pointer(&format!("/properties/{segment}"))?;
+        pointer = match property.get("$ref").and_then(Value::as_str) {
+            Some(reference) => reference.trim_start_matches('#').to_owned(),
+            None => format!("{pointer}/properties/{segment}"),
+        };
+    }
+    schema.pointer_mut(&pointer)
 }

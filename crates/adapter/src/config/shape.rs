@@ -1,9 +1,11 @@
-//! The shape of the `AdapterConfig`: the specification's, and what it is silent about.
+//! Declares the `AdapterConfig`: the specification's keys, and those that the specification leaves open.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::settings::Row;
+use daemon::settings::common::{self, Address, Log};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,79 +13,83 @@ use serde_json::{Map, Value};
 use super::broker::Broker;
 use crate::binding::{Binding, ValueSource};
 
-/// An adapter's configuration.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Config {
-    /// `hyperfleet.redhat.com/v1alpha1`.
-    pub api_version: String,
-    /// `AdapterConfig`.
-    pub kind: String,
-    /// What the adapter is called, and where it works.
-    pub metadata: Metadata,
-    /// What it does.
-    pub spec: Spec,
+daemon::settings! {
+    /// An adapter's configuration.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Config {
+        /// `hyperfleet.redhat.com/v1alpha1`
+        pub api_version: String = Row::at("apiVersion").no_variable().required(),
+        /// `AdapterConfig`
+        pub kind: String = Row::at("kind").no_variable().required(),
+        /// Name and namespace of the adapter
+        pub metadata: Metadata = Row::at("metadata"),
+        /// The adapter's work
+        pub spec: Spec,
+        /// The log
+        pub log: Log,
+        /// Address of probes
+        pub health: Address = common::HEALTH,
+        /// Address of metrics
+        pub metrics: Address = common::METRICS,
+    }
 }
 
-/// What the adapter is called, and where it works.
+/// Name and namespace of an adapter.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Metadata {
-    /// What it calls itself.
+    /// Name of the adapter in Events and in User-Agent.
     pub name: String,
-    /// The namespace that its Jobs run in.
+    /// Namespace that its Jobs run in.
     pub namespace: String,
-    /// For people.
+    /// Labels without effect, for the reader.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 
-/// What the adapter does.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Spec {
-    /// By what name the API knows its reports. For `pullsecret`, everything that is not given here is built in.
-    pub adapter_type: String,
-    /// What it works on, as the API's paths have it.
-    pub resource_type: String,
-    /// When it works.
-    #[serde(default)]
-    pub criteria: Criteria,
-    /// The HyperFleet API.
-    #[serde(rename = "hyperfleetAPI")]
-    pub hyperfleet_api: Api,
-    /// The message broker.
-    pub broker: Broker,
-    /// The Kubernetes that Jobs run in.
-    pub kubernetes: Kubernetes,
-    /// What its Jobs look like.
-    pub job_template: JobTemplate,
-    /// The Secret that a run reads.
-    #[serde(default)]
-    pub input: Option<Input>,
-    /// The Secret that a run leaves behind, watched for drift.
-    #[serde(default)]
-    pub output: Option<Output>,
-    /// How much at once.
-    pub limits: Limits,
-    /// When failed runs are repeated.
-    pub retry: Retry,
-    /// The log.
-    pub log: Logging,
-    /// Where probes are answered.
-    pub health: Address,
-    /// Where metrics are served.
-    pub metrics: Address,
+daemon::settings! {
+    /// The adapter's work.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Spec {
+        /// Name by which the API knows the adapter's reports; `pullsecret` has everything else built in
+        pub adapter_type: String = Row::at("spec.adapterType").no_variable().required(),
+        /// Resources to work on, by their plural in the API's paths
+        pub resource_type: String = Row::at("spec.resourceType").default("clusters"),
+        /// Preconditions and dependencies of a run
+        #[serde(default)]
+        pub criteria: Criteria = Row::at("spec.criteria"),
+        /// The HyperFleet API
+        #[serde(rename = "hyperfleetAPI")]
+        pub hyperfleet_api: Api,
+        /// The message broker
+        pub broker: Broker,
+        /// The Kubernetes cluster that Jobs run in
+        pub kubernetes: Kubernetes,
+        /// Template of the adapter's Jobs
+        pub job_template: JobTemplate,
+        /// Secret that a run reads
+        #[serde(default)]
+        pub input: Option<Input> = Row::at("spec.input"),
+        /// Secret that a run applies, watched for drift
+        #[serde(default)]
+        pub output: Option<Output> = Row::at("spec.output"),
+        /// Limits of concurrent work
+        pub limits: Limits,
+        /// Intervals of retries
+        pub retry: Retry,
+    }
 }
 
-/// When the adapter works.
+/// Preconditions and dependencies of a run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Criteria {
     /// Expressions that must be true before a run.
     #[serde(default)]
     pub preconditions: Option<Vec<Expression>>,
-    /// Adapters that must say that the resource is available before a run.
+    /// Adapters that must report the resource as available before a run.
     #[serde(default)]
     pub dependencies: Option<Vec<String>>,
 }
@@ -96,212 +102,219 @@ pub struct Expression {
     pub expression: String,
 }
 
-/// The HyperFleet API.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Api {
-    /// Where it is: `http://HOST:PORT`.
-    #[serde(default)]
-    pub url: Option<String>,
-    /// One request may take so long.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub timeout: Duration,
-    /// The file with the bearer token.
-    #[serde(default)]
-    pub token_path: Option<PathBuf>,
-    /// The certificate authorities to trust, PEM.
-    #[serde(default)]
-    pub ca_file: Option<PathBuf>,
-    /// How reports are sent.
-    pub report_method: Method,
+daemon::settings! {
+    /// The client of the HyperFleet API.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Api {
+        /// Address of the HyperFleet API: `http://HOST:PORT`
+        #[serde(default)]
+        pub url: Option<String> = Row::at("spec.hyperfleetAPI.url")
+            .flag("hyperfleet-api-base-url")
+            .variable("HYPERFLEET_API_BASE_URL")
+            .required(),
+        /// Maximum time of a request
+        #[schemars(with = "String")]
+        pub timeout: Duration = Row::at("spec.hyperfleetAPI.timeout")
+            .flag("hyperfleet-api-timeout")
+            .variable("HYPERFLEET_API_TIMEOUT")
+            .default("10s"),
+        /// File with the bearer token
+        #[serde(default)]
+        pub token_path: Option<PathBuf> =
+            Row::at("spec.hyperfleetAPI.tokenPath").variable("HYPERFLEET_API_AUTH_TOKEN_PATH"),
+        /// Certificate authorities to trust, PEM
+        #[serde(default)]
+        pub ca_file: Option<PathBuf> = Row::at("spec.hyperfleetAPI.caFile").variable("HYPERFLEET_API_CA_FILE"),
+        /// Form of reports: `PUT`, `POST`, or `PUT` with a fallback to `POST` where the API refuses it
+        pub report_method: Method = Row::at("spec.hyperfleetAPI.reportMethod")
+            .variable("HYPERFLEET_API_REPORT_METHOD")
+            .default("auto"),
+    }
 }
 
-/// How reports are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// `PUT`, and where the API refuses it `POST`.
-    Auto,
-    /// `PUT` in `snake_case`.
-    Put,
-    /// `POST` in camelCase.
-    Post,
+daemon::choices! {
+    /// Form of reports.
+    #[derive(JsonSchema)]
+    pub enum Method {
+        /// `PUT`, and where the API refuses it `POST`.
+        Auto = "auto",
+        /// `PUT` in `snake_case`.
+        Put = "put",
+        /// `POST` in camelCase.
+        Post = "post",
+    }
 }
 
-/// The Kubernetes that Jobs run in.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Kubernetes {
-    /// A kubeconfig; without one the pod's own service account.
-    #[serde(default)]
-    pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig.
-    #[serde(default)]
-    pub context: Option<String>,
-    /// One call may take so long.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub timeout: Duration,
-    /// The Lease by which one of several replicas is chosen to report the ends of Jobs; without it each does.
-    #[serde(default)]
-    pub lease: Option<String>,
-    /// Who claims the Lease, such as the pod's name.
-    #[serde(default)]
-    pub identity: Option<String>,
+daemon::settings! {
+    /// The Kubernetes cluster that Jobs run in.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Kubernetes {
+        /// Kubeconfig of the cluster that Jobs run in
+        #[serde(default)]
+        pub kubeconfig: Option<PathBuf> = Row::at("spec.kubernetes.kubeconfig")
+            .flag("kubeconfig")
+            .variable("HYPERFLEET_KUBERNETES_KUBE_CONFIG_PATH")
+            .unset("the Pod's service account, else the user's kubeconfig"),
+        /// Context of the kubeconfig
+        #[serde(default)]
+        pub context: Option<String> = Row::at("spec.kubernetes.context"),
+        /// Maximum time of a request to Kubernetes
+        #[schemars(with = "String")]
+        pub timeout: Duration = Row::at("spec.kubernetes.timeout").default("10s"),
+        /// Lease that elects the replica which reports finished Jobs; without it every replica reports them
+        #[serde(default)]
+        pub lease: Option<String> = Row::at("spec.kubernetes.lease"),
+        /// Holder identity in the Lease, such as the Pod's name
+        #[serde(default)]
+        pub identity: Option<String> = Row::at("spec.kubernetes.identity")
+            .variable("HYPERFLEET_KUBERNETES_IDENTITY")
+            .unset("generated"),
+    }
 }
 
-/// What the adapter's Jobs look like.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct JobTemplate {
-    /// The image.
-    #[serde(default)]
-    pub image: Option<String>,
-    /// When the image is pulled.
-    #[serde(default)]
-    pub image_pull_policy: Option<String>,
-    /// The program, if not the image's own.
-    #[serde(default)]
-    pub command: Option<Vec<String>>,
-    /// Its arguments in a run that makes or repairs.
-    #[serde(default)]
-    pub args: Option<Vec<String>>,
-    /// Its arguments in a run that removes what others have made; none where nothing need be removed.
-    #[serde(default)]
-    pub delete_args: Option<Vec<String>>,
-    /// What it is about, as the label `job-type`; the adapter's type if not given.
-    #[serde(default)]
-    pub job_type: Option<String>,
-    /// The container's name.
-    #[serde(default)]
-    pub container_name: Option<String>,
-    /// As whom it runs.
-    #[serde(default)]
-    pub service_account_name: Option<String>,
-    /// Its variables.
-    #[serde(default)]
-    pub env: Option<Vec<Binding>>,
-    /// What it may use.
-    #[serde(default)]
-    pub resources: Option<Resources>,
-    /// The container's, in the place of the one built in: no root, no privileges, nothing writable.
-    #[serde(default)]
-    pub security_context: Option<Map<String, Value>>,
-    /// Further members of the Pod's spec, such as `tolerations` or `nodeSelector`.
-    #[serde(default)]
-    pub pod_spec: Option<Map<String, Value>>,
-    /// Further volumes of the Pod.
-    #[serde(default)]
-    pub volumes: Option<Vec<Value>>,
-    /// Where the container mounts them.
-    #[serde(default)]
-    pub volume_mounts: Option<Vec<Value>>,
-    /// So many more Pods are tried after one that failed for a reason that may pass.
-    pub backoff_limit: u32,
-    /// A Job that takes longer has failed.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub active_deadline: Duration,
-    /// A Job that is over is kept so long.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub keep_finished: Duration,
-    /// Exit codes after which another try cannot help.
-    #[serde(default)]
-    pub permanent_exit_codes: Option<Vec<i32>>,
+daemon::settings! {
+    /// Template of the adapter's Jobs.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct JobTemplate {
+        /// Image of the Jobs
+        #[serde(default)]
+        pub image: Option<String> =
+            Row::at("spec.jobTemplate.image").flag("job-image").variable("HYPERFLEET_JOB_IMAGE"),
+        /// Pull policy of the image
+        #[serde(default)]
+        pub image_pull_policy: Option<String> = Row::at("spec.jobTemplate.imagePullPolicy").no_variable(),
+        /// Command, if not the image's own
+        #[serde(default)]
+        pub command: Option<Vec<String>> = Row::at("spec.jobTemplate.command"),
+        /// Arguments of a run that creates or repairs
+        #[serde(default)]
+        pub args: Option<Vec<String>> = Row::at("spec.jobTemplate.args"),
+        /// Arguments of a run that deletes; none where nothing has to be deleted
+        #[serde(default)]
+        pub delete_args: Option<Vec<String>> = Row::at("spec.jobTemplate.deleteArgs"),
+        /// Value of the label `job-type`
+        #[serde(default)]
+        pub job_type: Option<String> = Row::at("spec.jobTemplate.jobType").no_variable().unset("the adapter's type"),
+        /// Name of the container
+        #[serde(default)]
+        pub container_name: Option<String> = Row::at("spec.jobTemplate.containerName").no_variable(),
+        /// Service account of the Pods
+        #[serde(default)]
+        pub service_account_name: Option<String> = Row::at("spec.jobTemplate.serviceAccountName").no_variable(),
+        /// Variables of the container
+        #[serde(default)]
+        pub env: Option<Vec<Binding>> = Row::at("spec.jobTemplate.env"),
+        /// Resource requests and limits of the container
+        #[serde(default)]
+        pub resources: Option<Resources> = Row::at("spec.jobTemplate.resources"),
+        /// Security context of the container, instead of the built-in one: not root, no privileges, read-only
+        #[serde(default)]
+        pub security_context: Option<Map<String, Value>> = Row::at("spec.jobTemplate.securityContext"),
+        /// Further members of the Pod's spec, such as `tolerations` or `nodeSelector`
+        #[serde(default)]
+        pub pod_spec: Option<Map<String, Value>> = Row::at("spec.jobTemplate.podSpec"),
+        /// Further volumes of the Pod
+        #[serde(default)]
+        pub volumes: Option<Vec<Value>> = Row::at("spec.jobTemplate.volumes"),
+        /// Mounts of these volumes in the container
+        #[serde(default)]
+        pub volume_mounts: Option<Vec<Value>> = Row::at("spec.jobTemplate.volumeMounts"),
+        /// Maximum number of retries by further Pods after a transient failure
+        pub backoff_limit: u32 = Row::at("spec.jobTemplate.backoffLimit").default("3"),
+        /// Time after which a running Job has failed
+        #[schemars(with = "String")]
+        pub active_deadline: Duration = Row::at("spec.jobTemplate.activeDeadline").default("30m").least("1s"),
+        /// Time that a finished Job is kept; it must suffice to read the Job's result
+        #[schemars(with = "String")]
+        pub keep_finished: Duration = Row::at("spec.jobTemplate.keepFinished").default("1h").least("1m"),
+        /// Exit codes after which a retry cannot help
+        #[serde(default)]
+        pub permanent_exit_codes: Option<Vec<i32>> = Row::at("spec.jobTemplate.permanentExitCodes"),
+    }
 }
 
-/// What a container may use.
+/// Resource requests and limits of a container.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resources {
-    /// What it is given.
+    /// Resources that are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, String>,
-    /// What it must not exceed.
+    /// Resources that must not be exceeded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
 }
 
-/// The Secret that a run reads: a copy of the resource's pull secret, for as long as the run takes.
+/// The Secret that a run reads: a copy of the resource's pull secret, which exists only during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Input {
-    /// Under which key the content is.
+    /// Key of the content in the Secret.
     pub key: String,
-    /// Where the Secret is mounted.
+    /// Path that the Secret is mounted at.
     pub mount_path: String,
-    /// The namespaces in which `spec.pullSecret.secretRef` may name a Secret; without any, only the adapter's own.
-    #[serde(default)]
+    /// Namespaces in which `spec.pullSecret.secretRef` may name a Secret; without any, only the adapter's own.
     pub secret_namespaces: Vec<String>,
 }
 
-/// The Secret that a run leaves behind.
+impl Default for Input {
+    /// The Job's own: `PULL_SECRET_FILE` points to the key.
+    fn default() -> Self {
+        Self {
+            key: "pullsecret".to_owned(),
+            mount_path: "/var/run/pull-secret".to_owned(),
+            secret_namespaces: Vec::new(),
+        }
+    }
+}
+
+/// The Secret that a run applies.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Output {
-    /// Its namespace.
+    /// Namespace of the Secret.
     pub namespace: ValueSource,
-    /// Its name.
+    /// Name of the Secret.
     pub name: ValueSource,
 }
 
-/// How much at once.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Limits {
-    /// So many resources are worked on at once.
-    pub concurrency: u16,
-    /// The variable that names the project whose quota runs are counted against.
-    #[serde(default)]
-    pub project_variable: Option<String>,
-    /// So many writes a minute this replica may cause in one project; 0 is no limit. Divide a project's quota by the number
-    /// of replicas.
-    pub writes_per_minute: u32,
-    /// So many of them one run needs.
-    pub writes_per_run: u32,
-    /// So many runs may go on at once in one project; 0 is no limit.
-    pub runs_per_project: u32,
-    /// Whether metrics have the resource's id as a label: one series for each, so only in small fleets.
-    pub cluster_id_label: bool,
+daemon::settings! {
+    /// Limits of concurrent work.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Limits {
+        /// Maximum number of resources that are reconciled at once
+        pub concurrency: u16 = Row::at("spec.limits.concurrency").default("32").within("1", "1000"),
+        /// Variable of the Job that names the project whose quota runs are counted against
+        #[serde(default)]
+        pub project_variable: Option<String> = Row::at("spec.limits.projectVariable").no_variable(),
+        /// Maximum number of writes per minute that this replica causes in one project; 0 is no limit. Divide a project's
+        /// quota by the number of replicas
+        pub writes_per_minute: u32 = Row::at("spec.limits.writesPerMinute").default("600"),
+        /// Number of writes that one run needs
+        pub writes_per_run: u32 = Row::at("spec.limits.writesPerRun").default("3").least("1"),
+        /// Maximum number of concurrent runs in one project; 0 is no limit
+        pub runs_per_project: u32 = Row::at("spec.limits.runsPerProject").default("100"),
+        /// Label metrics with `cluster_id`: one series per cluster, for small fleets only
+        pub cluster_id_label: bool = Row::at("spec.limits.clusterIdLabel").default("false"),
+    }
 }
 
-/// When failed runs are repeated.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Retry {
-    /// So long after a failure that may pass; twice as long after each further one.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub transient_after: Duration,
-    /// So long after one that needs somebody to change something.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
-    pub permanent_after: Duration,
+daemon::settings! {
+    /// Intervals of retries.
+    #[derive(Copy, JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Retry {
+        /// Time until a run is repeated after a transient failure; doubles each time, up to an hour
+        #[schemars(with = "String")]
+        pub transient_after: Duration = Row::at("spec.retry.transientAfter").default("1m").least("1s"),
+        /// Time until a run is repeated after a permanent failure, in case its cause has been removed
+        #[schemars(with = "String")]
+        pub permanent_after: Duration = Row::at("spec.retry.permanentAfter").default("30m"),
+    }
 }
 
-/// The log.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Logging {
-    /// `debug`, `info`, `warn` or `error`.
-    pub level: String,
-    /// `json` or `text`.
-    pub format: String,
-}
-
-/// Where something is served.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Address {
-    /// The host.
-    pub host: String,
-    /// The port; 0 takes a free one.
-    pub port: u16,
-}
-
-/// A duration is milliseconds by the time that it gets here.
-fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
-}
+daemon::file_only!(Metadata, Criteria, Resources, Input, Output);

@@ -1,4 +1,4 @@
-//! Configurations that are taken, and ones that are not.
+//! Configurations that are accepted, and the faults of others.
 
 use rstest::rstest;
 
@@ -43,7 +43,7 @@ fn faults(text: &str) -> String {
 }
 
 #[test]
-fn the_specifications_example_is_taken_as_it_is() {
+fn the_specifications_example_is_accepted_as_it_is() {
     let plan = read(VALIDATION).unwrap();
     assert_eq!(plan.subscription.to_string(), "validation-adapter-sub of hyperfleet-system-clusters");
     assert_eq!((plan.preconditions.len(), plan.dependencies.len()), (1, 0));
@@ -59,7 +59,7 @@ fn the_pull_secrets_adapter_needs_no_file() {
     assert_eq!(plan.dependencies, ["validation", "dns", "placement"]);
     assert_eq!(plan.subscription.id.as_str(), "pullsecret-adapter-sub");
     assert_eq!(plan.config.spec.broker.kind, Some(BrokerKind::RabbitMq));
-    assert_eq!(plan.config.spec.log.level, "debug");
+    assert_eq!(plan.config.log.level.to_string(), "debug");
     assert_eq!(plan.bindings.len(), 9);
 }
 
@@ -86,13 +86,13 @@ spec:
 #[case::unknown(
     "  adapterType: validation",
     "  adapterType: validation\n  colour: red",
-    "spec.colour: unknown field `colour`"
+    "spec.colour: unknown key"
 )]
 #[case::version("hyperfleet.redhat.com/v1alpha1", "v2", "apiVersion: must be hyperfleet.redhat.com/v1alpha1")]
 #[case::no_api(
     "    url: http://hyperfleet-api:8080\n",
     "",
-    "spec.hyperfleetAPI.url: is missing; give it in the file or as HYPERFLEET_API_BASE_URL"
+    "spec.hyperfleetAPI.url: missing; set HYPERFLEET_API_BASE_URL or --hyperfleet-api-base-url"
 )]
 #[case::expression(
     "cluster.status.phase != 'Ready'",
@@ -101,7 +101,7 @@ spec:
 )]
 #[case::duration("timeout: 10s", "timeout: soon", "spec.hyperfleetAPI.timeout: ")]
 #[case::broker("type: gcp-pubsub", "type: hunter2-kafka", "spec.broker.type: must be ")]
-#[case::retired("  jobTemplate:", "  params: []\n  jobTemplate:", "spec.params: is not a key here")]
+#[case::retired("  jobTemplate:", "  params: []\n  jobTemplate:", "spec.params: not a key of this program")]
 #[case::variable(
     "  jobTemplate:\n",
     "  jobTemplate:\n    env: [{name: a-b, value: c}]\n",
@@ -117,22 +117,53 @@ spec:
     "  jobTemplate:\n    env: [{name: A, from: [hunter2]}]\n",
     "spec.jobTemplate.env[0].from[0]: "
 )]
+#[case::attempts(
+    "    type: gcp-pubsub",
+    "    type: gcp-pubsub\n    maxAttempts: 4",
+    "spec.broker.maxAttempts: must be a whole number from 5 to 100"
+)]
+#[case::kept(
+    "  jobTemplate:\n",
+    "  jobTemplate:\n    keepFinished: 10s\n",
+    "spec.jobTemplate.keepFinished: must be a duration of 1m or more"
+)]
 #[case::quota(
     "  adapterType: validation",
     "  adapterType: validation\n  limits: {writesPerMinute: 2}",
     "spec.limits.writesPerMinute: "
 )]
-fn what_is_wrong_is_told_with_its_place(#[case] what: &str, #[case] instead: &str, #[case] expect: &str) {
+fn faults_name_the_key_and_never_the_value(#[case] what: &str, #[case] instead: &str, #[case] expect: &str) {
     let text = VALIDATION.replacen(what, instead, 1);
     assert_ne!(text, VALIDATION);
-    let told = faults(&text);
-    assert!(told.contains(expect) && !told.contains("hunter2"), "{told}");
+    let faults = faults(&text);
+    assert!(faults.contains(expect) && !faults.contains("hunter2"), "{faults}");
 }
 
 #[test]
-fn the_schema_takes_what_the_program_takes() {
+fn the_schema_accepts_what_the_program_accepts() {
     let schema = schema();
     let required = schema.pointer("/$defs/Spec/required").unwrap();
     assert_eq!(required, &serde_json::json!(["adapterType"]));
     assert_eq!(schema.pointer("/required").unwrap(), &serde_json::json!(["apiVersion", "kind", "metadata", "spec"]));
+    let brokers = schema.pointer("/$defs/Broker/properties/type/enum").unwrap();
+    assert_eq!(brokers, &serde_json::json!(["rabbitmq", "googlepubsub", "gcp-pubsub", "pubsub"]));
+}
+
+#[test]
+fn a_single_key_of_the_input_keeps_the_others_built_in() {
+    let text = "apiVersion: hyperfleet.redhat.com/v1alpha1
+kind: AdapterConfig
+metadata: {name: a, namespace: b}
+spec: {adapterType: pullsecret, hyperfleetAPI: {url: http://api}, input: {secretNamespaces: [tenants]}}
+";
+    let input = read(text).unwrap().input.unwrap();
+    assert_eq!((input.key.as_str(), input.mount_path.as_str()), ("pullsecret", "/var/run/pull-secret"));
+    assert_eq!(input.secret_namespaces, ["tenants"]);
+}
+
+#[test]
+fn keys_of_earlier_versions_are_accepted() {
+    let text = VALIDATION.replacen("  adapterType", "  log: {level: debug}\n  health: {port: 8081}\n  adapterType", 1);
+    let plan = read(&text).unwrap();
+    assert_eq!((plan.config.log.level.to_string().as_str(), plan.config.health.port), ("debug", 8081));
 }

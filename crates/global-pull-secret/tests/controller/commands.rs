@@ -67,7 +67,7 @@ fn a_file_that_is_refused_ends_with_3_and_is_named() {
 fn what_is_missing_is_named_at_once() {
     let (code, _, error) = run(&["run"]);
     assert_eq!(code, 2);
-    assert!(error.contains("control_plane_namespace: is missing") && error.contains("syncer.image: is missing"));
+    assert!(error.contains("control_plane_namespace: missing") && error.contains("syncer.image: missing"));
     let (code, _, error) = run(&["merge", "--original", "/nowhere/c4n4ry", "--additional", "/nowhere/c4n4ry"]);
     assert_eq!(code, 1);
     assert!(error.contains("cannot read the file of the original") && !error.contains("c4n4ry"), "{error}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use global_pull_secret::run::Progress;
 use global_pull_secret::server::Server;
-use global_pull_secret::settings::Settings;
+use global_pull_secret::settings::Checked;
 use global_pull_secret::status::{self, Condition};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::ListParams;
@@ -168,6 +168,6 @@ impl Drop for Rig {
 
 async fn server(flags: &BTreeMap<&'static str, String>) -> Server {
     let environment: BTreeMap<&str, &str> = BTreeMap::new();
-    let checked = Settings::load(flags.clone(), &environment).and_then(Settings::check).unwrap();
+    let checked = Checked::load(flags.clone(), &environment).unwrap();
     Server::prepare(checked).await.unwrap()
 }

@@ -1,8 +1,10 @@
-//! The shape of the configuration file.
+//! Declares the API's settings: each with its key, flag, type, default, bounds and sentence.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::settings::Row;
+use daemon::settings::common::{self, Log};
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -10,189 +12,226 @@ use crate::entity::Descriptor;
 use crate::http::auth::Dimension;
 use crate::http::jwt::IssuerSettings;
 
-/// The settings as the file has them, every scalar given or defaulted.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Settings {
-    pub server: Server,
-    pub database: DatabaseSettings,
-    pub changes: Changes,
-    #[serde(default)]
-    pub pull_secret: PullSecret,
-    pub logging: Logging,
-    pub metrics: MetricsSettings,
-    pub health: Health,
-    #[serde(default)]
-    pub entities: Option<Vec<Descriptor>>,
+daemon::settings! {
+    /// Settings of the API, every one given or defaulted.
+    pub struct Settings {
+        /// The API's listener
+        pub server: Server,
+        /// The database
+        pub database: DatabaseSettings,
+        /// The change stream
+        pub changes: Changes,
+        /// Encryption and readers of pull secrets
+        pub pull_secret: PullSecret,
+        /// The log
+        pub log: Log,
+        /// The metrics
+        pub metrics: MetricsSettings,
+        /// Probes and shutdown
+        pub health: Health,
+        /// Kinds of resources that are served; without it HyperFleet's own
+        #[serde(default)]
+        pub entities: Option<Vec<Descriptor>> = Row::at("entities"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Server {
-    pub host: String,
-    pub port: u16,
-    pub insecure: bool,
-    pub openapi_schema_path: Option<PathBuf>,
-    pub max_body: usize,
-    pub timeouts: Timeouts,
-    pub tls: Tls,
-    pub jwt: Jwt,
-    pub tenant: Tenant,
+daemon::settings! {
+    /// The API's listener.
+    pub struct Server {
+        /// Host name or IP address that the API listens on
+        pub host: String = Row::at("server.host").flag("server-host").default("localhost"),
+        /// Port that the API listens on; 0 takes a free one
+        pub port: u16 = Row::at("server.port").flag("server-port").default("8000"),
+        /// Serve without authentication on other addresses than loopback
+        pub insecure: bool = Row::at("server.insecure").flag("insecure").default("false"),
+        /// OpenAPI document whose components specs are validated against (`entities[].spec_schema_name`)
+        pub openapi_schema_path: Option<PathBuf> =
+            Row::at("server.openapi_schema_path").flag("server-openapi-schema-path"),
+        /// Maximum size of a request body, in bytes
+        pub max_body: usize = Row::at("server.max_body").default("1048576").within("1", "16777216"),
+        /// Time-outs
+        pub timeouts: Timeouts,
+        /// The identity to serve under
+        pub tls: Tls,
+        /// Authentication
+        pub jwt: Jwt,
+        /// Tenancy
+        pub tenant: Tenant,
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Timeouts {
-    #[serde(deserialize_with = "duration")]
-    pub read: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub write: Duration,
+daemon::settings! {
+    /// Time-outs of the API's listener.
+    #[derive(Copy)]
+    pub struct Timeouts {
+        /// Maximum time for a client to send the head of a request, and again for its body
+        pub read: Duration = Row::at("server.timeouts.read").default("5s"),
+        /// Maximum time until a request is answered; streams are not bounded
+        pub write: Duration = Row::at("server.timeouts.write").default("30s"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Tls {
-    pub enabled: bool,
-    pub cert_file: Option<PathBuf>,
-    pub key_file: Option<PathBuf>,
+daemon::settings! {
+    /// The identity that the API serves under.
+    pub struct Tls {
+        /// Serve HTTPS
+        pub enabled: bool = Row::at("server.tls.enabled").default("false"),
+        /// Certificate chain, PEM
+        pub cert_file: Option<PathBuf> = Row::at("server.tls.cert_file"),
+        /// Private key of the certificate, PEM
+        pub key_file: Option<PathBuf> = Row::at("server.tls.key_file"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Jwt {
-    pub enabled: bool,
-    #[serde(default)]
-    pub configs: Vec<IssuerSettings>,
+daemon::settings! {
+    /// Authentication by tokens.
+    pub struct Jwt {
+        /// Require a token of one of `server.jwt.configs`
+        pub enabled: bool = Row::at("server.jwt.enabled").flag("server-jwt-enabled").default("false"),
+        /// Issuers whose tokens are accepted
+        #[serde(default)]
+        pub configs: Vec<IssuerSettings> = Row::at("server.jwt.configs"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Tenant {
-    pub enabled: bool,
-    pub system_header: Option<String>,
-    #[serde(default)]
-    pub dimensions: Vec<Dimension>,
+daemon::settings! {
+    /// Tenancy of resources.
+    pub struct Tenant {
+        /// Derive the tenancy of a resource from headers (`server.tenant.dimensions`)
+        pub enabled: bool = Row::at("server.tenant.enabled").flag("server-tenant-enabled").default("false"),
+        /// Header whose value `true` marks callers that may only report
+        pub system_header: Option<String> = Row::at("server.tenant.system_header"),
+        /// Headers and the labels that they become
+        #[serde(default)]
+        pub dimensions: Vec<Dimension> = Row::at("server.tenant.dimensions"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct DatabaseSettings {
-    pub dialect: Dialect,
-    pub path: PathBuf,
-    pub host: String,
-    pub port: u16,
-    pub name: String,
-    pub username: Option<String>,
-    pub password: Option<SecretString>,
-    pub password_file: Option<PathBuf>,
-    pub ssl: Ssl,
-    pub pool: Pool,
+daemon::settings! {
+    /// The database.
+    pub struct DatabaseSettings {
+        /// Database: a SQLite file or a PostgreSQL server; `DATABASE_URL` selects PostgreSQL
+        pub dialect: Dialect = Row::at("database.dialect").default("sqlite"),
+        /// File of the SQLite database; created if it does not exist
+        pub path: PathBuf = Row::at("database.path").flag("db-path").default("hyperfleet.db"),
+        /// Host of PostgreSQL
+        pub host: String = Row::at("database.host").flag("db-host").default("localhost"),
+        /// Port of PostgreSQL
+        pub port: u16 = Row::at("database.port").flag("db-port").default("5432"),
+        /// Name of the database
+        pub name: String = Row::at("database.name").flag("db-name").default("hyperfleet"),
+        /// Role that connects to the database
+        pub username: Option<String> = Row::at("database.username").flag("db-username"),
+        /// Password of the role
+        pub password: Option<SecretString> = Row::at("database.password"),
+        /// File that holds the password of the role
+        pub password_file: Option<PathBuf> = Row::at("database.password_file").flag("db-password-file"),
+        /// Encryption of connections
+        pub ssl: Ssl,
+        /// Connections
+        pub pool: Pool,
+    }
 }
 
-/// Which database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// One file.
-    Sqlite,
-    /// A server.
-    Postgres,
+daemon::choices! {
+    /// A database.
+    pub enum Dialect {
+        /// A SQLite file.
+        Sqlite = "sqlite",
+        /// A PostgreSQL server.
+        Postgres = "postgres" | "postgresql",
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Ssl {
-    pub mode: String,
-    pub root_cert_file: Option<PathBuf>,
+daemon::settings! {
+    /// Encryption of connections to PostgreSQL.
+    pub struct Ssl {
+        /// Encryption of connections: `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`
+        pub mode: String = Row::at("database.ssl.mode").flag("db-ssl-mode").default("prefer"),
+        /// Certificate authorities to trust, PEM
+        pub root_cert_file: Option<PathBuf> = Row::at("database.ssl.root_cert_file"),
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Pool {
-    pub max_connections: u32,
-    #[serde(deserialize_with = "duration")]
-    pub conn_max_lifetime: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub conn_max_idle_time: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub acquire_timeout: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub advisory_lock_timeout: Duration,
+daemon::settings! {
+    /// Connections to the database.
+    #[derive(Copy)]
+    pub struct Pool {
+        /// Maximum number of open connections
+        pub max_connections: u32 = Row::at("database.pool.max_connections").default("50").least("1"),
+        /// Maximum age of a connection
+        pub conn_max_lifetime: Duration = Row::at("database.pool.conn_max_lifetime").default("5m"),
+        /// Maximum time that a connection stays idle
+        pub conn_max_idle_time: Duration = Row::at("database.pool.conn_max_idle_time").default("1m"),
+        /// Maximum time that a request waits for a connection before it is answered with 503
+        pub acquire_timeout: Duration = Row::at("database.pool.acquire_timeout").default("3s"),
+        /// Maximum time that a migration waits for another one
+        pub advisory_lock_timeout: Duration = Row::at("database.pool.advisory_lock_timeout").default("5m"),
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Changes {
-    pub max_events: u32,
-    #[serde(deserialize_with = "duration")]
-    pub max_age: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub bookmark_interval: Duration,
+daemon::settings! {
+    /// The change stream.
+    #[derive(Copy)]
+    pub struct Changes {
+        /// Maximum number of events that the change stream retains
+        pub max_events: u32 = Row::at("changes.max_events").default("20000").least("1"),
+        /// Maximum age of events that the change stream retains
+        pub max_age: Duration = Row::at("changes.max_age").default("1h"),
+        /// Maximum time between two lines of a change stream
+        pub bookmark_interval: Duration = Row::at("changes.bookmark_interval").default("15s").within("100ms", "30s"),
+    }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct PullSecret {
-    #[serde(default)]
-    pub keys: Vec<KeySettings>,
-    pub digest_key_file: Option<PathBuf>,
-    #[serde(default)]
-    pub readers: Vec<String>,
-    pub reader_token_file: Option<PathBuf>,
+daemon::settings! {
+    /// Encryption and readers of pull secrets.
+    pub struct PullSecret {
+        /// Encryption keys: the first encrypts, all decrypt
+        #[serde(default)]
+        pub keys: Vec<KeySettings> = Row::at("pull_secret.keys"),
+        /// File with the fleet's digest key, 32 bytes or more; without it one is derived from the first of
+        /// `pull_secret.keys`
+        pub digest_key_file: Option<PathBuf> = Row::at("pull_secret.digest_key_file"),
+        /// Identities that may read pull secrets
+        #[serde(default)]
+        pub readers: Vec<String> = Row::at("pull_secret.readers"),
+        /// File with a bearer token that may read pull secrets, for daemons of the same machine
+        pub reader_token_file: Option<PathBuf> = Row::at("pull_secret.reader_token_file"),
+    }
 }
 
-/// A key that pull secrets are encrypted with. The first of the list seals, all open.
+/// An encryption key of pull secrets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeySettings {
-    /// The name under which what it has sealed refers to it.
+    /// Name by which encrypted pull secrets refer to the key.
     pub id: String,
-    /// The file that holds its 32 bytes.
+    /// File with the 32 bytes of the key.
     pub file: PathBuf,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Logging {
-    pub level: String,
-    pub format: String,
+daemon::settings! {
+    /// The metrics.
+    pub struct MetricsSettings {
+        /// Host name or IP address that `/metrics` is served on
+        pub host: String = common::METRICS_HOST,
+        /// Port that `/metrics` is served on; 0 takes a free one
+        pub port: u16 = common::METRICS_PORT,
+        /// Time after which a resource that is not reconciled counts as stuck
+        pub reconciliation_stuck_threshold: Duration = Row::at("metrics.reconciliation_stuck_threshold").default("10m"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct MetricsSettings {
-    pub host: String,
-    pub port: u16,
-    #[serde(deserialize_with = "duration")]
-    pub reconciliation_stuck_threshold: Duration,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Health {
-    pub host: String,
-    pub port: u16,
-    #[serde(deserialize_with = "duration")]
-    pub shutdown_timeout: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub db_ping_timeout: Duration,
-}
-
-/// A duration is milliseconds by the time that it gets here.
-fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
+daemon::settings! {
+    /// Probes and shutdown.
+    pub struct Health {
+        /// Host name or IP address that probes (`/healthz`, `/readyz`) are served on
+        pub host: String = common::HEALTH_HOST,
+        /// Port that probes are served on; 0 takes a free one
+        pub port: u16 = common::HEALTH_PORT,
+        /// Maximum time for open requests to finish at a shutdown
+        pub shutdown_timeout: Duration = Row::at("health.shutdown_timeout").default("20s").within("1s", "120s"),
+        /// Maximum time for the database to answer a probe
+        pub db_ping_timeout: Duration = Row::at("health.db_ping_timeout").default("2s"),
+    }
 }

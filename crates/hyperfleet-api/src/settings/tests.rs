@@ -1,4 +1,4 @@
-//! What settings are taken, what is refused, and whether the examples of the documents are right.
+//! Settings that are accepted, settings that are refused, and the examples of the documents.
 
 use rstest::rstest;
 use serde_json::Value;
@@ -32,23 +32,33 @@ fn a_database_url_takes_postgresql() {
     assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
 }
 
+#[test]
+fn a_url_of_another_database_is_refused() {
+    let variables = Variables::from([("DATABASE_URL", "mysql://user:hunter2@host/name")]);
+    let faults = loaded("", &variables).unwrap_err();
+    assert_eq!(faults, ["DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME"]);
+}
+
 #[rstest]
 #[case("server: {host: 0.0.0.0}", "server.host: without authentication only loopback is served")]
 #[case("server: {jwt: {enabled: true}, insecure: true}", "server.insecure: has no effect")]
 #[case("server: {jwt: {configs: [{issuer_url: a}]}}", "server.jwt.configs: has no effect")]
-#[case("server: {tls: {enabled: true}}", "server.tls: enabled, cert_file and key_file belong together")]
+#[case("server: {tls: {enabled: true}}", "server.tls: enabled, cert_file and key_file must be set together")]
 #[case("server: {tenant: {enabled: true}}", "server.tenant.enabled: names no dimension")]
-#[case("server: {prot: 1}", "server.prot: unknown field `prot`")]
-#[case("server: {hostname: a}", "server.hostname: is not a key here")]
-#[case("adapters: {required: {cluster: [a]}}", "adapters: is not a key here: name the adapters in entities[]")]
+#[case("server: {prot: 1}", "server.prot: unknown key; did you mean server.port?")]
+#[case("server: {hostname: a}", "server.hostname: not a key of this program")]
+#[case("adapters: {required: {cluster: [a]}}", "adapters: not a key of this program: name the adapters in entities[]")]
 #[case("database: {password: a, password_file: b}", "database.password: give either it or")]
-#[case("changes: {bookmark_interval: 31s}", "changes.bookmark_interval: must be 100ms to 30s")]
-#[case("health: {shutdown_timeout: 3m}", "health.shutdown_timeout: must be 1s to 120s")]
-#[case("logging: {level: loud}", "logging.level: must be one of")]
+#[case("changes: {bookmark_interval: 31s}", "changes.bookmark_interval: must be a duration from 100ms to 30s")]
+#[case("health: {shutdown_timeout: 3m}", "health.shutdown_timeout: must be a duration from 1s to 120s")]
+#[case("logging: {level: loud}", "logging.level: must be one of error, warn, info, debug")]
+#[case("server: {max_body: 0}", "server.max_body: must be a whole number from 1 to 16777216")]
+#[case("database: {pool: {max_connections: 0}}", "database.pool.max_connections: must be a whole number of 1 or more")]
+#[case("changes: {max_events: 0}", "changes.max_events: must be a whole number of 1 or more")]
 #[case("server: {tenant: {system_header: a}}", "server.tenant.system_header: has no effect")]
 #[case("pull_secret: {readers: [a]}", "pull_secret.readers: has no effect")]
-#[case("entities: [{kind: A, plural: as, plurals: b}]", "entities[0].plurals: unknown field")]
-fn what_is_wrong_is_named(#[case] file: &str, #[case] fault: &str) {
+#[case("entities: [{kind: A, plural: as, plurals: b}]", "entities[0].plurals: unknown key; did you mean plural?")]
+fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {
     let faults = loaded(file, &Variables::new()).unwrap_err().join("\n");
     assert!(faults.starts_with(fault), "{faults}");
 }
@@ -71,6 +81,20 @@ fn descriptors_that_contradict_are_refused(#[case] entities: &str, #[case] fault
     let settings = loaded(&format!("entities: {entities}"), &Variables::new()).unwrap();
     let faults = settings.registry().unwrap_err().join("\n");
     assert!(faults.starts_with(fault), "{faults}");
+}
+
+#[test]
+fn all_faults_are_listed_at_once() {
+    let variables = Variables::from([("HYPERFLEET_SERVER_PROT", "80"), ("HYPERFLEET_DATABASE_PORT", "x")]);
+    let faults = loaded("{server: {host: 0.0.0.0, tsl: {}}, entities: [{kind: A, plurals: b}]}", &variables);
+    let faults = faults.unwrap_err();
+    let origins: Vec<&str> = faults.iter().filter_map(|fault| fault.split(':').next()).collect();
+    assert_eq!(
+        origins,
+        ["server.tsl", "HYPERFLEET_DATABASE_PORT", "HYPERFLEET_SERVER_PROT", "entities[0].plurals", "server.host"],
+        "{faults:?}"
+    );
+    assert!(faults[2].ends_with("did you mean HYPERFLEET_SERVER_PORT?"));
 }
 
 #[test]

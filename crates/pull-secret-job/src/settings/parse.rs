@@ -1,107 +1,94 @@
-//! From texts to settings, collecting what is wrong instead of stopping at the first.
+//! Checks the settings as given and makes those of a run of them, collecting all problems.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
-use daemon::log;
 use fleet_model::{ClusterId, names};
-use secrecy::SecretString;
 use secret_store::google::{self, Endpoint};
 use secret_store::{Location, ProjectId, Replica, Replication, label};
-use tracing::level_filters::LevelFilter;
 
-use super::table::{self, Setting};
-use super::{ChangedLabel, Settings, Source, StoreTask, Task, Values};
+use super::table::Given;
+use super::{ChangedLabel, Settings, Source, StoreTask, Task};
 
-/// A longer name is none.
+/// Maximum length of a name.
 const LONGEST_NAME: usize = 200;
-const DEFAULT_RETAIN: usize = 3;
-const DEFAULT_API_TIMEOUT: Duration = Duration::from_secs(30);
-const DEFAULT_RUN_TIMEOUT: Duration = Duration::from_mins(5);
+/// File that the result is written to where none is named, if its folder exists.
 const DEFAULT_RESULTS_PATH: &str = "/results/adapter-result.json";
-const DEFAULT_TERMINATION_LOG: &str = "/dev/termination-log";
 
 pub(super) struct Parser<'a> {
-    values: &'a dyn Values,
+    pub(super) given: &'a Given,
     pub(super) problems: Vec<String>,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(values: &'a dyn Values) -> Self {
-        Self { values, problems: Vec::new() }
+    pub(super) fn new(given: &'a Given) -> Self {
+        Self { given, problems: Vec::new() }
     }
 
-    /// `None` only when a problem says why.
+    /// Returns `None` only when a problem says why.
     pub(super) fn settings(&mut self) -> Option<Settings> {
-        // Every line looks at its setting even where an earlier one is missing, so that all problems are named.
-        let project = self.required::<ProjectId>(&table::GCP_PROJECT_ID);
-        let cluster = self.required::<ClusterId>(&table::CLUSTER_ID);
-        let secret = match self.text(&table::SECRET_NAME) {
-            Some(name) => self.check(&table::SECRET_NAME, name.parse()),
+        // Every line checks its setting even if an earlier one is missing, so that all problems are named.
+        let given = self.given;
+        let project =
+            self.required::<ProjectId>("GCP_PROJECT_ID", "gcp-project-id", given.gcp_project_id.as_deref());
+        let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
+        let secret = match &given.secret_name {
+            Some(name) => self.check("SECRET_NAME", name.parse()),
             None => cluster.as_ref().and_then(|cluster| names::secret_name(cluster).parse().ok()),
         };
-        let location = self.parsed::<Location>(&table::GCP_LOCATION);
+        let location = self.parsed::<Location>("GCP_LOCATION", given.gcp_location.as_deref());
         let endpoint = self.endpoint();
-        let generation = self.parsed(&table::GENERATION);
-        // A trace must never be what keeps a run from running.
-        let trace = self.text(&table::TRACEPARENT).and_then(|trace| trace.parse().ok());
+        let generation = self.parsed("GENERATION", given.generation.as_deref());
+        // A malformed trace must never prevent a run.
+        let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
         let task = self.task(cluster.as_ref(), location.is_some());
-        let call_timeout = self.duration(&table::GCP_API_TIMEOUT).unwrap_or(DEFAULT_API_TIMEOUT);
-        let run_timeout = self.duration(&table::RUN_TIMEOUT).unwrap_or(DEFAULT_RUN_TIMEOUT);
         let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
         let results_path = self.results_path();
-        let termination_log = self.termination_log();
-        let dry_run = self.switch(&table::DRY_RUN);
-        self.parsed::<log::Format>(&table::LOG_FORMAT);
-        self.log_level();
+        // A dry run writes its result only to a file that is asked for: a reader of `success` would take the secret for
+        // stored.
+        let results_path = results_path.filter(|_| !given.dry_run || given.results_path.is_some());
         Some(Settings {
             task: task?,
-            dry_run,
+            dry_run: given.dry_run,
             cluster: cluster?,
             secret: secret?,
-            store: google::Settings { project: project?, location, endpoint, call_timeout },
+            store: google::Settings { project: project?, location, endpoint, call_timeout: given.gcp_api_timeout },
             generation,
             trace,
-            run_timeout,
+            run_timeout: given.run_timeout,
             kubernetes_secret,
             results_path,
-            termination_log,
+            termination_log: given.termination_log_path.clone(),
         })
     }
 
-    /// A deletion does not look at what only storing needs.
+    /// Settings that only storing needs do not matter to a deletion.
     fn task(&mut self, cluster: Option<&ClusterId>, is_regional: bool) -> Option<Task> {
-        if self.switch(&table::DELETE) {
+        let given = self.given;
+        if given.delete {
             return Some(Task::Delete);
         }
         let mut changed_labels = Vec::new();
         let labels = self.labels(cluster, &mut changed_labels);
         let replication = self.replication(is_regional);
-        let retain = self.text(&table::RETAIN_VERSIONS).map(|text| text.parse());
-        let retain = retain.and_then(|count| {
-            self.check(&table::RETAIN_VERSIONS, count.map_err(|_error| "must be a whole number, 0 to keep all"))
-        });
-        let always_add = self.switch(&table::ALWAYS_ADD_VERSION);
-        let digest_key_file = self.text(&table::DIGEST_KEY_FILE).map(PathBuf::from);
         let source = self.source()?;
         Some(Task::Store(Box::new(StoreTask {
             source,
             labels,
             changed_labels,
             replication,
-            retain: retain.unwrap_or(DEFAULT_RETAIN),
-            always_add,
-            digest_key_file,
+            retain: given.retain_versions,
+            always_add: given.always_add_version,
+            digest_key_file: given.digest_key_file.clone(),
         })))
     }
 
     fn source(&mut self) -> Option<Source> {
-        let file = self.text(&table::PULL_SECRET_FILE).map(|path| Source::File(path.into()));
-        let text = self.verbatim(&table::PULL_SECRET_DATA).map(Source::Text);
-        let fake = self.switch(&table::FAKE_PULL_SECRET).then_some(Source::Fake);
+        let file = self.given.pull_secret_file.clone().map(Source::File);
+        let text = self.given.pull_secret_data.clone().map(Source::Text);
+        let fake = self.given.fake_pull_secret.then_some(Source::Fake);
         let mut given = [file, text, fake].into_iter().flatten();
         match (given.next(), given.next()) {
             (Some(only), None) => return Some(only),
@@ -139,9 +126,9 @@ impl<'a> Parser<'a> {
                 write(key, value);
             }
         }
-        let further = self.text(&table::SECRET_LABELS).unwrap_or_default();
+        let further = self.given.secret_labels.clone().unwrap_or_default();
         let pairs = further.split(',').map(str::trim).filter(|pair| !pair.is_empty());
-        let mut seen = Vec::new();
+        let mut keys = Vec::new();
         for (index, pair) in pairs.enumerate() {
             let (key, value) = pair.split_once('=').map_or((pair, ""), |(key, value)| (key.trim(), value.trim()));
             let problem = if !pair.contains('=') {
@@ -149,34 +136,34 @@ impl<'a> Parser<'a> {
             } else if !label::is_key(key) {
                 "has a key that is not a lower-case letter and then a-z, 0-9, '_', '-'"
             } else if fixed.iter().any(|(fixed, _)| *fixed == key) {
-                "would replace a label of ours"
-            } else if seen.contains(&key) {
+                "would replace a label of this project"
+            } else if keys.contains(&key) {
                 "has a key that is given twice"
             } else if is_document(value) {
                 "has a value that is no label"
             } else {
                 write(key, value);
-                seen.push(key);
+                keys.push(key);
                 continue;
             };
-            // Neither key nor value is told: it may be a credential, given in the wrong place.
+            // Neither key nor value is printed: a credential is easily given in the wrong place.
             self.problems.push(format!("SECRET_LABELS: entry {} {problem}", index + 1));
         }
         if labels.len() > label::MAX_LABELS {
-            self.problems.push(format!("SECRET_LABELS: more than {} labels with ours", label::MAX_LABELS));
+            self.problems.push(format!("SECRET_LABELS: more than {} labels with those of this project", label::MAX_LABELS));
         }
         labels
     }
 
-    /// The cluster's name, unless it is something that must not be told.
+    /// The cluster's name, unless it looks like a piece of a document, which must not be printed.
     pub(super) fn cluster_name(&mut self) -> Option<String> {
-        let name = self.text(&table::CLUSTER_NAME)?;
+        let name = self.given.cluster_name.clone()?;
         let checked = if is_document(&name) { Err("must be a name") } else { Ok(name) };
-        self.check(&table::CLUSTER_NAME, checked)
+        self.check("CLUSTER_NAME", checked)
     }
 
     fn replication(&mut self, is_regional: bool) -> Replication {
-        let given = self.text(&table::REPLICATION_POLICY);
+        let given = self.given.replication_policy.clone();
         let automatic = if is_regional { "regional" } else { "automatic" };
         let policy = given.unwrap_or_else(|| automatic.to_owned());
         let with_key = |text: &str| {
@@ -197,18 +184,19 @@ impl<'a> Parser<'a> {
             _ if is_regional => Err("must be regional[=KMS_KEY] where GCP_LOCATION is set".to_owned()),
             _ => Err("must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…".to_owned()),
         };
-        self.check(&table::REPLICATION_POLICY, parsed).unwrap_or(Replication::Automatic { kms_key: None })
+        self.check("REPLICATION_POLICY", parsed).unwrap_or(Replication::Automatic { kms_key: None })
     }
 
     fn endpoint(&mut self) -> Endpoint {
-        let emulator = self.text(&table::SECRET_MANAGER_EMULATOR_HOST);
-        let custom = self.parsed(&table::GCP_SECRET_MANAGER_ENDPOINT);
+        let emulator = self.given.secret_manager_emulator_host.clone();
+        let custom =
+            self.parsed("GCP_SECRET_MANAGER_ENDPOINT", self.given.gcp_secret_manager_endpoint.as_deref());
         match (emulator, custom) {
             (None, None) => Endpoint::Google,
             (None, Some(url)) => Endpoint::Custom(url),
             (Some(host), None) => {
                 let authority = host.parse::<http::uri::Authority>().ok().filter(|_| !host.contains('@'));
-                self.check(&table::SECRET_MANAGER_EMULATOR_HOST, authority.ok_or("must be HOST:PORT"));
+                self.check("SECRET_MANAGER_EMULATOR_HOST", authority.ok_or("must be HOST:PORT"));
                 Endpoint::Emulator(host)
             }
             (Some(_), Some(_)) => {
@@ -222,7 +210,7 @@ impl<'a> Parser<'a> {
     pub(super) fn results_path(&mut self) -> Option<PathBuf> {
         let has_folder =
             |path: &PathBuf| path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir());
-        let Some(given) = self.text(&table::RESULTS_PATH).map(PathBuf::from) else {
+        let Some(given) = self.given.results_path.clone() else {
             return Some(PathBuf::from(DEFAULT_RESULTS_PATH)).filter(has_folder);
         };
         if !has_folder(&given) {
@@ -231,66 +219,24 @@ impl<'a> Parser<'a> {
         Some(given)
     }
 
-    pub(super) fn termination_log(&mut self) -> PathBuf {
-        self.text(&table::TERMINATION_LOG_PATH).map_or_else(|| PathBuf::from(DEFAULT_TERMINATION_LOG), PathBuf::from)
-    }
-
-    pub(super) fn log_level(&mut self) -> Option<LevelFilter> {
-        let level = log::level(&self.text(&table::LOG_LEVEL)?);
-        self.check(&table::LOG_LEVEL, level)
-    }
-
-    pub(super) fn duration(&mut self, setting: &Setting) -> Option<Duration> {
-        let text = self.text(setting)?;
-        self.check(setting, super::duration(&text).ok_or("must be a duration from 1ms to 24h, such as `30s` or `2m`"))
-    }
-
-    pub(super) fn switch(&mut self, setting: &Setting) -> bool {
-        match self.text(setting).as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => {
-                self.problems.push(format!("{}: must be true or false", setting.name()));
-                false
-            }
+    /// Parses a setting that is required; the wording of a missing one is HyperFleet's.
+    pub(super) fn required<T: FromStr<Err: Display>>(&mut self, name: &str, flag: &str, text: Option<&str>) -> Option<T> {
+        if text.is_none() {
+            self.problems.push(format!("missing required environment variable: {name} (or --{flag})"));
         }
+        self.parsed(name, text)
     }
 
-    pub(super) fn required<T: FromStr<Err: Display>>(&mut self, setting: &Setting) -> Option<T> {
-        let problems = self.problems.len();
-        let parsed = self.parsed(setting);
-        if parsed.is_none() && self.problems.len() == problems {
-            let flag = setting.flag.unwrap_or_default();
-            self.problems.push(format!("missing required environment variable: {} (or --{flag})", setting.name()));
-        }
-        parsed
+    fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str, text: Option<&str>) -> Option<T> {
+        self.check(name, text?.parse())
     }
 
-    pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self, setting: &Setting) -> Option<T> {
-        let text = self.text(setting)?;
-        self.check(setting, text.parse())
-    }
-
-    pub(super) fn check<T>(&mut self, setting: &Setting, result: Result<T, impl Display>) -> Option<T> {
-        result.map_err(|error| self.problems.push(format!("{}: {error}", setting.name()))).ok()
-    }
-
-    fn verbatim(&mut self, setting: &Setting) -> Option<SecretString> {
-        self.values.verbatim(setting).unwrap_or_else(|problem| {
-            self.problems.push(problem);
-            None
-        })
-    }
-
-    pub(super) fn text(&mut self, setting: &Setting) -> Option<String> {
-        self.values.get(setting).unwrap_or_else(|problem| {
-            self.problems.push(problem);
-            None
-        })
+    pub(super) fn check<T>(&mut self, name: &str, result: Result<T, impl Display>) -> Option<T> {
+        result.map_err(|error| self.problems.push(format!("{name}: {error}"))).ok()
     }
 }
 
-/// Whether a text is rather a piece of a document than a name.
+/// Returns true for a text that is rather a piece of a document than a name.
 fn is_document(text: &str) -> bool {
     text.contains(['{', '}', '"', '\n']) || text.len() > LONGEST_NAME
 }

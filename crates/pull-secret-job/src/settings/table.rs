@@ -1,138 +1,147 @@
-//! Every setting of the Job, once: flags, `--help` and the reference page are made from this table.
+//! Declares the Job's settings: each with its flag, type, default, bounds and sentence.
 
-/// One setting.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// The environment variable; `None` for what only a person on a command line asks for.
-    pub variable: Option<&'static str>,
-    /// The flag, without its dashes; `None` for credentials, which must not show in a process list.
-    pub flag: Option<&'static str>,
-    /// What a value looks like; empty for a switch.
-    pub value: &'static str,
-    /// The value where none is given, for people.
-    pub default: &'static str,
-    /// What it does.
-    pub help: &'static str,
-}
+use std::path::PathBuf;
+use std::time::Duration;
 
-const fn both(variable: &'static str, flag: &'static str) -> Setting {
-    Setting { variable: Some(variable), flag: Some(flag), value: "", default: "", help: "" }
-}
+use daemon::settings::common::Log;
+use daemon::settings::{Row, Section as _, Table};
+use secrecy::SecretString;
 
-const fn variable(name: &'static str) -> Setting {
-    Setting { variable: Some(name), flag: None, value: "", default: "", help: "" }
-}
+/// All settings of the Job. Their variables are their names in capitals.
+pub const TABLE: Table = Table {
+    families: &["GCP_", "PULL_SECRET_", "SECRET_MANAGER_", "MANAGEMENT_", "REPLICATION_", "RETAIN_", "ALWAYS_", "DIGEST_"],
+    ..Table::of(Given::ROWS)
+};
 
-const fn flag(name: &'static str) -> Setting {
-    Setting { variable: None, flag: Some(name), value: "", default: "", help: "" }
-}
+/// Settings without effect on a deletion: what is wrong with them must not prevent it.
+pub(super) const STORING_ONLY: &[&str] = &[
+    "pull_secret_file",
+    "pull_secret_data",
+    "fake_pull_secret",
+    "secret_labels",
+    "replication_policy",
+    "retain_versions",
+    "always_add_version",
+    "digest_key_file",
+];
 
-impl Setting {
-    const fn value(self, value: &'static str) -> Self {
-        Self { value, ..self }
+daemon::settings! {
+    /// The settings as given, each of its type.
+    pub struct Given {
+        /// Cluster whose pull secret is stored: a DNS-1123 label
+        pub cluster_id: Option<String> =
+            Row::at("cluster_id").flag("cluster-id").placeholder("ID").unset("required"),
+        /// Name of the cluster, written as a label for the reader
+        pub cluster_name: Option<String> = Row::at("cluster_name").flag("cluster-name").placeholder("NAME"),
+        /// Google Cloud project that the secret is stored in
+        pub gcp_project_id: Option<String> =
+            Row::at("gcp_project_id").flag("gcp-project-id").placeholder("PROJECT").unset("required"),
+        /// Location of a regional secret
+        pub gcp_location: Option<String> = Row::at("gcp_location")
+            .flag("gcp-location")
+            .placeholder("LOCATION")
+            .unset("none: a global secret"),
+        /// Name of the secret: 1 to 255 of A-Z, a-z, 0-9, '_' and '-'
+        pub secret_name: Option<String> = Row::at("secret_name")
+            .flag("secret-name")
+            .placeholder("NAME")
+            .unset("hyperfleet-{CLUSTER_ID}-pull-secret"),
+        /// File that holds the pull secret (Docker config JSON); preferred to PULL_SECRET_DATA
+        pub pull_secret_file: Option<PathBuf> =
+            Row::at("pull_secret_file").flag("pull-secret-file").placeholder("FILE"),
+        /// The pull secret itself (Docker config JSON)
+        pub pull_secret_data: Option<SecretString> = Row::at("pull_secret_data").placeholder("JSON"),
+        /// Store the specification's fake pull secret; for tests only
+        pub fake_pull_secret: bool =
+            Row::at("fake_pull_secret").flag("fake-pull-secret").no_variable().default("false"),
+        /// Generation of the cluster's specification that the pull secret is from; an older one never replaces a newer one
+        pub generation: Option<String> = Row::at("generation")
+            .flag("generation")
+            .placeholder("NUMBER")
+            .unset("none: no ordering of runs"),
+        /// Further labels of the secret
+        pub secret_labels: Option<String> =
+            Row::at("secret_labels").flag("secret-labels").placeholder("KEY=VALUE,…"),
+        /// Replication of a new secret: automatic[=KMS_KEY], or user-managed:LOCATION[=KMS_KEY],…; with GCP_LOCATION:
+        /// regional[=KMS_KEY]
+        pub replication_policy: Option<String> = Row::at("replication_policy")
+            .flag("replication-policy")
+            .placeholder("POLICY")
+            .unset("automatic"),
+        /// Number of versions of this project that are kept, the current one included; older ones are destroyed after
+        /// success; 0 keeps all
+        pub retain_versions: usize =
+            Row::at("retain_versions").flag("retain-versions").placeholder("COUNT").default("3"),
+        /// Add a version even if the newest one holds the same pull secret
+        pub always_add_version: bool =
+            Row::at("always_add_version").flag("always-add-version").default("false"),
+        /// File with the key (32 bytes or more) of the digests written to annotations and results
+        pub digest_key_file: Option<PathBuf> = Row::at("digest_key_file")
+            .flag("digest-key-file")
+            .placeholder("FILE")
+            .unset("none: no digest"),
+        /// Namespace that HyperShift reads the pull secret from; needs CLUSTER_NAME too
+        pub management_namespace: Option<String> = Row::at("management_namespace")
+            .flag("management-namespace")
+            .placeholder("NAMESPACE")
+            .unset("none: no Kubernetes Secret is applied"),
+        /// Name of the Kubernetes Secret
+        pub k8s_secret_name: Option<String> = Row::at("k8s_secret_name")
+            .flag("k8s-secret-name")
+            .placeholder("NAME")
+            .unset("{CLUSTER_ID}-pull-secret"),
+        /// Kubeconfig of a management cluster other than the one that the Job runs in
+        pub management_kubeconfig: Option<PathBuf> = Row::at("management_kubeconfig")
+            .flag("management-kubeconfig")
+            .placeholder("FILE")
+            .unset("the Pod's service account, else the user's kubeconfig"),
+        /// Context of the kubeconfig
+        pub management_context: Option<String> = Row::at("management_context")
+            .flag("management-context")
+            .placeholder("CONTEXT")
+            .unset("the kubeconfig's current context"),
+        /// Maximum time of a call to Kubernetes
+        pub k8s_api_timeout: Duration =
+            Row::at("k8s_api_timeout").flag("k8s-api-timeout").default("30s").within("1ms", "24h"),
+        /// Take over a Kubernetes Secret of that name that this project does not manage for the cluster
+        pub adopt: bool = Row::at("adopt").flag("adopt").no_variable().default("false"),
+        /// Print the patch that makes a HostedCluster use the Kubernetes Secret, and do nothing else
+        pub print_hosted_cluster_patch: bool = Row::at("print_hosted_cluster_patch")
+            .flag("print-hosted-cluster-patch")
+            .no_variable()
+            .default("false"),
+        /// Delete the secret with all its versions; needs no pull secret; one that does not exist is a success
+        pub delete: bool = Row::at("delete").flag("delete").no_variable().default("false"),
+        /// Observe, check permissions and conflicts for real, print what would be done, change nothing
+        pub dry_run: bool = Row::at("dry_run").flag("dry-run").no_variable().default("false"),
+        /// Trace that the run belongs to, in the W3C's form, logged on every line; a malformed one is ignored
+        pub traceparent: Option<String> = Row::at("traceparent").placeholder("TRACEPARENT"),
+        /// The log
+        pub log: Log,
+        /// Maximum time of a call to Secret Manager, fetching a token included
+        pub gcp_api_timeout: Duration =
+            Row::at("gcp_api_timeout").flag("gcp-api-timeout").default("30s").within("1ms", "24h"),
+        /// Maximum time of the whole run
+        pub run_timeout: Duration =
+            Row::at("run_timeout").flag("run-timeout").default("300s").within("1ms", "24h"),
+        /// File that the result is written to, in the format of HyperFleet's status-reporter
+        pub results_path: Option<PathBuf> = Row::at("results_path")
+            .flag("results-path")
+            .placeholder("FILE")
+            .unset("/results/adapter-result.json where that folder exists"),
+        /// File that the result is written to as the container's termination message, if it exists
+        pub termination_log_path: PathBuf = Row::at("termination_log_path")
+            .flag("termination-log-path")
+            .placeholder("FILE")
+            .default("/dev/termination-log"),
+        /// Address of an emulator of Secret Manager: plain HTTP, no identity
+        pub secret_manager_emulator_host: Option<String> = Row::at("secret_manager_emulator_host")
+            .flag("secret-manager-emulator-host")
+            .placeholder("HOST:PORT"),
+        /// Another address of Secret Manager (a private endpoint); https, or http to this machine
+        pub gcp_secret_manager_endpoint: Option<String> = Row::at("gcp_secret_manager_endpoint")
+            .flag("gcp-secret-manager-endpoint")
+            .placeholder("URL")
+            .unset("https://secretmanager.googleapis.com, or the location's own"),
     }
-
-    const fn default(self, default: &'static str) -> Self {
-        Self { default, ..self }
-    }
-
-    const fn help(self, help: &'static str) -> Self {
-        Self { help, ..self }
-    }
-
-    /// Whether the flag takes no value.
-    pub fn is_switch(&self) -> bool {
-        self.value.is_empty()
-    }
-
-    /// The setting's name in messages.
-    pub fn name(&self) -> String {
-        self.variable.map_or_else(|| format!("--{}", self.flag.unwrap_or_default()), str::to_owned)
-    }
-}
-
-/// Declares settings together with the list of them.
-macro_rules! settings {
-    ($($constant:ident = $setting:expr;)+) => {
-        $(
-            #[doc = concat!("The setting `", stringify!($constant), "`; see its `help`.")]
-            pub const $constant: Setting = $setting;
-        )+
-        /// All settings, in the order of `--help`.
-        pub const SETTINGS: &[Setting] = &[$($constant,)+];
-    };
-}
-
-settings! {
-    CLUSTER_ID = both("CLUSTER_ID", "cluster-id").value("ID").default("required")
-        .help("The cluster whose pull secret it is: a DNS-1123 label");
-    CLUSTER_NAME = both("CLUSTER_NAME", "cluster-name").value("NAME")
-        .help("The cluster's name, written as a label for people");
-    GCP_PROJECT_ID = both("GCP_PROJECT_ID", "gcp-project-id").value("PROJECT").default("required")
-        .help("The Google Cloud project that the secret rests in");
-    GCP_LOCATION = both("GCP_LOCATION", "gcp-location").value("LOCATION").default("none: a global secret")
-        .help("Keep a regional secret in this location");
-    SECRET_NAME = both("SECRET_NAME", "secret-name").value("NAME").default("hyperfleet-{CLUSTER_ID}-pull-secret")
-        .help("The secret's name: 1 to 255 of A-Z, a-z, 0-9, '_' and '-'");
-    PULL_SECRET_FILE = both("PULL_SECRET_FILE", "pull-secret-file").value("FILE")
-        .help("The file that holds the pull secret (Docker config JSON); better than PULL_SECRET_DATA");
-    PULL_SECRET_DATA = variable("PULL_SECRET_DATA").value("JSON")
-        .help("The pull secret itself (Docker config JSON)");
-    FAKE_PULL_SECRET = flag("fake-pull-secret")
-        .help("Store the specification's fake pull secret; for tests only");
-    GENERATION = both("GENERATION", "generation").value("NUMBER").default("none: no ordering of runs")
-        .help("The generation of the cluster's specification that the pull secret is from; an older one never \
-               replaces a newer one");
-    SECRET_LABELS = both("SECRET_LABELS", "secret-labels").value("KEY=VALUE,…")
-        .help("Further labels for the secret");
-    REPLICATION_POLICY = both("REPLICATION_POLICY", "replication-policy").value("POLICY").default("automatic")
-        .help("Where a new secret's content rests: automatic[=KMS_KEY], or user-managed:LOCATION[=KMS_KEY],…; with \
-               GCP_LOCATION: regional[=KMS_KEY]");
-    RETAIN_VERSIONS = both("RETAIN_VERSIONS", "retain-versions").value("COUNT").default("3")
-        .help("How many of the versions that this project added are kept, the current one included; older ones are \
-               destroyed after success; 0 keeps all");
-    ALWAYS_ADD_VERSION = both("ALWAYS_ADD_VERSION", "always-add-version").default("false")
-        .help("Add a version even where the newest one holds the same pull secret");
-    DIGEST_KEY_FILE = both("DIGEST_KEY_FILE", "digest-key-file").value("FILE").default("none: no digest")
-        .help("The file that holds the key (32 bytes or more) of the digests written to annotations and results");
-    MANAGEMENT_NAMESPACE = both("MANAGEMENT_NAMESPACE", "management-namespace").value("NAMESPACE")
-        .default("none: the Kubernetes phase is skipped")
-        .help("The namespace that HyperShift reads the pull secret from; needs CLUSTER_NAME too");
-    K8S_SECRET_NAME = both("K8S_SECRET_NAME", "k8s-secret-name").value("NAME").default("{CLUSTER_ID}-pull-secret")
-        .help("The name of the Kubernetes Secret");
-    MANAGEMENT_KUBECONFIG = both("MANAGEMENT_KUBECONFIG", "management-kubeconfig").value("FILE")
-        .default("the pod's service account, else the user's kubeconfig")
-        .help("A kubeconfig for a management cluster that is not the one the Job runs in");
-    MANAGEMENT_CONTEXT = both("MANAGEMENT_CONTEXT", "management-context").value("CONTEXT")
-        .default("the kubeconfig's current context")
-        .help("The context of the kubeconfig to use");
-    K8S_API_TIMEOUT = both("K8S_API_TIMEOUT", "k8s-api-timeout").value("DURATION").default("30s")
-        .help("How long one call to Kubernetes may take");
-    ADOPT = flag("adopt")
-        .help("Take over a Kubernetes Secret of that name that is not this cluster's");
-    PRINT_HOSTED_CLUSTER_PATCH = flag("print-hosted-cluster-patch")
-        .help("Print the patch that makes a HostedCluster use the Kubernetes Secret, and do nothing else");
-    DELETE = flag("delete")
-        .help("Delete the secret with all its versions; needs no pull secret; one that is not there is a success");
-    DRY_RUN = flag("dry-run")
-        .help("Look, check permissions and conflicts for real, print what would be done, change nothing");
-    TRACEPARENT = variable("TRACEPARENT").value("TRACEPARENT")
-        .help("The trace that the run belongs to, in the W3C's form; its id is in every line of the log; one that is malformed is \
-               ignored");
-    LOG_LEVEL = both("LOG_LEVEL", "log-level").value("LEVEL").default("info")
-        .help("error, warn, info or debug");
-    LOG_FORMAT = both("LOG_FORMAT", "log-format").value("FORMAT").default("json")
-        .help("json, or text for people");
-    GCP_API_TIMEOUT = both("GCP_API_TIMEOUT", "gcp-api-timeout").value("DURATION").default("30s")
-        .help("How long one call may take, fetching a token included");
-    RUN_TIMEOUT = both("RUN_TIMEOUT", "run-timeout").value("DURATION").default("300s")
-        .help("How long the whole run may take");
-    RESULTS_PATH = both("RESULTS_PATH", "results-path").value("FILE").default("/results/adapter-result.json where that folder exists")
-        .help("Where the result goes, in the format of HyperFleet's status-reporter");
-    TERMINATION_LOG_PATH = both("TERMINATION_LOG_PATH", "termination-log-path").value("FILE").default("/dev/termination-log")
-        .help("Where the result goes as the container's termination message, if that file exists");
-    SECRET_MANAGER_EMULATOR_HOST = both("SECRET_MANAGER_EMULATOR_HOST", "secret-manager-emulator-host").value("HOST:PORT")
-        .help("Use an emulator there: plain HTTP, no identity");
-    GCP_SECRET_MANAGER_ENDPOINT = both("GCP_SECRET_MANAGER_ENDPOINT", "gcp-secret-manager-endpoint").value("URL").default("https://secretmanager.googleapis.com, or the location's own")
-        .help("Another address of Secret Manager (a private endpoint); https, or http to this machine");
 }

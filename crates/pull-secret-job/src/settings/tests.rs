@@ -1,29 +1,24 @@
-//! What environments mean, and everything that is wrong with them.
+//! Settings of environments, and the faults of others.
 
 use std::collections::BTreeMap;
 
 use rstest::rstest;
+use secrecy::ExposeSecret as _;
 
 use super::*;
-
-struct Given(BTreeMap<&'static str, &'static str>);
-
-impl Values for Given {
-    fn get(&self, setting: &Setting) -> Result<Option<String>, String> {
-        let value = self.0.get(setting.name().as_str()).map(|value| value.trim().to_owned());
-        Ok(value.filter(|value| !value.is_empty()))
-    }
-
-    fn verbatim(&self, setting: &Setting) -> Result<Option<SecretString>, String> {
-        Ok(self.get(setting)?.map(SecretString::from))
-    }
-}
 
 const COMPLETE: [(&str, &str); 3] =
     [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_FILE", "/run/pull-secret")];
 
+/// Resolves variables, and flags where the name begins with dashes.
+fn resolved(given: &[(&'static str, &'static str)]) -> Result<Settings, InvalidSettings> {
+    let (flags, variables): (Vec<_>, Vec<_>) = given.iter().copied().partition(|(name, _)| name.starts_with("--"));
+    let flags = flags.iter().map(|(name, value)| (name.trim_start_matches('-'), (*value).to_owned())).collect();
+    resolve(&flags, &variables.into_iter().collect::<BTreeMap<_, _>>())
+}
+
 fn resolve_with(further: &[(&'static str, &'static str)]) -> Result<Settings, InvalidSettings> {
-    resolve(&Given(COMPLETE.iter().chain(further).copied().collect()))
+    resolved(&[&COMPLETE, further].concat())
 }
 
 fn store_task(settings: Settings) -> StoreTask {
@@ -34,7 +29,7 @@ fn store_task(settings: Settings) -> StoreTask {
 }
 
 #[test]
-fn a_trace_is_taken_and_a_malformed_one_is_no_fault() {
+fn a_malformed_trace_is_ignored() {
     let trace = |text| resolve_with(&[("TRACEPARENT", text)]).unwrap().trace;
     let known = trace("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
     assert_eq!(known.trace_id(), "0af7651916cd43dd8448eb211c80319c");
@@ -61,7 +56,7 @@ fn three_values_are_enough() {
 
 #[test]
 fn all_that_is_wrong_is_named_at_once() {
-    let wrong = Given(BTreeMap::from([
+    let wrong = [
         ("CLUSTER_ID", "Cls_1"),
         ("GCP_PROJECT_ID", "   "),
         ("GENERATION", "0"),
@@ -69,31 +64,33 @@ fn all_that_is_wrong_is_named_at_once() {
         ("RETAIN_VERSIONS", "-1"),
         ("LOG_LEVEL", "loud"),
         ("MANAGEMENT_NAMESPACE", "Clusters"),
-    ]));
-    let InvalidSettings(problems) = resolve(&wrong).unwrap_err();
+        ("GCP_PROJECTID", "my-project-1"),
+    ];
+    let InvalidSettings(problems) = resolved(&wrong).unwrap_err();
     assert_eq!(
         problems.iter().map(|problem| problem.split(':').next().unwrap()).collect::<Vec<_>>(),
         [
+            "RETAIN_VERSIONS",
+            "LOG_LEVEL",
+            "GCP_API_TIMEOUT",
+            "GCP_PROJECTID",
             "missing required environment variable",
             "CLUSTER_ID",
             "GENERATION",
-            "RETAIN_VERSIONS",
             "missing pull secret",
-            "GCP_API_TIMEOUT",
             "MANAGEMENT_NAMESPACE",
             "CLUSTER_NAME",
-            "LOG_LEVEL",
         ]
     );
-    assert_eq!(problems[0], "missing required environment variable: GCP_PROJECT_ID (or --gcp-project-id)");
+    assert_eq!(problems[4], "missing required environment variable: GCP_PROJECT_ID (or --gcp-project-id)");
 }
 
 #[rstest]
 #[case("SECRET_NAME", "a/b", "SECRET_NAME: must be 1 to 255 characters of A-Z, a-z, 0-9, '_' and '-'")]
 #[case("ALWAYS_ADD_VERSION", "yes", "ALWAYS_ADD_VERSION: must be true or false")]
-#[case("RUN_TIMEOUT", "0s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as `30s` or `2m`")]
-#[case("RUN_TIMEOUT", "25h", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as `30s` or `2m`")]
-#[case("RUN_TIMEOUT", "-5s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as `30s` or `2m`")]
+#[case("RUN_TIMEOUT", "0s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
+#[case("RUN_TIMEOUT", "25h", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
+#[case("RUN_TIMEOUT", "-5s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
 #[case("LOG_FORMAT", "xml", "LOG_FORMAT: must be one of json, text")]
 #[case(
     "REPLICATION_POLICY",
@@ -107,7 +104,7 @@ fn all_that_is_wrong_is_named_at_once() {
     "REPLICATION_POLICY: must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…"
 )]
 #[case("SECRET_LABELS", "team", "SECRET_LABELS: entry 1 is not KEY=VALUE")]
-#[case("SECRET_LABELS", "managed-by=me", "SECRET_LABELS: entry 1 would replace a label of ours")]
+#[case("SECRET_LABELS", "managed-by=me", "SECRET_LABELS: entry 1 would replace a label of this project")]
 #[case("SECRET_LABELS", "a=1,a=2", "SECRET_LABELS: entry 2 has a key that is given twice")]
 #[case("SECRET_MANAGER_EMULATOR_HOST", "http://x", "SECRET_MANAGER_EMULATOR_HOST: must be HOST:PORT")]
 #[case(
@@ -151,7 +148,7 @@ fn a_location_makes_the_secret_regional() {
 }
 
 #[test]
-fn label_values_that_do_not_fit_are_changed_and_said() {
+fn invalid_label_values_are_changed_and_reported() {
     let given = [("CLUSTER_NAME", "Prod Cluster 1"), ("SECRET_LABELS", "cost-center = 42, owner=Team.A")];
     let task = store_task(resolve_with(&given).unwrap());
     assert_eq!(task.labels["cluster-name"], "prod-cluster-1");
@@ -163,23 +160,38 @@ fn label_values_that_do_not_fit_are_changed_and_said() {
 
 #[test]
 fn deleting_needs_no_pull_secret() {
-    let given = BTreeMap::from([("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("--delete", "true")]);
-    let settings = resolve(&Given(given)).unwrap();
+    let given = [
+        ("CLUSTER_ID", "cls-123"),
+        ("GCP_PROJECT_ID", "my-project-1"),
+        ("--delete", "true"),
+        // Without effect on a deletion, so their faults are too.
+        ("RETAIN_VERSIONS", "many"),
+        ("REPLICATION_POLICY", "everywhere"),
+    ];
+    let settings = resolved(&given).unwrap();
     assert!(matches!(settings.task, Task::Delete));
 }
 
 #[test]
 fn settings_do_not_show_the_pull_secret() {
     let given = [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_DATA", "{\"s3cret\":1}")];
-    let settings = resolve(&Given(BTreeMap::from(given))).unwrap();
+    let settings = resolved(&given).unwrap();
     assert!(!format!("{settings:?}").contains("s3cret"));
 }
 
 #[test]
-fn every_setting_has_a_name_a_help_and_no_twin() {
-    let mut names: Vec<String> = SETTINGS.iter().map(Setting::name).collect();
-    assert!(SETTINGS.iter().all(|setting| !setting.help.is_empty()));
-    names.sort();
+fn every_setting_has_a_help_and_a_name_of_its_own() {
+    let rows = TABLE.scalars();
+    assert!(rows.iter().all(|row| !row.help.is_empty()));
+    let mut names: Vec<&str> = rows.iter().map(|row| row.path).collect();
+    names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), SETTINGS.len());
+    assert_eq!(names.len(), rows.len());
+}
+
+#[test]
+fn the_content_of_the_variable_is_kept_as_it_is_given() {
+    let given = [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_DATA", " {}\n")];
+    let Source::Text(text) = store_task(resolved(&given).unwrap()).source else { panic!("must be the variable") };
+    assert_eq!(text.expose_secret(), " {}\n");
 }

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 
 use adapter::config::table::TABLE;
 use clap::{Args, Subcommand};
+use daemon::settings::flags::Flags;
 
 use super::OutputFormat;
-use super::tables::{Flags, flags};
 
 const FLAGS: Flags = Flags {
     table: TABLE,
-    config: "(an AdapterConfig; without one that of the pull secret adapter is built in) [env: HYPERFLEET_ADAPTER_CONFIG] \
+    config: Some(
+        "(an AdapterConfig; without one that of the pull secret adapter is built in) [env: HYPERFLEET_ADAPTER_CONFIG] \
              [default: /etc/hyperfleet/adapter.yaml or /etc/hyperfleet/config.yaml, if there]",
+    ),
+    repeated: &[],
 };
 
-flags!(AdapterFlags, FLAGS);
+daemon::flags!(pub(crate) AdapterFlags, FLAGS);
 
 /// Arguments of `adapter`.
 #[derive(Debug, Args)]

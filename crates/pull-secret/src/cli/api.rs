@@ -1,16 +1,16 @@
 //! `pull-secret api`: its commands, and its flags as the table of settings has them.
 
 use clap::{Args, Subcommand};
+use daemon::settings::flags::Flags;
 use hyperfleet_api::settings::table::TABLE;
-
-use super::tables::{Flags, flags};
 
 const FLAGS: Flags = Flags {
     table: TABLE,
-    config: "[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml or ./configs/config.yaml, if there]",
+    config: Some("[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml or ./configs/config.yaml, if there]"),
+    repeated: &[],
 };
 
-flags!(ApiFlags, FLAGS);
+daemon::flags!(pub(crate) ApiFlags, FLAGS);
 
 /// Arguments of `api` and of each of its commands.
 #[derive(Debug, Args)]

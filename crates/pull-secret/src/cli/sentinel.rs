@@ -2,15 +2,15 @@
 
 use clap::{Args, Subcommand};
 use daemon::settings::Table;
+use daemon::settings::flags::Flags;
 use sentinel::settings::table::{EVENTS, TABLE};
 
-use super::tables::{Flags, flags};
-
-flags!(SentinelFlags, named(TABLE));
-flags!(EventsFlags, named(EVENTS));
+daemon::flags!(pub(crate) SentinelFlags, named(TABLE));
+daemon::flags!(pub(crate) EventsFlags, named(EVENTS));
 
 const fn named(table: Table) -> Flags {
-    Flags { table, config: "[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml, if there]" }
+    let config = Some("[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml, if there]");
+    Flags { table, config, repeated: &[] }
 }
 
 /// Arguments of `sentinel`.

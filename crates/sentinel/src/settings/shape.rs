@@ -1,222 +1,263 @@
-//! The shape of the configuration file.
+//! Declares the Sentinel's settings: each with its key, flag, type, default, bounds and sentence.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::settings::{Kind, Row};
+use daemon::settings::common::{self, Address, Log};
 use secrecy::SecretString;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::event::EventType;
 use crate::shard::Selector;
 
-/// The settings as the file has them, every scalar given or defaulted.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Settings {
-    pub sentinel: Naming,
-    pub resource_type: Option<String>,
-    pub shard: String,
-    pub clients: Clients,
-    #[serde(deserialize_with = "duration")]
-    pub poll_interval: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub sweep_interval: Duration,
-    pub event_type: EventType,
-    pub decision: Decision,
-    pub publish: Publish,
-    pub leader_election: LeaderElection,
-    pub log: Logging,
-    pub health: Address,
-    pub metrics: Address,
-    pub broker: Broker,
-    #[serde(default)]
-    pub resource_selector: Vec<Selector>,
-    #[serde(default)]
-    pub message_data: Option<Map<String, Value>>,
-    #[serde(default)]
-    pub publish_when: BTreeMap<String, String>,
+daemon::settings! {
+    /// Settings of the Sentinel, every one given or defaulted.
+    pub struct Settings {
+        /// The Sentinel itself
+        pub sentinel: Naming,
+        /// Resources to watch, by their plural in the API's paths, such as `clusters`
+        pub resource_type: Option<String> = Row::at("resource_type").flag("resource-type").required(),
+        /// Share of the resources that this Sentinel publishes, such as `2/8`
+        pub shard: String = Row::at("shard").flag("shard").default("1/1"),
+        /// Clients
+        pub clients: Clients,
+        /// Interval of lists where the API has no change stream
+        pub poll_interval: Duration = Row::at("poll_interval").flag("poll-interval").default("5s").least("1s"),
+        /// Interval of complete lists beside the change stream
+        pub sweep_interval: Duration = Row::at("sweep_interval").flag("sweep-interval").default("5m").least("10s"),
+        /// Type of events: HyperFleet's `….reconcile`, or the specification's `cluster.create`, `.update`, `.delete`
+        pub event_type: EventType = Row::at("event_type").flag("event-type").default("reconcile"),
+        /// Intervals of events
+        pub decision: Decision,
+        /// Publishing
+        pub publish: Publish,
+        /// Leader election
+        pub leader_election: LeaderElection,
+        /// The log
+        pub log: Log,
+        /// Probes
+        pub health: Address = common::HEALTH,
+        /// Metrics
+        pub metrics: Address = common::METRICS,
+        /// The broker
+        pub broker: Broker,
+        /// Labels of the resources to watch
+        #[serde(default)]
+        pub resource_selector: Vec<Selector> = Row::at("resource_selector"),
+        /// Members of an event's data
+        #[serde(default)]
+        pub message_data: Option<Map<String, Value>> = Row::at("message_data"),
+        /// Expressions by adapter: an event is published while one of them is met
+        #[serde(default)]
+        pub publish_when: BTreeMap<String, String> = Row::at("publish_when"),
+    }
 }
 
-/// The settings of `pull-secret events`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct EventsSettings {
-    pub clients: EventsClients,
-    pub broker: Broker,
+impl daemon::settings::Setting for EventType {
+    const KIND: Kind = Kind::Choice(&[&["reconcile"], &["specification"]]);
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct EventsClients {
-    pub broker: Subscription,
+daemon::settings! {
+    /// Settings of `pull-secret events`.
+    pub struct EventsSettings {
+        /// Clients
+        pub clients: EventsClients,
+        /// The broker
+        pub broker: Broker,
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Subscription {
-    pub topic: Option<String>,
-    pub subscription_id: String,
+daemon::settings! {
+    /// Clients of `pull-secret events`.
+    pub struct EventsClients {
+        /// The subscription
+        pub broker: Subscription,
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Naming {
-    pub name: String,
+daemon::settings! {
+    /// The subscription of `pull-secret events`.
+    pub struct Subscription {
+        /// Topic to subscribe to
+        pub topic: Option<String> = Row::at("clients.broker.topic").flag("broker-topic").required(),
+        /// Name of the subscription; subscribers of the same name share its events
+        pub subscription_id: String =
+            Row::at("clients.broker.subscription_id").flag("broker-subscription-id").default("events-tail"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Clients {
-    pub hyperfleet_api: Api,
-    #[serde(default)]
-    pub broker: Topic,
+daemon::settings! {
+    /// The Sentinel itself.
+    pub struct Naming {
+        /// Name sent in User-Agent
+        pub name: String = Row::at("sentinel.name").flag("name").default("hyperfleet-sentinel"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Api {
-    pub base_url: Option<String>,
-    #[serde(deserialize_with = "duration")]
-    pub timeout: Duration,
-    pub ca_file: Option<PathBuf>,
-    pub auth: Auth,
+daemon::settings! {
+    /// Clients of the Sentinel.
+    pub struct Clients {
+        /// The HyperFleet API
+        pub hyperfleet_api: Api,
+        /// The broker
+        pub broker: Topic,
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Auth {
-    pub token_path: Option<PathBuf>,
-    #[serde(deserialize_with = "duration")]
-    pub token_cache_ttl: Duration,
+daemon::settings! {
+    /// The client of the HyperFleet API.
+    pub struct Api {
+        /// Address of the HyperFleet API: `http://HOST:PORT`
+        pub base_url: Option<String> =
+            Row::at("clients.hyperfleet_api.base_url").flag("hyperfleet-api-base-url").required(),
+        /// Maximum time of a request
+        pub timeout: Duration =
+            Row::at("clients.hyperfleet_api.timeout").flag("hyperfleet-api-timeout").default("10s"),
+        /// Certificate authorities to trust, PEM
+        pub ca_file: Option<PathBuf> = Row::at("clients.hyperfleet_api.ca_file"),
+        /// Authentication
+        pub auth: Auth,
+    }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Topic {
-    pub topic: Option<String>,
+daemon::settings! {
+    /// Authentication at the HyperFleet API.
+    pub struct Auth {
+        /// File with the bearer token
+        pub token_path: Option<PathBuf> = Row::at("clients.hyperfleet_api.auth.token_path"),
+        /// Time after which the file with the token is read again
+        pub token_cache_ttl: Duration = Row::at("clients.hyperfleet_api.auth.token_cache_ttl").default("30s"),
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Decision {
-    #[serde(deserialize_with = "duration")]
-    pub gap: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub longest_gap: Duration,
-    #[serde(deserialize_with = "duration")]
-    pub resync: Duration,
+daemon::settings! {
+    /// The topic.
+    pub struct Topic {
+        /// Topic that events are published to
+        pub topic: Option<String> = Row::at("clients.broker.topic").flag("broker-topic").required(),
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Publish {
-    pub concurrency: usize,
+daemon::settings! {
+    /// Intervals of events.
+    #[derive(Copy)]
+    pub struct Decision {
+        /// Time until the event of a resource that is not reconciled is published again; doubles each time
+        pub min_interval: Duration = Row::at("decision.min_interval")
+            .flag("min-interval")
+            .default("10s")
+            .least("1s")
+            .or_keys(&["decision.gap"])
+            .or_variables(&["HYPERFLEET_DECISION_GAP"]),
+        /// Maximum time until the event of a resource that is not reconciled is published again
+        pub max_interval: Duration = Row::at("decision.max_interval")
+            .flag("max-interval")
+            .default("1m")
+            .or_keys(&["decision.longest_gap"])
+            .or_variables(&["HYPERFLEET_DECISION_LONGEST_GAP"]),
+        /// Interval of events of a reconciled resource
+        pub resync: Duration = Row::at("decision.resync").flag("resync").default("30m").least("1m"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct LeaderElection {
-    pub method: Method,
-    pub name: Option<String>,
-    pub namespace: Option<String>,
-    pub identity: Option<String>,
-    pub database_url: Option<SecretString>,
+daemon::settings! {
+    /// Publishing.
+    #[derive(Copy)]
+    pub struct Publish {
+        /// Maximum in-flight publishes
+        pub concurrency: usize = Row::at("publish.concurrency").default("32").within("1", "1000"),
+    }
 }
 
-/// How one of several Sentinels is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// There is but one.
-    None,
-    /// By a Lease in Kubernetes.
-    Lease,
-    /// By an advisory lock in PostgreSQL.
-    Postgres,
+daemon::settings! {
+    /// Leader election among several Sentinels.
+    pub struct LeaderElection {
+        /// Leader election: by a Lease of Kubernetes or by an advisory lock of PostgreSQL
+        pub method: Method = Row::at("leader_election.method").flag("leader-election").default("none"),
+        /// Name of the Lease or lock
+        pub name: Option<String> =
+            Row::at("leader_election.name").unset("made of `sentinel.name`, `resource_type` and `shard`"),
+        /// Namespace of the Lease
+        pub namespace: Option<String> = Row::at("leader_election.namespace"),
+        /// Holder identity in the Lease, such as the Pod's name
+        pub identity: Option<String> = Row::at("leader_election.identity").unset("generated"),
+        /// URL of the PostgreSQL database that holds the lock
+        pub database_url: Option<SecretString> = Row::at("leader_election.database_url"),
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Logging {
-    pub level: String,
-    pub format: String,
+daemon::choices! {
+    /// Method of leader election.
+    pub enum Method {
+        /// No election: this is the only Sentinel.
+        None = "none",
+        /// A Lease of Kubernetes.
+        Lease = "lease",
+        /// An advisory lock of PostgreSQL.
+        Postgres = "postgres",
+    }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Address {
-    pub host: String,
-    pub port: u16,
+daemon::settings! {
+    /// The broker; the composition root connects to it.
+    pub struct Broker {
+        /// Message broker
+        #[serde(rename = "type")]
+        pub kind: Option<BrokerKind> = Row::at("broker.type").flag("broker-type").unset("required"),
+        /// RabbitMQ
+        pub rabbitmq: RabbitMq,
+        /// Google Pub/Sub
+        pub googlepubsub: GooglePubSub,
+    }
 }
 
-/// Which broker; the composition root makes one of it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct Broker {
-    #[serde(rename = "type")]
-    pub kind: Option<BrokerKind>,
-    pub rabbitmq: RabbitMq,
-    pub googlepubsub: GooglePubSub,
+daemon::choices! {
+    /// A message broker.
+    pub enum BrokerKind {
+        /// RabbitMQ.
+        RabbitMq = "rabbitmq",
+        /// Google Pub/Sub.
+        GooglePubSub = "googlepubsub" | "gcp-pubsub" | "pubsub",
+    }
 }
 
-/// Which broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BrokerKind {
+daemon::settings! {
     /// RabbitMQ.
-    RabbitMq,
+    pub struct RabbitMq {
+        /// Address of RabbitMQ: `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://`
+        pub url: Option<SecretString> = Row::at("broker.rabbitmq.url"),
+        /// Name of the exchange
+        pub exchange: Option<String> = Row::at("broker.rabbitmq.exchange").unset("the topic"),
+        /// Type of the exchange
+        pub exchange_type: ExchangeType = Row::at("broker.rabbitmq.exchange_type").default("topic"),
+        /// Routing key of published events
+        pub routing_key: Option<String> = Row::at("broker.rabbitmq.routing_key"),
+    }
+}
+
+daemon::choices! {
+    /// Type of an exchange, by AMQP's names.
+    pub enum ExchangeType {
+        /// By patterns of routing keys.
+        Topic = "topic",
+        /// To every queue.
+        Fanout = "fanout",
+        /// By routing keys.
+        Direct = "direct",
+        /// By headers.
+        Headers = "headers",
+    }
+}
+
+daemon::settings! {
     /// Google Pub/Sub.
-    #[serde(alias = "pubsub")]
-    GooglePubSub,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct RabbitMq {
-    pub url: Option<SecretString>,
-    pub exchange: Option<String>,
-    pub exchange_type: ExchangeType,
-    pub routing_key: Option<String>,
-}
-
-/// What kind of exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "AMQP's names")]
-pub enum ExchangeType {
-    Topic,
-    Fanout,
-    Direct,
-    Headers,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "`table` says what each setting does")]
-pub struct GooglePubSub {
-    pub project_id: Option<String>,
-    pub create_topic_if_missing: bool,
-}
-
-/// A duration is milliseconds by the time that it gets here.
-fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
+    pub struct GooglePubSub {
+        /// Google Cloud project of Pub/Sub; `PUBSUB_EMULATOR_HOST` selects an emulator
+        pub project_id: Option<String> = Row::at("broker.googlepubsub.project_id"),
+        /// Create the topic, and for `events tail` the subscription, where they do not exist
+        pub create_topic_if_missing: bool =
+            Row::at("broker.googlepubsub.create_topic_if_missing").default("false"),
+    }
 }

@@ -1,4 +1,6 @@
-//! What a configuration may say, and how it is refused.
+//! Configurations that are accepted, and the faults of others.
+
+use std::time::Duration;
 
 use rstest::rstest;
 
@@ -13,7 +15,7 @@ fn plan(file: &str, environment: &[(&str, &str)]) -> Result<Plan, Vec<String>> {
     daemon::file::replace(&path, file.as_bytes()).unwrap();
     let environment: BTreeMap<&str, &str> = environment.iter().copied().collect();
     let flags = [("config", path.to_string_lossy().into_owned())].into();
-    Settings::load(flags, &environment)?.plan()
+    Plan::load(flags, &environment)
 }
 
 fn faults(file: &str, environment: &[(&str, &str)]) -> String {
@@ -29,7 +31,7 @@ fn the_least_is_enough() {
 }
 
 #[test]
-fn hyperfleets_variables_are_heard() {
+fn hyperfleets_variables_are_accepted() {
     let environment = [
         ("HYPERFLEET_API_BASE_URL", "http://other:8000"),
         ("HYPERFLEET_API_TIMEOUT", "3s"),
@@ -47,21 +49,25 @@ fn hyperfleets_variables_are_heard() {
 }
 
 #[rstest]
-#[case::nothing("{}", "resource_type: is missing; give it in the file or as HYPERFLEET_RESOURCE_TYPE")]
+#[case::nothing("{}", "resource_type: missing; set HYPERFLEET_RESOURCE_TYPE or --resource-type")]
 #[case::nothing_of_the_api(
     "{}",
-    "clients.hyperfleet_api.base_url: is missing; give it in the file or as HYPERFLEET_API_BASE_URL"
+    "clients.hyperfleet_api.base_url: missing; set HYPERFLEET_API_BASE_URL or --hyperfleet-api-base-url"
 )]
-#[case::empty_topic("{clients: {broker: {topic: ''}}}", "clients.broker.topic: is missing")]
-#[case::blank_topic("{clients: {broker: {topic: '  '}}}", "clients.broker.topic: is missing")]
+#[case::empty_topic("{clients: {broker: {topic: ''}}}", "clients.broker.topic: missing")]
+#[case::blank_topic("{clients: {broker: {topic: '  '}}}", "clients.broker.topic: missing")]
 #[case::bad_topic("{clients: {broker: {topic: a b}}}", "clients.broker.topic: must have 3 to 255")]
-#[case::bad_type("{resource_type: ../secrets}", "resource_type: must be what")]
+#[case::bad_type("{resource_type: ../secrets}", "resource_type: must be a plural")]
 #[case::bad_shard("{shard: 9/8}", "shard: must be PART/PARTS")]
-#[case::short_gap("{decision: {gap: 10ms}}", "decision.gap: must be 1s or more")]
-#[case::gaps("{decision: {gap: 2m}}", "decision.longest_gap: must not be shorter")]
-#[case::namespace("{leader_election: {namespace: x}}", "leader_election.namespace: belongs to")]
-#[case::lease("{leader_election: {method: lease}}", "leader_election.namespace: belongs to")]
-#[case::postgres("{leader_election: {method: postgres}}", "leader_election.database_url: belongs to")]
+#[case::short_interval("{decision: {min_interval: 10ms}}", "decision.min_interval: must be a duration of 1s or more")]
+#[case::short_resync("{decision: {resync: 10s}}", "decision.resync: must be a duration of 1m or more")]
+#[case::poll("{poll_interval: 10ms}", "poll_interval: must be a duration of 1s or more")]
+#[case::sweep("{sweep_interval: 1s}", "sweep_interval: must be a duration of 10s or more")]
+#[case::concurrency("{publish: {concurrency: 1001}}", "publish.concurrency: must be a whole number from 1 to 1000")]
+#[case::intervals("{decision: {gap: 2m}}", "decision.max_interval: must not be shorter")]
+#[case::namespace("{leader_election: {namespace: x}}", "leader_election.namespace: must be set with")]
+#[case::lease("{leader_election: {method: lease}}", "leader_election.namespace: must be set with")]
+#[case::postgres("{leader_election: {method: postgres}}", "leader_election.database_url: must be set with")]
 #[case::exchange(
     "{broker: {type: googlepubsub, rabbitmq: {exchange: other}}}",
     "broker.rabbitmq.exchange: has no effect"
@@ -77,30 +83,31 @@ fn hyperfleets_variables_are_heard() {
 #[case::expression("{publish_when: {dns: 'status.'}}", "publish_when.dns: line 1, column")]
 #[case::data("{message_data: {a: {b: resource.spec}}}", "message_data.a.b: must name a member")]
 #[case::selector("{resource_selector: [{label: \"a' or\", value: b}]}", "resource_selector[0].label: must be the name")]
-fn what_does_not_fit_is_told_by_its_path(#[case] file: &str, #[case] expect: &str) {
-    let told = faults(file, &[]);
-    assert!(told.lines().any(|line| line.starts_with(expect)), "{told}");
+fn contradictions_are_named_by_their_key(#[case] file: &str, #[case] expect: &str) {
+    let faults = faults(file, &[]);
+    assert!(faults.lines().any(|line| line.starts_with(expect)), "{faults}");
 }
 
 #[rstest]
-#[case("{message_decision: {result: 'true'}}", "message_decision: is not a key here: the decision is built in")]
-#[case("{clients: {hyperfleet_api: {page_size: 20}}}", "clients.hyperfleet_api.page_size: is not a key here")]
-#[case("{tracing_enabled: false}", "tracing_enabled: is not a key here")]
-#[case("{nonsense: 1}", "nonsense: unknown field `nonsense`")]
+#[case("{message_decision: {result: 'true'}}", "message_decision: not a key of this program: the decision is built in")]
+#[case("{clients: {hyperfleet_api: {page_size: 20}}}", "clients.hyperfleet_api.page_size: not a key of this program")]
+#[case("{tracing_enabled: false}", "tracing_enabled: not a key of this program")]
+#[case("{nonsense: 1}", "nonsense: unknown key")]
 #[case("{leader_election: {method: paxos}}", "leader_election.method: must be one of")]
-fn what_has_no_effect_is_refused(#[case] file: &str, #[case] expect: &str) {
-    let told = faults(file, &[]);
-    assert!(told.starts_with(expect), "{told}");
+fn keys_without_effect_are_refused(#[case] file: &str, #[case] expect: &str) {
+    let faults = faults(file, &[]);
+    assert!(faults.starts_with(expect), "{faults}");
 }
 
 #[test]
-fn a_variable_is_named_as_it_was_given() {
-    let told = faults(LEAST, &[("HYPERFLEET_API_TIMEOUT", "soon")]);
-    assert!(told.starts_with("HYPERFLEET_API_TIMEOUT: must be a time"), "{told}");
+fn a_faulty_variable_is_named() {
+    let faults = faults(LEAST, &[("HYPERFLEET_API_TIMEOUT", "soon"), ("HYPERFLEET_API_TIMOUT", "1s")]);
+    assert!(faults.starts_with("HYPERFLEET_API_TIMEOUT: must be a duration"), "{faults}");
+    assert!(faults.ends_with("HYPERFLEET_API_TIMOUT: unknown variable; did you mean HYPERFLEET_API_TIMEOUT?"), "{faults}");
 }
 
 #[test]
-fn the_deployment_says_what_is_understood() {
+fn the_deployment_is_accepted() {
     let manifest = include_str!("../../../../deploy/sentinel.yaml");
     let documents = manifest.split("\n---\n").map(|text| serde_saphyr::from_str::<serde_json::Value>(text).unwrap());
     let documents: Vec<_> = documents.collect();

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::rig::{Api, broker, heard, next, reconcile};
 
 /// Repeats and turns are far away: whatever is heard is news.
-pub(crate) const QUIET: &str = "decision: {gap: 10m, longest_gap: 10m, resync: 1h}";
+pub(crate) const QUIET: &str = "decision: {min_interval: 10m, max_interval: 10m, resync: 1h}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_of_a_cluster_becomes_an_event() {
@@ -88,7 +88,7 @@ async fn what_is_not_reconciled_is_told_again() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
-    let settings = "decision: {gap: 1s, longest_gap: 1s, resync: 1h}";
+    let settings = "decision: {min_interval: 1s, max_interval: 1s, resync: 1h}";
     let sentinel = api.sentinel(settings, to, Election::Alone).await;
     assert_eq!(heard(&mut events, 3).await, [reconcile("cls-1", 1), reconcile("cls-1", 1), reconcile("cls-1", 1)]);
     let metrics = sentinel.metrics().await;

@@ -13,7 +13,7 @@ use message_broker::{Action, Broker, BrokerError, Consume, Deliveries, Event, Fa
 use sentinel::leader::Election;
 use sentinel::publisher::{Publisher, ToTopic};
 use sentinel::run::Progress;
-use sentinel::{Sentinel, Settings};
+use sentinel::{Plan, Sentinel};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -144,7 +144,7 @@ pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publi
     );
     daemon::file::replace(file.path(), text.as_bytes()).unwrap();
     let flags = [("config", file.path().to_string_lossy().into_owned())].into();
-    let plan = Settings::load(flags, &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap();
+    let plan = Plan::load(flags, &BTreeMap::<&str, &str>::new()).unwrap();
     let sentinel = Sentinel::prepare(plan, publisher, election, "test").await.unwrap();
     let (progress, stop) = (sentinel.progress(), CancellationToken::new());
     let address = |address| format!("http://{address}");

@@ -1,141 +1,118 @@
-//! The table of all settings.
+//! The table of the node syncer's settings; `docs/reference/node-syncer.md` and the help are generated from it.
 
-/// One setting.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// Its flag, without the dashes.
-    pub flag: &'static str,
-    /// Its variable.
-    pub variable: &'static str,
-    /// What its value looks like.
-    pub value: &'static str,
-    /// What holds when nothing is given; empty where that is nothing.
-    pub default: &'static str,
-    /// What it does.
-    pub help: &'static str,
-}
-
-const fn row(
-    flag: &'static str,
-    variable: &'static str,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Setting {
-    Setting { flag, variable, value, default, help }
-}
+use daemon::settings::{Kind, Row, Table};
 
 /// All settings, in the order of the help.
-pub const SETTINGS: &[Setting] = &[
-    row(
-        "from-files",
-        "SYNC_FROM_FILES",
-        "FOLDER",
-        "",
-        "Read the credentials from mounted Secrets, without any access \
-         to the API server: FOLDER/global/.dockerconfigjson, and FOLDER/original/.dockerconfigjson while the first is \
-         missing or empty. A file `revision` beside them names their revision",
+pub const TABLE: Table = Table {
+    variable: |path| daemon::settings::variable("SYNC", path),
+    families: &["SYNC_"],
+    ..Table::of(SETTINGS)
+};
+
+/// Durations have an upper bound, so that arithmetic with them cannot overflow.
+const LONGEST: &str = "2400h";
+
+/// The rows of the table.
+pub const SETTINGS: &[Row] = &[
+    Row::at("from_files").flag("from-files").of(Kind::Path).placeholder("FOLDER").help(
+        "Read the credentials from mounted Secrets, without any access to the API server: FOLDER/global/.dockerconfigjson, \
+         and FOLDER/original/.dockerconfigjson while the first is missing or empty. A file `revision` beside them names \
+         their revision",
     ),
-    row(
-        "secret",
-        "SYNC_SECRET",
-        "NAMESPACE/NAME",
-        "kube-system/global-pull-secret",
-        "Watch this Secret through the API \
-         server. Needed: get, list and watch on secrets with that resourceName. Its key `revision` names its revision",
+    Row::at("secret").flag("secret").placeholder("NAMESPACE/NAME").default("kube-system/global-pull-secret").help(
+        "Secret to watch through the API server. Needed: get, list and watch on secrets with that resourceName. Its key \
+         `revision` names its revision",
     ),
-    row(
-        "api-server",
-        "SYNC_API_SERVER",
-        "URL",
-        "",
-        "The API server, such as https://10.0.0.1:6443; without it, the one \
-         that Kubernetes names to pods (KUBERNETES_SERVICE_HOST). http:// is taken for loopback only",
+    Row::at("api_server").flag("api-server").placeholder("URL").unset("the one that Kubernetes names to Pods").help(
+        "Address of the API server, such as https://10.0.0.1:6443; http:// is accepted for loopback only",
     ),
-    row(
-        "api-authority",
-        "SYNC_API_AUTHORITY",
-        "FILE",
-        "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-        "The \
-         certificates that sign the API server's, as PEM",
+    Row::at("api_authority")
+        .flag("api-authority")
+        .of(Kind::Path)
+        .placeholder("FILE")
+        .default("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
+        .help("Certificate authorities of the API server, PEM"),
+    Row::at("api_token")
+        .flag("api-token")
+        .of(Kind::Path)
+        .placeholder("FILE")
+        .default("/var/run/secrets/kubernetes.io/serviceaccount/token")
+        .help("File with the token, read again for every request"),
+    Row::at("kubelet_file")
+        .flag("kubelet-file")
+        .of(Kind::Path)
+        .placeholder("FILE")
+        .default("/var/lib/kubelet/config.json")
+        .help(
+            "Credential file of the kubelet. The syncer's state is stored in the folder `global-pull-secret` beside it",
+        ),
+    Row::at("foreign_entries").flag("foreign-entries").of(Kind::Choice(&[&["keep"], &["remove"]])).default("keep").help(
+        "Treatment of entries that other programs have written to the kubelet's file",
     ),
-    row(
-        "api-token",
-        "SYNC_API_TOKEN",
-        "FILE",
-        "/var/run/secrets/kubernetes.io/serviceaccount/token",
-        "The file with \
-         the token, read anew for every request",
+    Row::at("unit").flag("unit").placeholder("NAME").default("kubelet.service").help("systemd unit of the kubelet"),
+    Row::at("bus")
+        .flag("bus")
+        .variable("DBUS_SYSTEM_BUS_ADDRESS")
+        .placeholder("ADDRESS")
+        .default("unix:path=/var/run/dbus/system_bus_socket")
+        .help("Address of the system's D-Bus"),
+    Row::at("restart_policy").flag("restart-policy").of(Kind::Choice(&[&["always"], &["never"]])).default("always").help(
+        "Restart of the kubelet after a change. The kubelet rereads the file within 5 minutes; only a restart applies it at \
+         once and shows that it works",
     ),
-    row(
-        "kubelet-file",
-        "SYNC_KUBELET_FILE",
-        "FILE",
-        "/var/lib/kubelet/config.json",
-        "The kubelet's credential file. \
-         Its state is kept in the folder `global-pull-secret` beside it",
+    Row::at("restart_timeout")
+        .flag("restart-timeout")
+        .of(Kind::Duration)
+        .default("90s")
+        .within("1ms", LONGEST)
+        .help("Maximum time of a restart"),
+    Row::at("stable_for")
+        .flag("stable-for")
+        .of(Kind::Duration)
+        .default("10s")
+        .within("1ms", LONGEST)
+        .help("Time that the kubelet must stay up after a restart"),
+    Row::at("retry_failed_after")
+        .flag("retry-failed-after")
+        .of(Kind::Duration)
+        .default("10m")
+        .within("1ms", LONGEST)
+        .help("Time until credentials that were rolled back are retried; doubles each time, up to twelve times as long"),
+    Row::at("revision")
+        .flag("revision")
+        .placeholder("NAME")
+        .help("Report ready only when the credentials of this revision are applied"),
+    Row::at("only_this_revision").flag("only-this-revision").of(Kind::Switch).default("false").help(
+        "Ignore credentials of other revisions, so that a DaemonSet's rolling update stages the change",
     ),
-    row(
-        "foreign-entries",
-        "SYNC_FOREIGN_ENTRIES",
-        "keep|remove",
-        "keep",
-        "What happens to entries that somebody else \
-         has put into the kubelet's file",
-    ),
-    row("unit", "SYNC_UNIT", "NAME", "kubelet.service", "The kubelet's unit in systemd"),
-    row("bus", "DBUS_SYSTEM_BUS_ADDRESS", "ADDRESS", "unix:path=/var/run/dbus/system_bus_socket", "The system's D-Bus"),
-    row(
-        "restart-policy",
-        "SYNC_RESTART_POLICY",
-        "always|never",
-        "always",
-        "Whether the kubelet is restarted on a \
-         change. It rereads the file by itself within 5 minutes; only a restart shows at once, and whether it works",
-    ),
-    row("restart-timeout", "SYNC_RESTART_TIMEOUT", "TIME", "90s", "How long a restart may take"),
-    row("stable-for", "SYNC_STABLE_FOR", "TIME", "10s", "How long the kubelet must stay up after a restart"),
-    row(
-        "retry-failed-after",
-        "SYNC_RETRY_FAILED_AFTER",
-        "TIME",
-        "10m",
-        "When credentials that were taken back are tried \
-         again; twice as long each time, up to twelve times as long",
-    ),
-    row("revision", "SYNC_REVISION", "NAME", "", "Be ready only when the credentials of this revision are applied"),
-    row(
-        "only-this-revision",
-        "SYNC_ONLY_THIS_REVISION",
-        "true|false",
-        "false",
-        "Leave credentials of other revisions \
-         alone, so that a DaemonSet's rolling update decides which node gets them when",
-    ),
-    row(
-        "socket",
-        "SYNC_SOCKET",
-        "FILE",
-        "",
-        "The Unix socket of health, status and metrics; without it, `socket` in the \
-         folder of the state",
-    ),
-    row("listen", "SYNC_LISTEN", "ADDRESS", "", "Answer on this loopback address too, such as 127.0.0.1:9110"),
-    row(
-        "termination-log",
-        "SYNC_TERMINATION_LOG",
-        "FILE",
-        "/dev/termination-log",
-        "Where the last status is left for \
-         Kubernetes, if the file is there",
-    ),
-    row(
-        "log-level",
-        "SYNC_LOG_LEVEL",
-        "LEVEL",
-        "info",
-        "The least severe level that is logged: error, warn, info, debug",
-    ),
-    row("log-format", "SYNC_LOG_FORMAT", "json|text", "json", "How log lines look"),
+    Row::at("socket")
+        .flag("socket")
+        .of(Kind::Path)
+        .placeholder("FILE")
+        .unset("`socket` in the folder of the state")
+        .help("Unix socket of health, status and metrics"),
+    Row::at("listen")
+        .flag("listen")
+        .placeholder("ADDRESS")
+        .help("Loopback address that serves the same, such as 127.0.0.1:9110"),
+    Row::at("termination_log")
+        .flag("termination-log")
+        .of(Kind::Path)
+        .placeholder("FILE")
+        .default("/dev/termination-log")
+        .help("File that the last status is written to for Kubernetes, if it exists"),
+    Row::at("log.level")
+        .flag("log-level")
+        .variable("LOG_LEVEL")
+        .or_variables(&["SYNC_LOG_LEVEL"])
+        .of(Kind::Choice(&[&["error"], &["warn"], &["info"], &["debug"]]))
+        .default("info")
+        .help("Least severe level that is logged"),
+    Row::at("log.format")
+        .flag("log-format")
+        .variable("LOG_FORMAT")
+        .or_variables(&["SYNC_LOG_FORMAT"])
+        .of(Kind::Choice(&[&["json"], &["text"]]))
+        .default("json")
+        .help("Form of log lines: `json` for programs, `text` for people"),
 ];

@@ -1,4 +1,4 @@
-//! Settings: what is taken, and what is said of the rest.
+//! Settings that are accepted, and the faults of others.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn flags_come_before_variables() {
 }
 
 #[rstest]
-#[case::outside_of_a_pod(&[], "no source: outside of a pod, --api-server or --from-files is needed")]
+#[case::outside_of_a_pod(&[], "no source: outside of a Pod, set --api-server or --from-files")]
 #[case::unencrypted(&[("api-server", "http://10.0.0.1")], "--api-server: must begin with https://; http:// is for loopback only")]
 #[case::no_url(&[("api-server", "10.0.0.1:6443")], "--api-server: must be a URL such as https://10.0.0.1:6443")]
 #[case::userinfo(&[("api-server", "https://user:pw@host")], "--api-server: must be a URL such as https://10.0.0.1:6443")]
@@ -43,9 +43,9 @@ fn flags_come_before_variables() {
 #[case::injected(&[("secret", "a/b&watch=true")], "--secret: must be a namespace and a name, such as kube-system/global-pull-secret")]
 #[case::policy(&[("from-files", "/f"), ("restart-policy", "s3cr3t")], "--restart-policy: must be always or never")]
 #[case::bus(&[("from-files", "/f"), ("bus", "nowhere")], "--bus: must be a D-Bus address, such as unix:path=FILE")]
-fn what_is_wrong_is_said_without_the_value(#[case] flags: &[(&str, &str)], #[case] told: &str) {
+fn faults_never_contain_the_value(#[case] flags: &[(&str, &str)], #[case] expected: &str) {
     let faults = resolve(flags, &[]).unwrap_err();
-    assert!(faults.iter().any(|fault| fault == told), "{faults:?}");
+    assert!(faults.iter().any(|fault| fault == expected), "{faults:?}");
     assert!(!faults.iter().any(|fault| fault.contains("s3cr3t") || fault.contains("pw@")), "{faults:?}");
 }
 
@@ -60,8 +60,22 @@ fn what_is_wrong_is_said_without_the_value(#[case] flags: &[(&str, &str)], #[cas
 #[case("-1s", None)]
 #[case("99999999999999999999s", None)]
 #[case("9999999999h", None)]
-fn times(#[case] text: &str, #[case] milliseconds: Option<u64>) {
-    assert_eq!(duration(text).ok(), milliseconds.map(Duration::from_millis));
+fn durations(#[case] text: &str, #[case] milliseconds: Option<u64>) {
+    let settings = resolve(&[("from-files", "/files"), ("stable-for", text)], &[]);
+    assert_eq!(settings.ok().map(|settings| settings.unit.stable_for), milliseconds.map(Duration::from_millis));
+}
+
+#[test]
+fn a_misspelt_variable_is_refused() {
+    let faults = resolve(&[], &[("SYNC_FROM_FILES", "/files"), ("SYNC_STABEL_FOR", "1s"), ("SYNC_UNIT_PORT", "tcp://a:1")]);
+    assert_eq!(faults.unwrap_err(), ["SYNC_STABEL_FOR: unknown variable; did you mean SYNC_STABLE_FOR?"]);
+}
+
+#[test]
+fn the_log_level_has_the_spelling_of_all_programs() {
+    let level = |variable| resolve(&[("from-files", "/files")], &[(variable, "debug")]).unwrap().log.level;
+    assert_eq!(level("LOG_LEVEL"), level("SYNC_LOG_LEVEL"));
+    assert_eq!(level("LOG_LEVEL").to_string(), "debug");
 }
 
 #[rstest]

@@ -205,7 +205,7 @@ impl World {
             let url = self.api_url();
             let arguments = format!(
                 "sentinel --resource-type clusters --hyperfleet-api-base-url {url} --broker-topic \
-                 hyperfleet-system-clusters --gap 2s --longest-gap 10s --resync 1m --leader-election postgres {free}"
+                 hyperfleet-system-clusters --min-interval 2s --max-interval 10s --resync 1m --leader-election postgres {free}"
             );
             let lock = ("HYPERFLEET_LEADER_ELECTION_DATABASE_URL", self.database.url());
             part(name, words(&arguments), broker("rabbitmq").into_iter().chain([lock]).collect())

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use daemon::settings::duration;
 use emulators::secret_manager::Fault;
 
 #[derive(Debug, Subcommand)]
@@ -76,7 +77,7 @@ pub(crate) struct KubernetesArguments {
 }
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {
-    pull_secret_job::settings::duration(text).ok_or_else(|| "must be a duration such as `30s` or `50ms`".to_owned())
+    duration::parse(text).ok_or_else(|| duration::MUST.to_owned())
 }
 
 fn image_and_program(text: &str) -> Result<(String, PathBuf), String> {

@@ -1,0 +1,384 @@
+//! Reads settings from flags, variables and a file, and lists all faults at once, each with its place and without its value.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::row::{Kind, Row, Table};
+use super::{hint, tree};
+use crate::environment::Environment;
+
+/// What was given besides variables.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The configuration file, if there is one.
+    pub file: Option<File>,
+    /// The flags, by name.
+    pub flags: BTreeMap<&'static str, String>,
+    /// Paths of settings that have no effect this time: they are not read, and no fault of theirs matters.
+    pub ignored: Vec<&'static str>,
+}
+
+/// A configuration file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its name for messages; empty for a text that is no file.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Settings as far as they could be read, and everything that is wrong with what was given.
+#[derive(Debug)]
+pub struct Loaded<T> {
+    settings: Option<T>,
+    faults: Vec<String>,
+}
+
+/// Reads settings into `T`, whose fields are those of the file. In place of a faulty value the default is read, so that
+/// rules about several settings can be checked too.
+pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, given: &Given) -> Loaded<T> {
+    let mut reader = Reader { table, rows: table.all(), tree: Map::new(), faults: Vec::new(), suffix: String::new(), renamed: BTreeMap::new() };
+    if let Some(file) = &given.file {
+        if !file.name.is_empty() {
+            reader.suffix = format!(" (in {})", file.name);
+        }
+        match parse_file(file) {
+            Ok(tree) => reader.tree = tree,
+            Err(fault) => reader.faults.push(fault),
+        }
+    }
+    reader.rename_keys();
+    let mut keys = std::mem::take(&mut reader.tree);
+    reader.refuse_unknown_keys(&mut keys, "");
+    reader.tree = keys;
+    for row in table.scalars() {
+        if given.ignored.contains(&row.path) {
+            drop(tree::take(&mut reader.tree, row.path));
+            reader.put_default(row);
+        } else {
+            reader.read(row, environment, given);
+        }
+    }
+    reader.faults.extend(hint::misspelt_variables(table, environment));
+    let settings = reader.settings();
+    Loaded { settings, faults: reader.faults }
+}
+
+/// The configuration file: that of the flag `--config`, that of the variable, or the first that is where it is looked
+/// for.
+///
+/// # Errors
+///
+/// A file that was named, or is there, cannot be read.
+pub fn configuration(
+    flag: Option<&str>,
+    environment: &impl Environment,
+    variable: &str,
+    searched: &[&str],
+) -> Result<Option<File>, String> {
+    let given = environment.text(variable).map_err(|error| error.to_string())?;
+    let named = flag.map(|path| ("--config", path.to_owned())).or_else(|| given.map(|path| (variable, path)));
+    if let Some((origin, path)) = named {
+        return match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(File { name: printable(&path).unwrap_or_default().to_owned(), text })),
+            Err(error) => Err(format!("{origin}: {}", unreadable(&path, &error))),
+        };
+    }
+    for path in searched {
+        match std::fs::read_to_string(path) {
+            Ok(text) => return Ok(Some(File { name: (*path).to_owned(), text })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(path, &error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The fault of a setting that is needed and not given, such as `broker.url: missing; set BROKER_URL or --broker-url`.
+pub fn missing(table: &Table, path: &str) -> String {
+    let row = table.all().into_iter().find(|row| row.path == path);
+    let ways = row.map(|row| table.ways(row)).unwrap_or_default();
+    format!("{path}: missing; set {ways}")
+}
+
+/// Message about a file that cannot be read, such as `cannot read /etc/x.yaml: permission denied`.
+pub fn unreadable(path: &str, error: &std::io::Error) -> String {
+    format!("cannot read {}: {}", printable(path).unwrap_or("that file"), error.kind())
+}
+
+/// The path, unless it does not look like one: a credential is easily given in its place.
+fn printable(path: &str) -> Option<&str> {
+    let is_path = path.starts_with(['/', '.']) || path.ends_with(".yaml") || path.ends_with(".yml");
+    Some(path).filter(|path| is_path && path.len() < 256 && !path.contains(['{', '"', '\n']))
+}
+
+/// The file as a tree. A fault names line and column, never the text there.
+fn parse_file(file: &File) -> Result<Map<String, Value>, String> {
+    let name = if file.name.is_empty() { "the configuration file" } else { &file.name };
+    let options = serde_saphyr::options! { with_snippet: false };
+    let tree: Value = serde_saphyr::from_str_with_options(&file.text, options).map_err(|error| match error.location() {
+        Some(location) => {
+            format!("{name}: not valid YAML at line {}, column {}", location.line(), location.column())
+        }
+        None => format!("{name}: not valid YAML"),
+    })?;
+    match tree {
+        Value::Object(tree) => Ok(tree),
+        Value::Null => Ok(Map::new()),
+        _ => Err(format!("{name}: must be a mapping of keys")),
+    }
+}
+
+struct Reader<'a> {
+    table: &'a Table,
+    rows: Vec<&'static Row>,
+    tree: Map<String, Value>,
+    faults: Vec<String>,
+    /// Names the file behind a fault of a key.
+    suffix: String,
+    /// The keys that were given in another spelling, each with it.
+    renamed: BTreeMap<&'static str, &'static str>,
+}
+
+impl Reader<'_> {
+    fn fault_of_key(&mut self, path: &str, fault: &str) {
+        let path = self.renamed.get(path).unwrap_or(&path);
+        self.faults.push(format!("{path}: {fault}{}", self.suffix));
+    }
+
+    /// Moves values from other spellings of keys to the keys.
+    fn rename_keys(&mut self) {
+        for row in self.rows.clone() {
+            for other in row.other_keys {
+                let Some(value) = tree::take(&mut self.tree, other) else { continue };
+                if tree::at(&self.tree, row.path).is_some() {
+                    self.fault_of_key(row.path, &format!("given twice, also as {other}"));
+                } else {
+                    tree::put(&mut self.tree, row.path, value);
+                    self.renamed.insert(row.path, *other);
+                }
+            }
+        }
+    }
+
+    fn refuse_unknown_keys(&mut self, keys: &mut Map<String, Value>, above: &str) {
+        for key in keys.keys().cloned().collect::<Vec<_>>() {
+            let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+            let inside = format!("{path}.");
+            let retired = self.table.retired.iter().find(|(retired, _)| *retired == path);
+            let is_section = self.rows.iter().any(|row| row.path.starts_with(&inside));
+            // Only other spellings and retired keys are in there.
+            let was_section = self.rows.iter().flat_map(|row| row.other_keys).any(|other| other.starts_with(&inside))
+                || self.table.retired.iter().any(|(retired, _)| retired.starts_with(&inside));
+            if let Some((_, instead)) = retired {
+                self.fault_of_key(&path, &format!("not a key of this program: {instead}"));
+            } else if key.contains('.') {
+                self.fault_of_key(&path, "unknown key: write each part of a key as a mapping of its own");
+            } else if is_section || was_section {
+                match keys.get_mut(&key) {
+                    Some(Value::Object(inner)) => self.refuse_unknown_keys(inner, &path),
+                    None | Some(Value::Null) => {}
+                    Some(_) => self.fault_of_key(&path, "must be a mapping of keys"),
+                }
+                if is_section {
+                    continue;
+                }
+            } else if self.rows.iter().any(|row| row.path == path) {
+                continue;
+            } else {
+                let known: Vec<&str> = self.rows.iter().map(|row| row.path).collect();
+                let hint = hint::did_you_mean(hint::similar_key(&path, &known));
+                self.fault_of_key(&path, &format!("unknown key{hint}"));
+            }
+            keys.remove(&key);
+        }
+    }
+
+    fn read(&mut self, row: &'static Row, environment: &impl Environment, given: &Given) {
+        let faults = self.faults.len();
+        let given = self.flag(row, given).or_else(|| self.variable(row, environment));
+        let value = match given {
+            Some((origin, text)) => value(row, &text).map_err(|must| self.faults.push(format!("{origin}: {must}"))).ok(),
+            None => self.file_value(row),
+        };
+        match value {
+            Some(value) => tree::put(&mut self.tree, row.path, value),
+            None => {
+                drop(tree::take(&mut self.tree, row.path));
+                if row.is_required && self.faults.len() == faults {
+                    self.faults.push(missing(self.table, row.path));
+                }
+                self.put_default(row);
+            }
+        }
+    }
+
+    fn flag(&self, row: &Row, given: &Given) -> Option<(String, String)> {
+        let flag = row.flag?;
+        let text = given.flags.get(flag).map(|text| text.trim()).filter(|text| !text.is_empty())?;
+        Some((format!("--{flag}"), text.to_owned()))
+    }
+
+    fn variable(&mut self, row: &Row, environment: &impl Environment) -> Option<(String, String)> {
+        for name in self.table.variables_of(row) {
+            match environment.text(&name) {
+                // A Service may be called so that Kubernetes gives its variable this name.
+                Ok(Some(text)) if !hint::is_of_a_service(&name, &text) => return Some((name, text)),
+                Ok(_) => {}
+                Err(error) => self.faults.push(error.to_string()),
+            }
+        }
+        None
+    }
+
+    /// A scalar of the file by the same rules as one of a flag: `5s` is a duration, `"5"` a number.
+    fn file_value(&mut self, row: &Row) -> Option<Value> {
+        let text = match tree::at(&self.tree, row.path)? {
+            Value::Null => return None,
+            Value::String(text) if row.is_required && text.trim().is_empty() => return None,
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(switch) => switch.to_string(),
+            _ => {
+                self.fault_of_key(row.path, "must be a single value");
+                return None;
+            }
+        };
+        value(row, &text).map_err(|must| self.fault_of_key(row.path, &must)).ok()
+    }
+
+    fn put_default(&mut self, row: &Row) {
+        tree::make_parents(&mut self.tree, row.path);
+        if !row.default.is_empty()
+            && let Ok(value) = value(row, row.default)
+        {
+            tree::put(&mut self.tree, row.path, value);
+        }
+    }
+
+    /// The structure that the tree stands for. After a fault in a list or mapping, what is wrong is taken out and the rest
+    /// read again, so that the next fault is found too.
+    fn settings<T: DeserializeOwned>(&mut self) -> Option<T> {
+        let mut is_pruned = false;
+        loop {
+            let error = match serde_path_to_error::deserialize(Value::Object(self.tree.clone())) {
+                Ok(settings) => return Some(settings),
+                Err(error) => error,
+            };
+            let path = error.path().to_string();
+            let message = error.into_inner().to_string();
+            let is_missing = message.starts_with("missing field");
+            // What is missing may be what was taken out, or a fault already.
+            if !(is_missing && (is_pruned || !self.faults.is_empty())) {
+                let place = if path == "." { "the configuration file" } else { &path };
+                self.fault_of_key(place, &readable(&message));
+            }
+            let root = self.rows.iter().find(|row| {
+                matches!(row.kind, Kind::FileOnly)
+                    && path.strip_prefix(row.path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            });
+            is_pruned = (message.starts_with("unknown field") && tree::prune(&mut self.tree, &path))
+                || root.is_some_and(|row| tree::take(&mut self.tree, row.path).is_some());
+            if !is_pruned {
+                return None;
+            }
+        }
+    }
+}
+
+/// A message of serde's without a value: only names of keys may be quoted, as a credential is easily given in the wrong
+/// place.
+fn readable(message: &str) -> String {
+    if message.starts_with("unknown field") {
+        let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        let meant = names.split_first().and_then(|(unknown, known)| hint::similar(unknown, known.iter().copied()));
+        return format!("unknown key{}", hint::did_you_mean(meant));
+    }
+    match message.split_once(", expected ") {
+        _ if message.starts_with("missing field") => message.to_owned(),
+        Some((before, expected)) if before.starts_with("unknown variant") => format!("must be {expected}"),
+        _ => "has the wrong form".to_owned(),
+    }
+}
+
+/// The value that a text stands for, or what it must be.
+fn value(row: &Row, text: &str) -> Result<Value, String> {
+    match row.kind {
+        Kind::Number(most) => {
+            let read = |text: &str| text.parse::<u64>().ok().filter(|number| *number <= most);
+            let fits = |number: &u64| {
+                read(row.least).is_none_or(|least| least <= *number) && read(row.most).is_none_or(|most| *number <= most)
+            };
+            let number = read(text).filter(fits).map(Value::from);
+            number.ok_or_else(|| match u32::try_from(most) {
+                Ok(most) if row.most.is_empty() && row.least.is_empty() => {
+                    format!("must be a whole number up to {most}")
+                }
+                _ => format!("must be a whole number{}", row.of_bounds()),
+            })
+        }
+        Kind::Switch => text.parse::<bool>().map(Value::from).map_err(|_neither| "must be true or false".to_owned()),
+        Kind::Duration => {
+            // The form that serde reads a `Duration` from.
+            let duration = row.duration(text)?;
+            Ok(serde_json::json!({ "secs": duration.as_secs(), "nanos": duration.subsec_nanos() }))
+        }
+        Kind::Choice(choices) => {
+            let is_named = |names: &&&[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(text));
+            let chosen = choices.iter().find(is_named).and_then(|names| names.first());
+            chosen.map(|name| Value::from(*name)).ok_or_else(|| {
+                let names = choices.iter().filter_map(|names| names.first().copied());
+                let listed = names.clone().collect::<Vec<_>>().join(", ");
+                format!("must be one of {listed}{}", hint::did_you_mean(hint::similar(text, names)))
+            })
+        }
+        Kind::Text | Kind::Secret | Kind::Path | Kind::FileOnly | Kind::Section(_) => Ok(Value::from(text)),
+    }
+}
+
+// === impl Loaded ===
+
+impl<T> Loaded<T> {
+    /// The settings as far as they could be read, with defaults in place of what is faulty.
+    pub fn settings(&self) -> Option<&T> {
+        self.settings.as_ref()
+    }
+
+    /// The settings, or everything that is wrong.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn done(self) -> Result<T, Vec<String>> {
+        self.then(Ok)
+    }
+
+    /// The settings if a check of the whole finds nothing either, or everything that is wrong.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, those of the check last.
+    pub fn checked(self, check: impl FnOnce(&T) -> Vec<String>) -> Result<T, Vec<String>> {
+        self.then(|settings| {
+            let faults = check(&settings);
+            if faults.is_empty() { Ok(settings) } else { Err(faults) }
+        })
+    }
+
+    /// What is made of the settings, or everything that is wrong with them and with that.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, those of `make` last.
+    pub fn then<U>(self, make: impl FnOnce(T) -> Result<U, Vec<String>>) -> Result<U, Vec<String>> {
+        let Self { settings, mut faults } = self;
+        match settings.map(make) {
+            Some(Ok(made)) if faults.is_empty() => return Ok(made),
+            Some(Err(more)) => faults.extend(more),
+            Some(Ok(_)) | None => {}
+        }
+        Err(faults)
+    }
+}
