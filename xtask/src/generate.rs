@@ -131,7 +131,9 @@ fn adapter_settings() -> String {
                  [docs/adapter.md](../adapter.md#configuration).";
     let tables = &[("", adapter::config::table::TABLE)];
     let mut page = SettingsPage { title: "Settings of an adapter", intro, has_file: true, tables }.render();
-    page.push_str("\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ");
+    page.push_str(
+        "\n## Reasons\n\nIn conditions, logs (`decision_reason`), metrics (`reason`) and dry runs; a Job's own ",
+    );
     page.push_str("reasons are [here](exit-codes.md).\n\n| reason | meaning |\n|---|---|\n");
     for reason in adapter::Reason::ALL {
         let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());

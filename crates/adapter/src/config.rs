@@ -22,11 +22,11 @@ use crate::binding::{Binding, ValueSource};
 use crate::limits::Quota;
 use schema::loosen;
 
-pub use daemon::settings::common::Address;
 pub use broker::{Broker, BrokerKind};
+pub use daemon::settings::common::Address;
 pub use shape::{
-    Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output, Resources, Retry,
-    Spec,
+    Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output, Resources,
+    Retry, Spec,
 };
 
 /// Where the configuration is looked for when nothing says where it is.
@@ -109,11 +109,7 @@ impl Plan {
 }
 
 /// Reads a configuration; without a file, that of the pull secret adapter.
-fn loaded(
-    file: Option<File>,
-    flags: BTreeMap<&'static str, String>,
-    environment: &impl Environment,
-) -> Loaded<Config> {
+fn loaded(file: Option<File>, flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Loaded<Config> {
     let built_in = || File { name: String::new(), text: builtin::FILE.to_owned() };
     let given = Given { file: Some(file.unwrap_or_else(built_in)), flags, ignored: Vec::new() };
     daemon::settings::load(&table::TABLE, environment, &given)

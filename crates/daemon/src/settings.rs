@@ -46,6 +46,6 @@ mod tests;
 mod tree;
 
 pub use declare::{Section, Setting};
-pub use row::{Kind, Row, Table, Variable, variable};
 #[cfg(feature = "settings")]
 pub use load::{File, Given, Loaded, configuration, load, missing, unreadable};
+pub use row::{Kind, Row, Table, Variable, variable};

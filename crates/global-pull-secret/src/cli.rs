@@ -123,7 +123,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
-    let checked = Checked::load(flags, &ProcessEnvironment).map_err(|faults| anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  ")))?;
+    let checked = Checked::load(flags, &ProcessEnvironment)
+        .map_err(|faults| anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  ")))?;
     start_log(&checked)?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;

@@ -45,7 +45,9 @@ impl Settings {
                 Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
                     settings.database.dialect = Dialect::Postgres;
                 }
-                Ok(Some(_)) => faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned()),
+                Ok(Some(_)) => {
+                    faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned())
+                }
                 Ok(None) => {}
                 Err(error) => faults.push(error.to_string()),
             }

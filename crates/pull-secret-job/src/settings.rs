@@ -136,10 +136,7 @@ pub fn resolve(flags: &Flags, environment: &impl Environment) -> Result<Settings
 }
 
 /// The patch that makes a `HostedCluster` use the Kubernetes Secret, if it is asked for.
-pub fn hosted_cluster_patch(
-    flags: &Flags,
-    environment: &impl Environment,
-) -> Option<Result<String, InvalidSettings>> {
+pub fn hosted_cluster_patch(flags: &Flags, environment: &impl Environment) -> Option<Result<String, InvalidSettings>> {
     let is_needed = |path: &str| ["cluster_id", "k8s_secret_name", "print_hosted_cluster_patch"].contains(&path);
     let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_needed(path)).collect();
     let loaded = loaded(flags, environment, ignored);

@@ -49,7 +49,8 @@ pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
     if connection.project.is_some() {
         bail!("broker project_id (BROKER_GOOGLEPUBSUB_PROJECT_ID): has no effect with broker type rabbitmq");
     }
-    let url = connection.rabbitmq_url
+    let url = connection
+        .rabbitmq_url
         .context("broker url: missing; set BROKER_RABBITMQ_URL or broker.rabbitmq.url (an adapter: spec.broker.url)")?;
     let exchange = connection.exchange.as_deref().map(Name::from_str).transpose();
     let settings = rabbitmq::Settings {

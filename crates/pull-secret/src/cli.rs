@@ -163,7 +163,9 @@ mod tests {
     fn a_flag_never_takes_a_credential() {
         let rows = TABLE.scalars();
         let document = rows.iter().find(|row| row.path == "pull_secret_data").unwrap();
-        assert!(document.flag.is_none() && rows.iter().all(|row| !matches!(row.kind, Kind::Secret) || row.flag.is_none()));
+        assert!(
+            document.flag.is_none() && rows.iter().all(|row| !matches!(row.kind, Kind::Secret) || row.flag.is_none())
+        );
     }
 
     #[test]

@@ -107,8 +107,15 @@ impl Settings {
         let template = self.message_data.as_ref().map_or_else(|| Ok(Template::default()), Template::parse);
         let template = template.map_err(|more| faults.extend(more)).ok();
         let publish_when = self.preconditions().map_err(|more| faults.extend(more)).ok();
-        let (Some(base_url), Some(topic), Some(shard), Some(resource_type), Some(search), Some(template), Some(publish_when)) =
-            (base_url, topic, shard, resource_type, search, template, publish_when)
+        let (
+            Some(base_url),
+            Some(topic),
+            Some(shard),
+            Some(resource_type),
+            Some(search),
+            Some(template),
+            Some(publish_when),
+        ) = (base_url, topic, shard, resource_type, search, template, publish_when)
         else {
             return Err(faults);
         };

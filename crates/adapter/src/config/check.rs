@@ -25,9 +25,11 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     let mut faults = rules(config);
     let spec = &config.spec;
     // A missing address is a fault of reading already.
-    let base_url = spec.hyperfleet_api.url.as_deref().map(|url| {
-        url.parse::<BaseUrl>().map_err(|error| faults.push(format!("spec.hyperfleetAPI.url: {error}")))
-    });
+    let base_url = spec
+        .hyperfleet_api
+        .url
+        .as_deref()
+        .map(|url| url.parse::<BaseUrl>().map_err(|error| faults.push(format!("spec.hyperfleetAPI.url: {error}"))));
     let named = spec.broker.subscription.clone().unwrap_or_else(|| format!("{}-adapter-sub", spec.adapter_type));
     let subscription = Subscription::new(&spec.broker.topic, &named)
         .map_err(|error| format!("spec.broker.topic and spec.broker.subscription: {error}"));

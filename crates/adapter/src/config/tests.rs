@@ -83,11 +83,7 @@ spec:
 }
 
 #[rstest]
-#[case::unknown(
-    "  adapterType: validation",
-    "  adapterType: validation\n  colour: red",
-    "spec.colour: unknown key"
-)]
+#[case::unknown("  adapterType: validation", "  adapterType: validation\n  colour: red", "spec.colour: unknown key")]
 #[case::version("hyperfleet.redhat.com/v1alpha1", "v2", "apiVersion: must be hyperfleet.redhat.com/v1alpha1")]
 #[case::no_api(
     "    url: http://hyperfleet-api:8080\n",

@@ -59,7 +59,21 @@ mod tests {
             assert_eq!(parse(text), Some(Duration::from_millis(expected)), "{text}");
         }
         let wrong = [
-            "", "5", "90", "s", "-1s", "+1s", "1.5s", "1d", "5 s", "1s ago", "PT5S", "1hour", "1s1m", "5s5s", "1mms",
+            "",
+            "5",
+            "90",
+            "s",
+            "-1s",
+            "+1s",
+            "1.5s",
+            "1d",
+            "5 s",
+            "1s ago",
+            "PT5S",
+            "1hour",
+            "1s1m",
+            "5s5s",
+            "1mms",
             "99999999999999999999s",
         ];
         for text in wrong {

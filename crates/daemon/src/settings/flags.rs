@@ -86,7 +86,9 @@ impl Flags {
         let bounds = Some(row.bounds()).filter(|bounds| !bounds.is_empty());
         let bounds = bounds.map(|bounds| format!(" [{bounds}]")).unwrap_or_default();
         let values = match row.kind {
-            Kind::Choice(_) if row.placeholder.is_empty() => format!(" [values: {}]", row.synopsis().replace('|', ", ")),
+            Kind::Choice(_) if row.placeholder.is_empty() => {
+                format!(" [values: {}]", row.synopsis().replace('|', ", "))
+            }
             _ => String::new(),
         };
         let help = format!("{}{}{default}{values}{bounds}", row.help, variable.unwrap_or_default());

@@ -39,7 +39,14 @@ pub struct Loaded<T> {
 /// Reads settings into `T`, whose fields are those of the file. In place of a faulty value the default is read, so that
 /// rules about several settings can be checked too.
 pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, given: &Given) -> Loaded<T> {
-    let mut reader = Reader { table, rows: table.all(), tree: Map::new(), faults: Vec::new(), suffix: String::new(), renamed: BTreeMap::new() };
+    let mut reader = Reader {
+        table,
+        rows: table.all(),
+        tree: Map::new(),
+        faults: Vec::new(),
+        suffix: String::new(),
+        renamed: BTreeMap::new(),
+    };
     if let Some(file) = &given.file {
         if !file.name.is_empty() {
             reader.suffix = format!(" (in {})", file.name);
@@ -118,12 +125,13 @@ fn printable(path: &str) -> Option<&str> {
 fn parse_file(file: &File) -> Result<Map<String, Value>, String> {
     let name = if file.name.is_empty() { "the configuration file" } else { &file.name };
     let options = serde_saphyr::options! { with_snippet: false };
-    let tree: Value = serde_saphyr::from_str_with_options(&file.text, options).map_err(|error| match error.location() {
-        Some(location) => {
-            format!("{name}: not valid YAML at line {}, column {}", location.line(), location.column())
-        }
-        None => format!("{name}: not valid YAML"),
-    })?;
+    let tree: Value =
+        serde_saphyr::from_str_with_options(&file.text, options).map_err(|error| match error.location() {
+            Some(location) => {
+                format!("{name}: not valid YAML at line {}, column {}", location.line(), location.column())
+            }
+            None => format!("{name}: not valid YAML"),
+        })?;
     match tree {
         Value::Object(tree) => Ok(tree),
         Value::Null => Ok(Map::new()),
@@ -200,7 +208,9 @@ impl Reader<'_> {
         let faults = self.faults.len();
         let given = self.flag(row, given).or_else(|| self.variable(row, environment));
         let value = match given {
-            Some((origin, text)) => value(row, &text).map_err(|must| self.faults.push(format!("{origin}: {must}"))).ok(),
+            Some((origin, text)) => {
+                value(row, &text).map_err(|must| self.faults.push(format!("{origin}: {must}"))).ok()
+            }
             None => self.file_value(row),
         };
         match value {
@@ -309,7 +319,8 @@ fn value(row: &Row, text: &str) -> Result<Value, String> {
         Kind::Number(most) => {
             let read = |text: &str| text.parse::<u64>().ok().filter(|number| *number <= most);
             let fits = |number: &u64| {
-                read(row.least).is_none_or(|least| least <= *number) && read(row.most).is_none_or(|most| *number <= most)
+                read(row.least).is_none_or(|least| least <= *number)
+                    && read(row.most).is_none_or(|most| *number <= most)
             };
             let number = read(text).filter(fits).map(Value::from);
             number.ok_or_else(|| match u32::try_from(most) {

@@ -169,7 +169,11 @@ fn a_check_of_the_whole_adds_its_faults_to_the_others() {
     let environment = BTreeMap::from([("X_SERVER_PORT", "hunter2"), ("X_SERVER_SECURE", "true")]);
     let loaded = load::<Wanted>(&TABLE, &environment, &Given::default());
     let faults = loaded.checked(|settings| {
-        assert_eq!((settings.server.port, settings.server.secure), (80, true), "the default in place of what is faulty");
+        assert_eq!(
+            (settings.server.port, settings.server.secure),
+            (80, true),
+            "the default in place of what is faulty"
+        );
         vec!["whole".to_owned()]
     });
     assert_eq!(faults.unwrap_err(), ["X_SERVER_PORT: must be a whole number up to 65535", "whole"]);

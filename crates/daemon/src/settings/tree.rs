@@ -48,10 +48,10 @@ pub(super) fn take(tree: &mut Map<String, Value>, path: &str) -> Option<Value> {
 /// Takes out what stands at a path of serde's, such as `entities[0].plural`; returns false if nothing stands there.
 pub(super) fn prune(tree: &mut Map<String, Value>, path: &str) -> bool {
     let (above, last) = path.rsplit_once('.').unwrap_or(("", path));
-    let pointer: String =
-        above.split(['.', '[']).filter(|part| !part.is_empty()).fold(String::new(), |pointer, part| {
-            pointer + "/" + part.trim_end_matches(']')
-        });
+    let pointer: String = above
+        .split(['.', '['])
+        .filter(|part| !part.is_empty())
+        .fold(String::new(), |pointer, part| pointer + "/" + part.trim_end_matches(']'));
     let mut root = Value::Object(std::mem::take(tree));
     let parent = root.pointer_mut(&pointer).and_then(Value::as_object_mut);
     let pruned = parent.is_some_and(|parent| parent.remove(last).is_some());

@@ -44,7 +44,11 @@ fn two_settings_are_required() {
 #[case("probe-deny", "https://hunter2@a/", "probe.deny: must be hosts, without scheme and path")]
 #[case("probe-timeout", "1h", "--probe-timeout: must be a duration from 100ms to 1m, such as 500ms, 5s or 1m30s")]
 #[case("settle", "1h", "node_deadline: must not be shorter than settle")]
-fn faults_name_the_setting_and_never_its_value(#[case] flag: &'static str, #[case] value: &str, #[case] expected: &str) {
+fn faults_name_the_setting_and_never_its_value(
+    #[case] flag: &'static str,
+    #[case] value: &str,
+    #[case] expected: &str,
+) {
     let faults = check(&[(flag, value)]).unwrap_err();
     assert_eq!(faults.first().map(String::as_str), Some(expected));
     assert!(!faults.join(" ").contains("hunter2"));

@@ -31,8 +31,7 @@ impl<'a> Parser<'a> {
     pub(super) fn settings(&mut self) -> Option<Settings> {
         // Every line checks its setting even if an earlier one is missing, so that all problems are named.
         let given = self.given;
-        let project =
-            self.required::<ProjectId>("GCP_PROJECT_ID", "gcp-project-id", given.gcp_project_id.as_deref());
+        let project = self.required::<ProjectId>("GCP_PROJECT_ID", "gcp-project-id", given.gcp_project_id.as_deref());
         let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
         let secret = match &given.secret_name {
             Some(name) => self.check("SECRET_NAME", name.parse()),
@@ -150,7 +149,8 @@ impl<'a> Parser<'a> {
             self.problems.push(format!("SECRET_LABELS: entry {} {problem}", index + 1));
         }
         if labels.len() > label::MAX_LABELS {
-            self.problems.push(format!("SECRET_LABELS: more than {} labels with those of this project", label::MAX_LABELS));
+            self.problems
+                .push(format!("SECRET_LABELS: more than {} labels with those of this project", label::MAX_LABELS));
         }
         labels
     }
@@ -189,8 +189,7 @@ impl<'a> Parser<'a> {
 
     fn endpoint(&mut self) -> Endpoint {
         let emulator = self.given.secret_manager_emulator_host.clone();
-        let custom =
-            self.parsed("GCP_SECRET_MANAGER_ENDPOINT", self.given.gcp_secret_manager_endpoint.as_deref());
+        let custom = self.parsed("GCP_SECRET_MANAGER_ENDPOINT", self.given.gcp_secret_manager_endpoint.as_deref());
         match (emulator, custom) {
             (None, None) => Endpoint::Google,
             (None, Some(url)) => Endpoint::Custom(url),
@@ -220,7 +219,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses a setting that is required; the wording of a missing one is HyperFleet's.
-    pub(super) fn required<T: FromStr<Err: Display>>(&mut self, name: &str, flag: &str, text: Option<&str>) -> Option<T> {
+    pub(super) fn required<T: FromStr<Err: Display>>(
+        &mut self,
+        name: &str,
+        flag: &str,
+        text: Option<&str>,
+    ) -> Option<T> {
         if text.is_none() {
             self.problems.push(format!("missing required environment variable: {name} (or --{flag})"));
         }

@@ -9,7 +9,16 @@ use secrecy::SecretString;
 
 /// All settings of the Job. Their variables are their names in capitals.
 pub const TABLE: Table = Table {
-    families: &["GCP_", "PULL_SECRET_", "SECRET_MANAGER_", "MANAGEMENT_", "REPLICATION_", "RETAIN_", "ALWAYS_", "DIGEST_"],
+    families: &[
+        "GCP_",
+        "PULL_SECRET_",
+        "SECRET_MANAGER_",
+        "MANAGEMENT_",
+        "REPLICATION_",
+        "RETAIN_",
+        "ALWAYS_",
+        "DIGEST_",
+    ],
     ..Table::of(Given::ROWS)
 };
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daemon::settings::{Kind, Row};
 use daemon::settings::common::{self, Address, Log};
+use daemon::settings::{Kind, Row};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 

@@ -103,7 +103,10 @@ fn keys_without_effect_are_refused(#[case] file: &str, #[case] expect: &str) {
 fn a_faulty_variable_is_named() {
     let faults = faults(LEAST, &[("HYPERFLEET_API_TIMEOUT", "soon"), ("HYPERFLEET_API_TIMOUT", "1s")]);
     assert!(faults.starts_with("HYPERFLEET_API_TIMEOUT: must be a duration"), "{faults}");
-    assert!(faults.ends_with("HYPERFLEET_API_TIMOUT: unknown variable; did you mean HYPERFLEET_API_TIMEOUT?"), "{faults}");
+    assert!(
+        faults.ends_with("HYPERFLEET_API_TIMOUT: unknown variable; did you mean HYPERFLEET_API_TIMEOUT?"),
+        "{faults}"
+    );
 }
 
 #[test]

@@ -3,11 +3,8 @@
 use daemon::settings::{Kind, Row, Table};
 
 /// All settings, in the order of the help.
-pub const TABLE: Table = Table {
-    variable: |path| daemon::settings::variable("SYNC", path),
-    families: &["SYNC_"],
-    ..Table::of(SETTINGS)
-};
+pub const TABLE: Table =
+    Table { variable: |path| daemon::settings::variable("SYNC", path), families: &["SYNC_"], ..Table::of(SETTINGS) };
 
 /// Durations have an upper bound, so that arithmetic with them cannot overflow.
 const LONGEST: &str = "2400h";

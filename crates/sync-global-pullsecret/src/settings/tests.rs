@@ -67,7 +67,8 @@ fn durations(#[case] text: &str, #[case] milliseconds: Option<u64>) {
 
 #[test]
 fn a_misspelt_variable_is_refused() {
-    let faults = resolve(&[], &[("SYNC_FROM_FILES", "/files"), ("SYNC_STABEL_FOR", "1s"), ("SYNC_UNIT_PORT", "tcp://a:1")]);
+    let faults =
+        resolve(&[], &[("SYNC_FROM_FILES", "/files"), ("SYNC_STABEL_FOR", "1s"), ("SYNC_UNIT_PORT", "tcp://a:1")]);
     assert_eq!(faults.unwrap_err(), ["SYNC_STABEL_FOR: unknown variable; did you mean SYNC_STABLE_FOR?"]);
 }
 
