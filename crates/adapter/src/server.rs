@@ -9,7 +9,7 @@ use daemon::probes::{self, Readiness, ReadinessSender};
 use daemon::serve::{self, Listener, Manners};
 use hyperfleet_client::{Client, SetupError};
 use kubernetes::Cluster;
-use kubernetes::leadership::{CLAIM, Leadership};
+use kubernetes::leadership::{Leadership, RETRY_PERIOD};
 use message_broker::{Broker, BrokerError, Deliveries};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -138,11 +138,11 @@ async fn lead(leadership: Option<Leadership>, leads: &watch::Sender<bool>, stop:
     let Some(mut leadership) = leadership else { return };
     let term = async {
         loop {
-            leadership.won().await;
+            leadership.acquire().await;
             leads.send_replace(true);
-            leadership.lost().await;
+            leadership.renew_until_lost().await;
             leads.send_replace(false);
-            sleep(CLAIM).await;
+            sleep(RETRY_PERIOD).await;
         }
     };
     // The loop has no end of its own.

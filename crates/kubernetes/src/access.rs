@@ -4,9 +4,10 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessR
 use kube::Api;
 use kube::api::PostParams;
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::KubernetesError;
 use crate::secret::SecretKey;
+use crate::verb::Verb;
 
 /// The answer of the server's authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::FIELD_MANAGER;
 use crate::error::{Fault, KubernetesError};
+use crate::verb::Verb;
 
 /// Which API server, and how patiently.
 #[derive(Clone, Debug)]
@@ -38,27 +39,6 @@ pub struct Cluster {
     server: String,
     call_timeout: Duration,
     program: &'static str,
-}
-
-/// What is done to an object, in the words of Kubernetes' authorization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
-    /// Setting up the client.
-    Connect,
-    /// Read one.
-    Get,
-    /// Read several.
-    List,
-    /// Follow one, or several.
-    Watch,
-    /// Create one.
-    Create,
-    /// Server-side apply.
-    Apply,
-    /// Replace as a whole.
-    Replace,
-    /// Delete one.
-    Delete,
 }
 
 // === impl Settings ===
@@ -192,20 +172,5 @@ fn words(error: &KubeconfigError, context_setting: Option<&str>) -> String {
 impl fmt::Debug for Cluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Connect => "set up the client for",
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Apply => "patch",
-            Self::Replace => "update",
-            Self::Delete => "delete",
-        })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use daemon::retry::Transient;
 use kube::core::Status;
 
-use crate::cluster::Verb;
+use crate::verb::Verb;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
+use crate::verb::Verb;
 
 /// Publishes Events about objects under one controller's name.
 pub struct Events<'a> {

@@ -10,9 +10,10 @@ use kube::{Api, ResourceExt as _};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::object::{Object, called};
+use crate::verb::Verb;
 
 /// Which objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

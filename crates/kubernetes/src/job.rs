@@ -6,9 +6,10 @@ use kube::Api;
 use kube::api::ListParams;
 use kube::runtime::{wait, watcher};
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::jobs::SeenJob;
+use crate::verb::Verb;
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,9 +12,10 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
 use kube::runtime::watcher::{self, watcher};
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::job::{self, JobEnd};
+use crate::verb::Verb;
 
 /// A Job as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

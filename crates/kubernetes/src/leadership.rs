@@ -1,112 +1,96 @@
-//! Leading by a Lease: one of several replicas, until it is told or has to fear that another does.
+//! Leadership by a Lease: one of several replicas leads until another does, or may.
 
 use std::fmt;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::cluster::Cluster;
-use crate::lease::{Hold, LeaseClaim};
+use crate::lease::{LeaseCandidate, LeaseClaim, LeaseState, Now};
 
-/// A lease holds so long after its last renewal. A standby takes over within this, one [`CLAIM`] and one [`PATIENCE`].
-pub const LEASE: Duration = Duration::from_secs(10);
-/// So often a leader renews, and a standby asks.
-pub const CLAIM: Duration = Duration::from_secs(2);
-/// One question may take so long.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+/// Time until a Lease expires after its last renewal. A standby that observes it takes over within this, one
+/// [`RETRY_PERIOD`] and one [`CALL_TIMEOUT`].
+pub const LEASE_DURATION: Duration = Duration::from_secs(10);
+/// Time between two renewals of a leader, and between two attempts of a standby.
+pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
+/// Maximum time of one attempt.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time after its last renewal at which a leader stops: one call before another may take over.
+const RENEW_DEADLINE: Duration = LEASE_DURATION.saturating_sub(CALL_TIMEOUT);
 
-/// A claim to lead.
+/// A candidate for leadership.
 pub struct Leadership {
-    cluster: Cluster,
-    claim: LeaseClaim,
-    /// Until when another holds it by the other's clock, and since when it has said so.
-    theirs: Option<(Timestamp, Instant)>,
-    /// Whether the API server was last found to be out of reach: told once, not every two seconds.
-    is_out_of_reach: bool,
+    candidate: LeaseCandidate,
+    /// True while the API server does not answer: that is logged once, not at every attempt.
+    is_unreachable: bool,
 }
 
 impl Leadership {
-    /// A claim on behalf of `holder` to the Lease of that name.
+    /// A candidate with the identity `holder` for the Lease of that name.
     pub fn new(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
-        let claim = LeaseClaim { namespace, name, holder, duration: LEASE };
-        Self { cluster, claim, theirs: None, is_out_of_reach: false }
+        let claim = LeaseClaim { namespace, name, holder, duration: LEASE_DURATION };
+        Self { candidate: LeaseCandidate::new(cluster, claim), is_unreachable: false }
     }
 
-    /// Whether the Lease is ours now.
-    pub async fn claim(&mut self) -> bool {
-        let asked = timeout(PATIENCE, self.cluster.claim_lease(&self.claim, self.now())).await;
-        let problem = match asked {
-            Ok(Ok(hold)) => {
-                self.is_out_of_reach = false;
-                let Hold::Theirs { until, .. } = hold else {
-                    self.theirs = None;
-                    return true;
-                };
-                let same = self.theirs.filter(|(before, _)| *before == until);
-                self.theirs = same.or_else(|| Some((until, Instant::now())));
-                return false;
+    /// Tries once to acquire or renew the Lease; returns true if this process holds it.
+    pub async fn try_acquire(&mut self) -> bool {
+        let error = match timeout(CALL_TIMEOUT, self.candidate.try_acquire(Now::read())).await {
+            Ok(Ok(state)) => {
+                self.is_unreachable = false;
+                return matches!(state, LeaseState::Acquired { .. });
             }
             Ok(Err(error)) => error.to_string(),
             Err(_elapsed) => "no answer in time".to_owned(),
         };
-        if !std::mem::replace(&mut self.is_out_of_reach, true) {
-            tracing::warn!(operation = "lead", lease = self.claim.name, problem, "the Lease cannot be claimed");
+        if !std::mem::replace(&mut self.is_unreachable, true) {
+            let lease = &self.candidate.claim().name;
+            tracing::warn!(operation = "acquire_lease", lease, error, "cannot acquire or renew the Lease; retrying");
         }
         false
     }
 
-    /// The time; or the end of a lease that its holder has not renewed for as long as it holds, whatever the holder's clock
-    /// has written there.
-    fn now(&self) -> Timestamp {
-        let now = Timestamp::now();
-        let ended = self.theirs.filter(|(_, since)| since.elapsed() >= LEASE);
-        ended.map_or(now, |(until, _)| now.max(until))
-    }
-
-    /// Returns when this one leads.
-    pub async fn won(&mut self) {
-        while !self.claim().await {
-            sleep(CLAIM).await;
+    /// Returns once this process leads.
+    pub async fn acquire(&mut self) {
+        while !self.try_acquire().await {
+            sleep(RETRY_PERIOD).await;
         }
     }
 
-    /// Renews until another has it, or until it has not been renewed for too long.
-    pub async fn lost(&mut self) {
-        keep(self).await;
+    /// Renews the Lease; returns when another process holds it, or soon may.
+    pub async fn renew_until_lost(&mut self) {
+        renew(self).await;
     }
 
-    /// Lets another lead at once.
+    /// Releases the Lease, so that another process can lead at once.
     pub async fn release(&mut self) {
-        // If it fails, it ends by itself.
-        let _ends_by_itself = timeout(PATIENCE, self.cluster.release_lease(&self.claim)).await;
+        // Without a release the Lease expires.
+        let _expires = timeout(CALL_TIMEOUT, self.candidate.release()).await;
     }
 }
 
-/// What is renewed.
+/// A lease that can be renewed.
 trait Renewable {
-    /// Whether it is ours; `None` if that could not be asked.
+    /// Returns true if it is still held, `None` if the server did not answer.
     fn renew(&mut self) -> impl Future<Output = Option<bool>> + Send;
 }
 
 impl Renewable for Leadership {
     async fn renew(&mut self) -> Option<bool> {
-        let is_ours = self.claim().await;
-        (is_ours || !self.is_out_of_reach).then_some(is_ours)
+        let is_held = self.try_acquire().await;
+        (is_held || !self.is_unreachable).then_some(is_held)
     }
 }
 
-/// Returns when it is not ours any more, or may soon not be. That is measured on this machine's own clock, and a question's
-/// time before another may take over.
-async fn keep(lease: &mut impl Renewable) {
+/// Renews until the lease is lost, or was not renewed within [`RENEW_DEADLINE`] of this machine's own clock.
+async fn renew(lease: &mut impl Renewable) {
     let mut renewed = Instant::now();
     loop {
-        let asking = async {
-            sleep(CLAIM).await;
+        let attempt = async {
+            sleep(RETRY_PERIOD).await;
             (Instant::now(), lease.renew().await)
         };
-        match timeout_at(renewed + LEASE.saturating_sub(PATIENCE), asking).await {
-            Ok((asked, Some(true))) => renewed = asked,
+        match timeout_at(renewed + RENEW_DEADLINE, attempt).await {
+            Ok((began, Some(true))) => renewed = began,
             Ok((_, None)) => {}
             Ok((_, Some(false))) | Err(_) => return,
         }
@@ -115,7 +99,7 @@ async fn keep(lease: &mut impl Renewable) {
 
 impl fmt::Debug for Leadership {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Leadership").field("claim", &self.claim).finish_non_exhaustive()
+        formatter.debug_struct("Leadership").field("claim", self.candidate.claim()).finish_non_exhaustive()
     }
 }
 
@@ -123,7 +107,7 @@ impl fmt::Debug for Leadership {
 mod tests {
     use super::*;
 
-    /// Is renewed so often, and after that not answered, or not soon.
+    /// Is renewed that many times; after that each attempt gets no answer for `silence`.
     struct Scripted {
         renewals: u32,
         silence: Duration,
@@ -141,11 +125,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_leads_longer_than_seven_seconds_after_the_last_renewal() {
-        for silence in [Duration::ZERO, Duration::from_secs(1), PATIENCE] {
+    async fn a_leader_stops_seven_seconds_after_its_last_renewal() {
+        for silence in [Duration::ZERO, Duration::from_secs(1), CALL_TIMEOUT] {
             let begin = Instant::now();
-            keep(&mut Scripted { renewals: 5, silence }).await;
-            assert_eq!(begin.elapsed(), CLAIM * 5 + Duration::from_secs(7), "{silence:?}");
+            renew(&mut Scripted { renewals: 5, silence }).await;
+            assert_eq!(begin.elapsed(), RETRY_PERIOD * 5 + Duration::from_secs(7), "{silence:?}");
         }
     }
 }

@@ -17,14 +17,16 @@ pub mod object;
 pub mod place;
 pub mod secret;
 pub mod sight;
+pub mod verb;
 
 pub use access::Access;
-pub use cluster::{Cluster, Settings, Verb};
+pub use cluster::{Cluster, Settings};
 pub use error::{Fault, KubernetesError};
 pub use follow::{Selection, View};
 pub use object::Object;
 pub use secret::{AppliedSecret, Form, OwnerJob, SecretKey, SeenSecret};
 pub use sight::{JobSight, PodSight, SecretSight};
+pub use verb::Verb;
 
 /// The field manager of what is written where [`Settings::program`] says nothing else.
 pub const FIELD_MANAGER: &str = "pull-secret";

@@ -8,8 +8,9 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
+use crate::verb::Verb;
 
 /// A kind of objects that live in namespaces.
 pub trait Object:

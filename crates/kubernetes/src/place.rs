@@ -4,8 +4,9 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
+use crate::verb::Verb;
 
 impl Cluster {
     /// Makes the namespace unless there is one of that name; returns whether it was made.

@@ -10,8 +10,9 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
+use crate::verb::Verb;
 
 /// The type of a Secret that nodes pull images with.
 pub const DOCKER_CONFIG_JSON: &str = "kubernetes.io/dockerconfigjson";

@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1::{ContainerState, Pod, Secret};
 use kube::Api;
 use kube::api::ListParams;
 
-use crate::cluster::{Cluster, Verb};
+use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::job::{JobEnd, end};
 use crate::secret::SecretKey;
+use crate::verb::Verb;
 
 /// A Job as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

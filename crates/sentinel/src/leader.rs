@@ -3,7 +3,7 @@
 mod postgres;
 
 use kubernetes::Cluster;
-use kubernetes::leadership::{CLAIM, Leadership};
+use kubernetes::leadership::{Leadership, RETRY_PERIOD};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ impl Election {
             let claim = async {
                 match self {
                     Self::Alone => true,
-                    Self::Lease(lease) => lease.claim().await,
+                    Self::Lease(lease) => lease.try_acquire().await,
                     Self::Lock(lock) => lock.claim().await,
                 }
             };
@@ -48,7 +48,7 @@ impl Election {
                 Some(true) => return true,
                 Some(false) => {}
             }
-            if stop.run_until_cancelled(tokio::time::sleep(CLAIM)).await.is_none() {
+            if stop.run_until_cancelled(tokio::time::sleep(RETRY_PERIOD)).await.is_none() {
                 return false;
             }
         }
@@ -58,7 +58,7 @@ impl Election {
     pub async fn lost(&mut self) {
         match self {
             Self::Alone => std::future::pending().await,
-            Self::Lease(lease) => lease.lost().await,
+            Self::Lease(lease) => lease.renew_until_lost().await,
             Self::Lock(lock) => lock.lost().await,
         }
     }
@@ -77,11 +77,11 @@ impl Election {
 mod tests {
     use std::time::Duration;
 
-    use kubernetes::leadership::{CLAIM, LEASE, PATIENCE};
+    use kubernetes::leadership::{CALL_TIMEOUT, LEASE_DURATION, RETRY_PERIOD};
 
     #[test]
     fn a_standby_takes_over_within_fifteen_seconds() {
         // The lease ends, a standby asks, and gets an answer.
-        assert!(LEASE + CLAIM + PATIENCE <= Duration::from_secs(15));
+        assert!(LEASE_DURATION + RETRY_PERIOD + CALL_TIMEOUT <= Duration::from_secs(15));
     }
 }

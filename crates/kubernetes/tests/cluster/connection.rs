@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::retry::Transient as _;
-use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kubernetes::event::Severity;
-use kubernetes::lease::LeaseClaim;
+use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
 use kubernetes::{Cluster, Fault, KubernetesError, SecretKey, SeenSecret, Settings, Verb};
 use rstest::rstest;
 use serde_json::json;
@@ -78,8 +77,9 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
     after(&cluster.may(Verb::Get, &key).await.unwrap_err());
     after(&cluster.create_job_once("n", &Job::default()).await.unwrap_err());
     after(&cluster.terminations("n", "j", "main").await.unwrap_err());
-    after(&cluster.claim_lease(&claim, Timestamp::UNIX_EPOCH).await.unwrap_err());
-    after(&cluster.release_lease(&claim).await.unwrap_err());
+    let mut candidate = LeaseCandidate::new(cluster.clone(), claim);
+    after(&candidate.try_acquire(Now::read()).await.unwrap_err());
+    after(&candidate.release().await.unwrap_err());
     let events = cluster.events("c");
     after(&events.publish(&about, Severity::Normal, ("a", "r"), "n").await.unwrap_err());
     after(&cluster.job_end("n", "j").await.unwrap_err());

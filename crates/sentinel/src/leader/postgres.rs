@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::{sleep, timeout};
 
-use kubernetes::leadership::{CLAIM, PATIENCE};
+use kubernetes::leadership::{CALL_TIMEOUT, RETRY_PERIOD};
 
 /// The server notices within ten seconds that the machine of a leader is gone, and gives the lock up.
 const KEEPALIVE: &str = "SET tcp_keepalives_idle = 4; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \
@@ -28,7 +28,7 @@ impl ByLock {
 
     /// Whether the lock is ours now.
     pub(super) async fn claim(&mut self) -> bool {
-        let problem = match timeout(PATIENCE, self.ask()).await {
+        let problem = match timeout(CALL_TIMEOUT, self.ask()).await {
             Ok(Ok(ours)) => {
                 self.is_out_of_reach = false;
                 return ours;
@@ -60,8 +60,8 @@ impl ByLock {
     /// Looks after the session until it breaks: then the lock is no longer ours.
     pub(super) async fn lost(&mut self) {
         while let Some(session) = &mut self.session {
-            sleep(CLAIM).await;
-            if !matches!(timeout(PATIENCE, session.ping()).await, Ok(Ok(()))) {
+            sleep(RETRY_PERIOD).await;
+            if !matches!(timeout(CALL_TIMEOUT, session.ping()).await, Ok(Ok(()))) {
                 self.session = None;
             }
         }
@@ -70,7 +70,7 @@ impl ByLock {
     pub(super) async fn release(&mut self) {
         if let Some(session) = self.session.take() {
             // If it fails, the server notices by itself.
-            let _noticed = timeout(PATIENCE, session.close()).await;
+            let _noticed = timeout(CALL_TIMEOUT, session.close()).await;
         }
     }
 }

@@ -6,7 +6,7 @@ use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::Kubernetes;
 use jiff::Timestamp;
 use kubernetes::Cluster;
-use kubernetes::lease::LeaseClaim;
+use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
 use sentinel::leader::Election;
 use serde_json::json;
 use tempfile::TempDir;
@@ -86,8 +86,8 @@ async fn a_lease_of_another_time_is_taken_over() {
         holder: "gone".to_owned(),
         duration: Duration::from_secs(10),
     };
-    let ahead = Timestamp::now() + Duration::from_hours(1);
-    leases.cluster().await.claim_lease(&claim, ahead).await.unwrap();
+    let ahead = Now { wall: Timestamp::now() + Duration::from_hours(1), ..Now::read() };
+    LeaseCandidate::new(leases.cluster().await, claim).try_acquire(ahead).await.unwrap();
     let won = async { leases.election("second").await.won(&CancellationToken::new()).await };
     assert!(tokio::time::timeout(Duration::from_mins(2), won).await.expect("an hour is too long"));
 }
