@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use daemon::retry::Transient as _;
 use fleet_model::names;
-use kubernetes::jobs::SeenJob;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, OwnerJob, SeenSecret, Verb};
+use kubernetes::ObservedJob;
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedSecret, OwnerJob, Verb};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::config::Plan as Config;
@@ -33,7 +33,7 @@ pub enum Step {
     /// It is done.
     Done,
     /// A run has begun.
-    Begun(Box<SeenJob>),
+    Begun(Box<ObservedJob>),
     /// Something must go first; look again after this.
     Wait(Duration),
     /// It was refused for good, for this reason.
@@ -111,7 +111,7 @@ impl Scene<'_> {
                 crate::decide::Source::Edition(now) if begin.purpose == Purpose::Apply => edition == Some(&now),
                 _ => true,
             };
-        if is_wanted && !found.is_going {
+        if is_wanted && !found.is_terminating {
             return Ok(Step::Begun(Box::new(found)));
         }
         self.cluster.delete_job(namespace, &found).await?;
@@ -149,7 +149,7 @@ impl Scene<'_> {
     }
 
     /// Lets the input go with its Job.
-    async fn own_input(&self, job: &SeenJob) -> Result<(), KubernetesError> {
+    async fn own_input(&self, job: &ObservedJob) -> Result<(), KubernetesError> {
         let facts = self.observed.facts(jiff::Timestamp::UNIX_EPOCH);
         let owner = OwnerJob { name: job.name.clone(), uid: job.uid.clone() };
         // A Secret that is not ours was refused before.
@@ -174,7 +174,7 @@ impl Scene<'_> {
 /// Removes what is left of a resource's runs; says whether there was anything.
 pub async fn remove_leftovers(config: &Config, cluster: &Cluster, id: &str) -> Result<bool, KubernetesError> {
     let jobs = cluster.jobs(&config.namespace, &manifest::selector(config, id)).await?;
-    for job in jobs.iter().filter(|job| !job.is_going) {
+    for job in jobs.iter().filter(|job| !job.is_terminating) {
         cluster.delete_job(&config.namespace, job).await?;
     }
     let input = config.input.as_ref().map(|input| input.key.as_str());
@@ -192,7 +192,7 @@ async fn managed_input(
     cluster: &Cluster,
     id: &str,
     key: &str,
-) -> Result<Option<SeenSecret>, KubernetesError> {
+) -> Result<Option<ObservedSecret>, KubernetesError> {
     let found = cluster.find_secret_of(&input_key(config, id), &Form::Opaque(key.to_owned())).await?;
     Ok(found.filter(|found| is_ours(config, id, found)))
 }

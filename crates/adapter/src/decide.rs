@@ -55,7 +55,7 @@ pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
 /// that they might still begin could read it.
 fn stop_older(plan: &mut Plan, facts: &Facts<'_>) {
     let is_older = |run: &&Run<'_>| run.purpose == Purpose::Apply && run.generation < facts.resource.generation;
-    let older = facts.runs.iter().filter(is_older).filter(|run| run.job.end.is_none() && !run.job.is_going);
+    let older = facts.runs.iter().filter(is_older).filter(|run| run.job.end.is_none() && !run.job.is_terminating);
     plan.actions.extend(older.map(|run| Action::DeleteJob(run.job.clone())));
 }
 
@@ -112,7 +112,7 @@ fn begin(facts: &Facts<'_>, purpose: Purpose, replaced: Option<&Run<'_>>, attemp
 }
 
 fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
-    let message = match (run.job.is_going, run.job.failed) {
+    let message = match (run.job.is_terminating, run.job.failed) {
         (true, _) => format!("Job {} is being removed", run.job.name),
         (false, 0) => format!("Job {} runs", run.job.name),
         (false, failed) => {
@@ -229,7 +229,7 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     };
     let attempt = run.attempt.saturating_add(1);
     let wait = after.map(|after| wait(after, attempt, run, facts).unwrap_or_default());
-    if wait == Some(Duration::ZERO) && !run.job.is_going {
+    if wait == Some(Duration::ZERO) && !run.job.is_terminating {
         let because = format!("the last Job has failed ({word}) and its wait is over");
         return begin(facts, Purpose::Apply, Some(run), attempt, because);
     }

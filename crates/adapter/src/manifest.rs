@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fleet_model::names;
 use hyperfleet_client::{Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
-use kubernetes::SeenSecret;
-use kubernetes::jobs::SeenJob;
+use kubernetes::ObservedJob;
+use kubernetes::ObservedSecret;
 use serde_json::{Map, Value, json};
 
 use crate::config::{JobTemplate, Plan as Config};
@@ -107,7 +107,7 @@ pub(crate) fn incarnation(resource: &Resource) -> Option<String> {
 }
 
 /// Whether a Job is of a resource that had this one's id before.
-pub(crate) fn is_of_former(job: &SeenJob, resource: &Resource) -> bool {
+pub(crate) fn is_of_former(job: &ObservedJob, resource: &Resource) -> bool {
     let made_for = job.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
     made_for.zip(incarnation(resource)).is_some_and(|(one, other)| *one != other)
 }
@@ -122,7 +122,7 @@ pub(crate) fn input_annotations(config: &Config, resource: &Resource) -> BTreeMa
 }
 
 /// Returns true if the input was written for a newer generation of this very resource than the one that was observed.
-pub(crate) fn is_input_of_newer_generation(input: &SeenSecret, resource: &Resource) -> bool {
+pub(crate) fn is_input_of_newer_generation(input: &ObservedSecret, resource: &Resource) -> bool {
     let made_for = input.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
     let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<i64>().ok());
     made_for.is_some()

@@ -4,9 +4,9 @@ use docker_config::Limits as DocumentLimits;
 use fleet_model::{Owner, names};
 use hyperfleet_client::{Resource, StatusItem, View, WithPullSecret};
 use jiff::Timestamp;
+use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
-use kubernetes::jobs::SeenJob;
-use kubernetes::{Cluster, Fault, Form, KubernetesError, SecretKey, SeenSecret};
+use kubernetes::{Cluster, Fault, Form, KubernetesError, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub struct Observed {
     /// The same, as expressions see it.
     pub view: View,
     told: Option<StatusItem>,
-    jobs: Vec<(SeenJob, Option<Outcome>)>,
+    jobs: Vec<(ObservedJob, Option<Outcome>)>,
     source: Source,
     output: OutputState,
     input: Option<InputState>,
@@ -69,7 +69,7 @@ async fn jobs(
     config: &Config,
     cluster: &Cluster,
     id: &str,
-) -> Result<Vec<(SeenJob, Option<Outcome>)>, KubernetesError> {
+) -> Result<Vec<(ObservedJob, Option<Outcome>)>, KubernetesError> {
     let mut jobs = Vec::new();
     for job in cluster.jobs(&config.namespace, &manifest::selector(config, id)).await? {
         let has_spoken = job.end.is_some() || job.failed > 0;
@@ -80,7 +80,7 @@ async fn jobs(
 }
 
 /// What a Job has said: of one that has completed, the Pod that succeeded; else the one that ended last.
-async fn outcome(config: &Config, cluster: &Cluster, job: &SeenJob) -> Result<Option<Outcome>, KubernetesError> {
+async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Result<Option<Outcome>, KubernetesError> {
     let said = cluster.terminations(&config.namespace, &job.name, manifest::container_name(config)).await?;
     let is_complete = job.end == Some(JobEnd::Complete);
     let of_success = said.iter().find(|said| said.exit_code == 0).filter(|_| is_complete);
@@ -106,7 +106,7 @@ impl Observed {
     }
 
     /// The Jobs that were seen.
-    pub fn jobs(&self) -> impl Iterator<Item = &SeenJob> {
+    pub fn jobs(&self) -> impl Iterator<Item = &ObservedJob> {
         self.jobs.iter().map(|(job, _)| job)
     }
 
@@ -119,7 +119,7 @@ impl Observed {
     fn is_done(&self) -> bool {
         let facts = self.facts(Timestamp::UNIX_EPOCH);
         let run = facts.run(Purpose::Apply);
-        let has_succeeded = run.is_some_and(|run| run.job.end == Some(JobEnd::Complete) && !run.job.is_going);
+        let has_succeeded = run.is_some_and(|run| run.job.end == Some(JobEnd::Complete) && !run.job.is_terminating);
         !self.resource.is_deleting() && (has_succeeded || (run.is_none() && facts.last_success().is_some()))
     }
 
@@ -156,7 +156,7 @@ impl Observed {
         }
         let place = SecretKey { namespace, name };
         match cluster.find_secret_of(&place, &Form::Opaque(key.clone())).await {
-            Ok(Some(SeenSecret { uid, resource_version, content: Some(content), .. })) => {
+            Ok(Some(ObservedSecret { uid, resource_version, content: Some(content), .. })) => {
                 Ok((Source::Edition(format!("{uid}/{resource_version}")), Some(content)))
             }
             Ok(Some(_)) => missing(format!("waiting for {place}: it has no key `{key}`")),
@@ -230,7 +230,7 @@ pub(crate) fn input_key(config: &Config, id: &str) -> SecretKey {
 }
 
 /// Whether a Secret was made by this adapter for this resource.
-pub(crate) fn is_ours(config: &Config, id: &str, secret: &SeenSecret) -> bool {
+pub(crate) fn is_ours(config: &Config, id: &str, secret: &ObservedSecret) -> bool {
     let is = |name: &str, value: &str| secret.labels.get(name).is_some_and(|label| label == value);
     is(names::LABEL_RUN_ADAPTER, &config.adapter) && is(names::LABEL_RUN_RESOURCE, id)
 }
@@ -241,7 +241,7 @@ fn means_the_same(one: &[u8], other: &[u8]) -> bool {
     one == other || matches!((digest(one), digest(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-fn run<'a>(resource: &Resource, job: &'a SeenJob, outcome: Option<Outcome>) -> Run<'a> {
+fn run<'a>(resource: &Resource, job: &'a ObservedJob, outcome: Option<Outcome>) -> Run<'a> {
     let label = |name: &str| job.labels.get(name).map(String::as_str);
     let annotation = |name: &str| job.annotations.get(name);
     Run {

@@ -2,7 +2,7 @@
 
 use hyperfleet_client::{Metadata, Report, ReportCondition, Resource};
 use jiff::Timestamp;
-use kubernetes::jobs::SeenJob;
+use kubernetes::ObservedJob;
 
 use crate::config::Plan as Config;
 use crate::decide::Plan;
@@ -29,7 +29,7 @@ pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Times
     }
 }
 
-fn metadata(config: &Config, job: &SeenJob) -> Metadata {
+fn metadata(config: &Config, job: &ObservedJob) -> Metadata {
     let took = job.created.zip(job.ended).map(|(created, ended)| ended.duration_since(created));
     Metadata {
         job_name: Some(job.name.clone()),

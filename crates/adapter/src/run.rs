@@ -14,7 +14,7 @@ use daemon::retry::Budget;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hyperfleet_client::Client;
 use kubernetes::Cluster;
-use kubernetes::jobs::JobWatch;
+use kubernetes::JobWatch;
 use message_broker::{Deliveries, Delivery};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -190,7 +190,7 @@ impl Run {
         self.desk.ask(&id, Some(delivery), occasion);
     }
 
-    fn hear(&mut self, news: Result<kubernetes::jobs::JobNews, kubernetes::KubernetesError>) {
+    fn hear(&mut self, news: Result<kubernetes::JobEvent, kubernetes::KubernetesError>) {
         let news = match news {
             Ok(news) => news,
             Err(error) => {

@@ -107,7 +107,11 @@ impl Adapter {
     pub async fn run(self, stop: CancellationToken) {
         let Self { plan, parts, client, deliveries, health, metrics, metered, counts, readiness } = self;
         let Parts { broker, cluster, leadership } = parts;
-        let news = cluster.watch_jobs(&plan.namespace, &manifest::selector_of_all(&plan));
+        let news = cluster.watch_jobs(
+            &plan.namespace,
+            &manifest::selector_of_all(&plan),
+            fleet_model::names::LABEL_RUN_RESOURCE,
+        );
         let served = CancellationToken::new();
         let second = Duration::from_secs(1);
         let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };

@@ -69,10 +69,10 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let name = reported_name.unwrap_or_else(|| names::run_name(names::ADAPTER, &facts.id, generation));
     let secret = facts.report.as_ref().and_then(secret_key);
     facts.observed = Observed {
-        job: cluster.see_job(&namespace, &name).await.into(),
-        pods: cluster.see_pods(&namespace, &name).await.into(),
+        job: cluster.job_summary(&namespace, &name).await.into(),
+        pods: cluster.pod_summaries(&namespace, &name).await.into(),
         secret: match &secret {
-            Some(key) => cluster.see_secret(key).await.into(),
+            Some(key) => cluster.secret_metadata(key).await.into(),
             None => Observation::NotObserved,
         },
         job_key: Some((namespace, name)),

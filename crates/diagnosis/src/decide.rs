@@ -4,7 +4,7 @@ use fleet_model::job::Reason;
 use fleet_model::names;
 use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
 use kubernetes::job::JobEnd;
-use kubernetes::{PodSight, SecretKey};
+use kubernetes::{PodSummary, SecretKey};
 use precondition::{AdapterFacts, Context, Outcome, Precondition};
 use serde_json::Value;
 
@@ -221,8 +221,8 @@ fn job(observed: &Observed) -> Option<JobView> {
     Some(JobView { namespace, name, state, started, pods: pods.iter().map(pod).collect() })
 }
 
-fn pod(pod: &PodSight) -> PodView {
-    let PodSight { name, phase, reason, message, exit_code } = pod.clone();
+fn pod(pod: &PodSummary) -> PodView {
+    let PodSummary { name, phase, reason, message, exit_code } = pod.clone();
     let (reason, message) = result(&message).unwrap_or((reason, message));
     PodView { name, phase, reason, message, exit_code }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hyperfleet_client::{Condition, Resource, StatusItem, Transition};
 use jiff::Timestamp;
-use kubernetes::{JobSight, KubernetesError, PodSight, SecretKey, SecretSight};
+use kubernetes::{JobSummary, KubernetesError, PodSummary, SecretKey, SecretMetadata};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -33,13 +33,13 @@ pub struct Observed {
     /// Namespace and name of the Job.
     pub job_key: Option<(String, String)>,
     /// The Job.
-    pub job: Observation<Option<JobSight>>,
+    pub job: Observation<Option<JobSummary>>,
     /// The Job's pods.
-    pub pods: Observation<Vec<PodSight>>,
+    pub pods: Observation<Vec<PodSummary>>,
     /// Namespace and name of the Secret.
     pub secret_key: Option<SecretKey>,
     /// The Secret, without its content.
-    pub secret: Observation<Option<SecretSight>>,
+    pub secret: Observation<Option<SecretMetadata>>,
 }
 
 /// The result of an observation that may not have been made.

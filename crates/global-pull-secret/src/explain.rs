@@ -175,7 +175,7 @@ impl NodesSeen {
         let current = status.filter(|status| status::revision_of(status) == Some(record.revision.as_str()));
         let is_settled = current.and_then(status::settled_at).is_some_and(|settled_at| *now >= settled_at);
         let mut nodes = Self { revision: record.revision.clone(), ..Self::default() };
-        let there: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_going).collect();
+        let there: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_terminating).collect();
         for pod in &there {
             let node = pod.node.clone().unwrap_or_else(|| pod.name.clone());
             match why_behind(pod, &record.revision, rollout, is_settled) {

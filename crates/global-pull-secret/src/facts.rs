@@ -75,7 +75,7 @@ pub struct PodSeen {
     /// The revision that it was made for.
     pub revision: Option<String>,
     /// Whether it is being deleted.
-    pub is_going: bool,
+    pub is_terminating: bool,
     /// Why it is not ready, as far as its status tells.
     pub trouble: Option<String>,
 }
@@ -119,7 +119,7 @@ impl SecretSeen {
     }
 
     /// Whether it is being deleted.
-    pub fn is_going(&self) -> bool {
+    pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 }
@@ -162,7 +162,7 @@ impl From<Pod> for PodSeen {
             node: spec.and_then(node_of),
             ready_since: is_ready.then(|| since.unwrap_or(Timestamp::MIN)),
             revision: annotations.remove(names::ANNOTATION_REVISION),
-            is_going: metadata.deletion_timestamp.is_some(),
+            is_terminating: metadata.deletion_timestamp.is_some(),
             trouble: trouble.filter(|_| !is_ready),
         }
     }

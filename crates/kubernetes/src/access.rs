@@ -1,4 +1,4 @@
-//! Asking what this identity may do, before it tries.
+//! Access reviews: the permissions of this identity, requested before it acts.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::Api;
@@ -9,20 +9,20 @@ use crate::error::KubernetesError;
 use crate::secret::SecretKey;
 use crate::verb::Verb;
 
-/// The answer of the server's authorization.
+/// The decision of the server's authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Whether it is allowed.
+    /// True if the operation is allowed.
     pub allowed: bool,
-    /// The server's reason, where it gives one.
+    /// The server's reason, if it gives one.
     pub reason: Option<String>,
 }
 
 impl Cluster {
-    /// Whether this identity may do `verb` to the Secret.
+    /// Requests a review of `verb` on the Secret for this identity.
     pub async fn may(&self, verb: Verb, key: &SecretKey) -> Result<Access, KubernetesError> {
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client());
-        // A name is not known to authorization before the object exists.
+        // Authorization does not know a name before the object exists.
         let name = Some(key.name.clone()).filter(|_| verb != Verb::Create);
         let attributes = ResourceAttributes {
             namespace: Some(key.namespace.clone()),

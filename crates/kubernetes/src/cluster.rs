@@ -1,4 +1,4 @@
-//! One API server, one identity, and a time for each call.
+//! An API server with one identity, and a timeout for each call.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::api::PostParams;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
@@ -15,20 +16,21 @@ use tokio::time::timeout;
 
 use crate::FIELD_MANAGER;
 use crate::error::{Fault, KubernetesError};
+use crate::transport::TransportLayer;
 use crate::verb::Verb;
 
-/// Which API server, and how patiently.
+/// The API server to connect to, and the options of its client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A kubeconfig; without one the pod's own service account, and outside a pod the user's kubeconfig.
+    /// A kubeconfig; without one the Pod's own service account, and outside a Pod the user's kubeconfig.
     pub kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; its current one if not given.
     pub context: Option<String>,
-    /// How long one call may take.
+    /// Maximum time of one call.
     pub call_timeout: Duration,
-    /// Who is calling, in the words of audit logs: the field manager of what is written, and the user agent.
+    /// Name of the program in audit logs: the field manager of what is written, and the user agent.
     pub program: &'static str,
-    /// How users of the program choose the context, such as `MANAGEMENT_CONTEXT`; `None` where they cannot.
+    /// Setting by which users of the program choose the context, such as `MANAGEMENT_CONTEXT`, if there is one.
     pub context_setting: Option<&'static str>,
 }
 
@@ -60,45 +62,47 @@ impl Default for Settings {
 impl Cluster {
     /// Sets the client up. No request is sent.
     pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
-        Self::prepare(settings).await.map_err(|words| {
-            let place = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
-            KubernetesError { detail: Some(words), ..KubernetesError::new(Verb::Connect, place, Fault::Unusable) }
+        Self::prepare(settings).await.map_err(|detail| {
+            let object = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
+            KubernetesError { detail: Some(detail), ..KubernetesError::new(Verb::Connect, object, Fault::Unusable) }
         })
     }
 
     async fn prepare(settings: &Settings) -> Result<Self, String> {
-        let words = |error: &KubeconfigError| words(error, settings.context_setting);
+        let detail = |error: &KubeconfigError| detail(error, settings.context_setting);
         let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &settings.kubeconfig {
             Some(path) => {
-                let file = Kubeconfig::read_from(path).map_err(|error| words(&error))?;
-                Config::from_custom_kubeconfig(file, &options).await.map_err(|error| words(&error))?
+                let file = Kubeconfig::read_from(path).map_err(|error| detail(&error))?;
+                Config::from_custom_kubeconfig(file, &options).await.map_err(|error| detail(&error))?
             }
             None if settings.context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(|error| words(&error))?
+                Config::from_kubeconfig(&options).await.map_err(|error| detail(&error))?
             }
             None => match Config::incluster() {
                 Ok(config) => config,
-                Err(_not_in_a_pod) => Config::from_kubeconfig(&options).await.map_err(|error| words(&error))?,
+                Err(_not_in_a_pod) => Config::from_kubeconfig(&options).await.map_err(|error| detail(&error))?,
             },
         };
-        // The library would retry 15 times without a word and hold the run for minutes.
+        // The library would silently retry 15 times and hold the run for minutes.
         config.default_retry = false;
-        // Whoever runs a proxy could read what travels in clear; the library takes proxies for TLS from the environment alone.
+        // A proxy could read requests in clear text; the library takes proxies for TLS from the environment alone.
         if config.cluster_url.scheme_str() == Some("http") {
             config.proxy_url = None;
         }
         let agent = HeaderValue::from_str(&format!("{}/{}", settings.program, env!("CARGO_PKG_VERSION")));
         config.headers.extend(agent.ok().map(|agent| (USER_AGENT, agent)));
-        // Credentials may stand in the address.
+        // The address may contain credentials.
         let server = config.cluster_url.to_string().rsplit('@').next().unwrap_or_default().to_owned();
-        // The library panics on a token that cannot stand in a header.
+        // The library panics on a token that is no valid header value.
         let token = config.auth_info.token.as_ref().map(ExposeSecret::expose_secret);
         if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
             return Err("its token cannot be used".to_owned());
         }
         // A helper program that the kubeconfig names runs here, and blocks.
-        let preparing = timeout(settings.call_timeout, spawn_blocking(move || Client::try_from(config)));
+        let transport = TransportLayer::new(settings.call_timeout);
+        let build = move || Ok::<_, kube::Error>(ClientBuilder::try_from(config)?.with_layer(&transport).build());
+        let preparing = timeout(settings.call_timeout, spawn_blocking(build));
         let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time".to_owned())?;
         let unusable = "its credentials or certificates cannot be used";
         let client = client.map_err(|_panic| unusable.to_owned())?.map_err(|_error| unusable.to_owned())?;
@@ -110,12 +114,12 @@ impl Cluster {
         &self.server
     }
 
-    /// How long one call may take.
+    /// Maximum time of one call.
     pub(crate) fn call_timeout(&self) -> Duration {
         self.call_timeout
     }
 
-    /// Who is calling.
+    /// The field manager of what is written.
     pub(crate) fn program(&self) -> &'static str {
         self.program
     }
@@ -125,12 +129,12 @@ impl Cluster {
         PostParams { field_manager: Some(self.program.to_owned()), ..PostParams::default() }
     }
 
-    /// The client library's client, for what this room has no words for.
+    /// The client library's client.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Waits for the answer, for as long as one call may take.
+    /// Waits for the answer, at most for the call timeout.
     pub(crate) async fn call<T>(
         &self,
         verb: Verb,
@@ -145,9 +149,9 @@ impl Cluster {
     }
 }
 
-/// What is wrong with a kubeconfig. The library's texts are not forwarded: they quote the file.
-fn words(error: &KubeconfigError, context_setting: Option<&str>) -> String {
-    let words = match error {
+/// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
+fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {
+    let detail = match error {
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => "the file cannot be read",
         KubeconfigError::Parse(_) => "the file cannot be parsed",
         KubeconfigError::CurrentContextNotSet => {
@@ -166,7 +170,7 @@ fn words(error: &KubeconfigError, context_setting: Option<&str>) -> String {
         }
         _ => "it cannot be used",
     };
-    words.to_owned()
+    detail.to_owned()
 }
 
 impl fmt::Debug for Cluster {

@@ -1,4 +1,4 @@
-//! How a call to a Kubernetes API server fails, told so that the caller knows what to do about it.
+//! Errors of calls to a Kubernetes API server, classified by what the caller can do about them.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,9 +6,10 @@ use std::time::Duration;
 use daemon::retry::Transient;
 use kube::core::Status;
 
+use crate::transport::ResponseTimedOut;
 use crate::verb::Verb;
 
-/// What went wrong.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The object does not exist.
@@ -19,77 +20,77 @@ pub enum Fault {
     NamespaceTerminating,
     /// An object of that name exists.
     AlreadyExists,
-    /// The object is not as it was when it was read.
+    /// The object has changed since it was observed.
     Changed,
-    /// The identity may not do that.
+    /// The identity is not permitted to do that.
     Forbidden,
     /// The namespace's quota is used up.
     QuotaExceeded,
     /// An admission plugin or webhook has refused the object.
     AdmissionDenied,
-    /// The way to the server is not configured so that it could be used.
+    /// The client configuration cannot be used.
     Unusable,
-    /// The server does not accept the identity, or none could be had.
+    /// The server does not accept the identity, or there is none.
     Unauthenticated,
-    /// The server calls the object or request invalid.
+    /// The server rejects the object or request as invalid.
     Invalid,
-    /// The server asks for patience.
+    /// The server throttles requests.
     TooManyRequests,
     /// The server could not be reached or cannot answer now.
     Unavailable,
-    /// No answer came in time; what was asked may have been done.
+    /// No answer came in time; the request may have been carried out.
     TimedOut,
-    /// The server failed within, or gave an answer that is none; what was asked may have been done.
+    /// The server failed, or its answer cannot be read; the request may have been carried out.
     Internal,
 }
 
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
 pub struct KubernetesError {
-    /// What was being done.
+    /// The operation that failed.
     pub verb: Verb,
-    /// What it was done to, such as `secret clusters-1/pull-secret`.
+    /// The object of the operation, such as `secret clusters-1/pull-secret`.
     pub object: String,
-    /// What went wrong.
+    /// The kind of the failure.
     pub fault: Fault,
-    /// How long the server asked to wait before the next attempt.
+    /// Time until the next attempt, as requested by the server.
     pub retry_after: Option<Duration>,
-    /// The server's own words, on one line and cut to a sane length. It redacts the content of Secrets itself.
+    /// The server's message on one line of at most 400 characters. Servers redact the content of Secrets themselves.
     pub detail: Option<String>,
 }
 
 // === impl Fault ===
 
 impl Fault {
-    fn words(self) -> &'static str {
+    fn message(self) -> &'static str {
         match self {
             Self::NotFound => "not found",
             Self::NamespaceMissing => "its namespace does not exist",
             Self::NamespaceTerminating => "its namespace is being deleted",
             Self::AlreadyExists => "already exists",
-            Self::Changed => "was changed meanwhile",
+            Self::Changed => "has changed since it was observed",
             Self::Forbidden => "permission denied",
             Self::QuotaExceeded => "the namespace's quota is used up",
             Self::AdmissionDenied => "refused by admission",
             Self::Unusable => "not usable",
             Self::Unauthenticated => "not authenticated",
-            Self::Invalid => "the server calls it invalid",
-            Self::TooManyRequests => "the server asks for patience",
+            Self::Invalid => "the server rejects it as invalid",
+            Self::TooManyRequests => "the server throttles requests",
             Self::Unavailable => "the API server is unavailable",
             Self::TimedOut => "no answer in time",
             Self::Internal => "the API server failed",
         }
     }
 
-    /// Forbidden has many meanings, of which mostly only the text tells.
+    /// Status 403 has several meanings, most of which only the message distinguishes.
     fn of_forbidden(status: &Status) -> Self {
         let causes = status.details.iter().flat_map(|details| &details.causes);
         let is_terminating = |reason: &str| reason == "NamespaceTerminating";
-        let told = causes.map(|cause| cause.reason.as_str()).any(is_terminating);
-        if told || status.message.contains("is being terminated") {
+        let is_cause = causes.map(|cause| cause.reason.as_str()).any(is_terminating);
+        if is_cause || status.message.contains("is being terminated") {
             Self::NamespaceTerminating
         } else if status.message.contains("status unknown for quota") {
-            // A quota that is so new that nobody has counted yet.
+            // The usage of a new quota has not been computed yet.
             Self::Unavailable
         } else if status.message.contains("exceeded quota") {
             Self::QuotaExceeded
@@ -102,7 +103,7 @@ impl Fault {
 
     fn of_status(verb: Verb, status: &Status) -> Self {
         match (status.code, status.reason.as_str()) {
-            // What cannot be parsed did not come from an API server.
+            // An answer that cannot be parsed did not come from an API server.
             (404, "Failed to parse error data") => Self::Invalid,
             (404, _) if verb == Verb::Create || status.message.starts_with("namespaces ") => Self::NamespaceMissing,
             (404, _) => Self::NotFound,
@@ -112,7 +113,7 @@ impl Fault {
             (403, _) => Self::of_forbidden(status),
             (408 | 504, _) => Self::TimedOut,
             (429, _) => Self::TooManyRequests,
-            // A watch from before what the server remembers: a new one is fine.
+            // The server no longer knows the version to watch from; a new list works.
             (410 | 503, _) => Self::Unavailable,
             (400..=499, _) if is_admission(&status.message) => Self::AdmissionDenied,
             (400..=499, _) => Self::Invalid,
@@ -129,12 +130,12 @@ fn is_admission(message: &str) -> bool {
 // === impl KubernetesError ===
 
 impl KubernetesError {
-    /// An error without the server's own words.
+    /// An error without a message of the server.
     pub fn new(verb: Verb, object: impl Into<String>, fault: Fault) -> Self {
         Self { verb, object: object.into(), fault, retry_after: None, detail: None }
     }
 
-    /// The client library's error in our words. Its own texts are not forwarded where they may quote an object.
+    /// Classifies the client library's error. Its messages are not forwarded where they may quote an object.
     pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
@@ -154,6 +155,7 @@ impl KubernetesError {
             kube::Error::BuildRequest(_) | kube::Error::HttpError(_) | kube::Error::TlsRequired => {
                 Self::new(verb, object, Fault::Invalid)
             }
+            other if is_timeout(other) => Self::new(verb, object, Fault::TimedOut),
             other => Self::new(verb, object, Fault::Unavailable).with_detail(&innermost(other)),
         }
     }
@@ -169,7 +171,7 @@ impl KubernetesError {
         self
     }
 
-    /// What to do about it, where that can be said.
+    /// A remedy, for the failures that have one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self.fault {
             Fault::NamespaceMissing => {
@@ -193,7 +195,7 @@ impl KubernetesError {
 
 impl fmt::Display for KubernetesError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "cannot {} {}: {}", self.verb, self.object, self.fault.words())?;
+        write!(formatter, "cannot {} {}: {}", self.verb, self.object, self.fault.message())?;
         if let Some(detail) = &self.detail {
             write!(formatter, " (the server says: {detail})")?;
         }
@@ -209,6 +211,18 @@ impl Transient for KubernetesError {
     fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
+}
+
+/// Returns true if the response did not begin in time.
+fn is_timeout(error: &kube::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<ResponseTimedOut>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The last cause of a failure to reach the server, such as "connection refused".
@@ -267,7 +281,7 @@ mod tests {
     #[case(Verb::Get, 500, "InternalError", "etcdserver: no leader", Fault::Internal)]
     #[case(Verb::Get, 503, "ServiceUnavailable", "apiserver is shutting down", Fault::Unavailable)]
     #[case(Verb::Get, 504, "Timeout", "request did not complete", Fault::TimedOut)]
-    fn statuses_are_told_apart(
+    fn statuses_are_classified(
         #[case] verb: Verb,
         #[case] code: u16,
         #[case] reason: &str,

@@ -1,7 +1,7 @@
-//! Events: what people see in `kubectl describe`.
+//! Events, which `kubectl describe` shows.
 //!
-//! An Event's name is made from all that it says, so that the same one is counted up, by whichever process sees it again,
-//! and another one stands beside it.
+//! An Event's name is a hash of its content: the same Event again, also from another process, increments its count, and a
+//! different one is a second object.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -17,25 +17,25 @@ use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::verb::Verb;
 
-/// Publishes Events about objects under one controller's name.
+/// A publisher of Events under one controller's name.
 pub struct Events<'a> {
     cluster: &'a Cluster,
     controller: String,
 }
 
-/// Whether somebody should look.
+/// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// All is well.
+    /// No action is needed.
     Normal,
-    /// Somebody should look.
+    /// An operator should act.
     Warning,
 }
 
-/// The namespace of Events about objects that are in none.
+/// Namespace of Events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
-/// The longest beginning of an object's name that is taken into its Events' names.
-const LONGEST_BEGINNING: usize = 200;
+/// Maximum number of characters of an object's name in the names of its Events.
+const MAX_PREFIX: usize = 200;
 
 impl Cluster {
     /// Events that `controller` reports, such as `pullsecret-adapter`.
@@ -45,7 +45,7 @@ impl Cluster {
 }
 
 impl Events<'_> {
-    /// Publishes that `reason` holds for the object, because of `action`.
+    /// Publishes that `reason` holds for the object because of `action`.
     pub async fn publish(
         &self,
         about: &ObjectReference,
@@ -78,11 +78,11 @@ impl Events<'_> {
         };
         let mut hasher = DefaultHasher::new();
         (&about.uid, &self.controller, kind, action, reason, note).hash(&mut hasher);
-        let beginning: String = about.name.iter().flat_map(|name| name.chars()).take(LONGEST_BEGINNING).collect();
+        let prefix: String = about.name.iter().flat_map(|name| name.chars()).take(MAX_PREFIX).collect();
         let now = Timestamp::now();
         Event {
             metadata: ObjectMeta {
-                name: Some(format!("{beginning}.{:016x}", hasher.finish())),
+                name: Some(format!("{prefix}.{:016x}", hasher.finish())),
                 namespace: Some(about.namespace.clone().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())),
                 ..ObjectMeta::default()
             },

@@ -1,17 +1,12 @@
-//! Jobs: created once by name, watched to their end, their result read.
+//! Jobs as the API stores them: how they end, and the termination messages of their Pods.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::ListParams;
-use kube::runtime::{wait, watcher};
+use k8s_openapi::api::core::v1::{ContainerState, Pod};
 
-use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
-use crate::jobs::SeenJob;
-use crate::verb::Verb;
-
-/// How a Job ended.
+/// The end of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
     /// It has completed.
@@ -23,76 +18,68 @@ pub enum JobEnd {
         /// For people.
         message: String,
     },
-    /// It is not there any more.
+    /// It does not exist any more.
     Gone,
 }
 
-/// What a container said at its end.
+/// The last state of a container that has terminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Termination {
-    /// The pod that it ran in.
+    /// The Pod that it ran in.
     pub pod: String,
     /// Its exit code.
     pub exit_code: i32,
-    /// Its termination message; empty where it has left none.
+    /// Its termination message; empty if it left none.
     pub message: String,
 }
 
-impl Cluster {
-    /// Creates the Job unless there is one of its name; returns the one that was created.
-    pub async fn create_job_once(&self, namespace: &str, job: &Job) -> Result<Option<SeenJob>, KubernetesError> {
-        let api: Api<Job> = Api::namespaced(self.client(), namespace);
-        let object = format!("job {namespace}/{}", job.metadata.name.as_deref().unwrap_or_default());
-        let parameters = self.creation();
-        match self.call(Verb::Create, &object, api.create(&parameters, job)).await {
-            Ok(created) => Ok(Some(created.into())),
-            Err(error) if error.fault == Fault::AlreadyExists => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
+/// A Job as it was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedJob {
+    /// Its name.
+    pub name: String,
+    /// Its uid; a Job that is created anew has another.
+    pub uid: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Time at which it was created.
+    pub created: Option<Timestamp>,
+    /// Its end; `None` while it runs.
+    pub end: Option<JobEnd>,
+    /// Time at which it ended.
+    pub ended: Option<Timestamp>,
+    /// Number of its Pods that are pending or running.
+    pub active: u32,
+    /// Number of its Pods that have failed.
+    pub failed: u32,
+    /// True while it is being deleted and waits for its Pods to go.
+    pub is_terminating: bool,
+}
 
-    /// Waits until the Job of that name has completed, has failed for good, or is gone; how long is the caller's to
-    /// say. A watch that is lost is a transient failure: call again.
-    pub async fn job_end(&self, namespace: &str, name: &str) -> Result<JobEnd, KubernetesError> {
-        let api: Api<Job> = Api::namespaced(self.client(), namespace);
-        let object = format!("job {namespace}/{name}");
-        let ended = |job: Option<&Job>| end(job).is_some();
-        match wait::await_condition(api, name, ended).await {
-            Ok(job) => Ok(end(job.as_ref()).unwrap_or(JobEnd::Gone)),
-            Err(wait::Error::ProbeFailed(problem)) => Err(lost(&object, &problem)),
+impl From<Job> for ObservedJob {
+    fn from(job: Job) -> Self {
+        let (end, ended) = (end(Some(&job)), ended_at(&job));
+        let count = |count: Option<i32>| count.and_then(|count| u32::try_from(count).ok()).unwrap_or_default();
+        let status = job.status.unwrap_or_default();
+        let metadata = job.metadata;
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            labels: metadata.labels.unwrap_or_default(),
+            annotations: metadata.annotations.unwrap_or_default(),
+            created: metadata.creation_timestamp.map(|time| time.0),
+            end,
+            ended,
+            active: count(status.active),
+            failed: count(status.failed),
+            is_terminating: metadata.deletion_timestamp.is_some(),
         }
-    }
-
-    /// What the container `container` of the Job's pods said at its end, the pod that ended last first; Kubernetes tells
-    /// times by the second.
-    pub async fn terminations(
-        &self,
-        namespace: &str,
-        job: &str,
-        container: &str,
-    ) -> Result<Vec<Termination>, KubernetesError> {
-        let api: Api<Pod> = Api::namespaced(self.client(), namespace);
-        let object = format!("pods of job {namespace}/{job}");
-        let parameters = ListParams::default().labels(&format!("job-name={job}"));
-        let pods = self.call(Verb::Get, &object, api.list(&parameters)).await?;
-        let mut ends: Vec<_> = pods.items.iter().filter_map(|pod| termination(pod, container)).collect();
-        ends.sort_by_key(|end| std::cmp::Reverse(end.0));
-        Ok(ends.into_iter().map(|(_, termination)| termination).collect())
     }
 }
 
-pub(crate) fn lost(object: &str, problem: &watcher::Error) -> KubernetesError {
-    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    match problem {
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => {
-            KubernetesError::classify(Verb::Watch, object, error)
-        }
-        WatchError(status) => KubernetesError::classify(Verb::Watch, object, &kube::Error::Api(status.clone())),
-        watcher::Error::NoResourceVersion => KubernetesError::new(Verb::Watch, object, Fault::Internal),
-    }
-}
-
-/// A Job ends by its condition alone: counts of pods say nothing while some may still be made.
+/// The end of a Job by its condition alone: counts of Pods say nothing while others may still be created.
 pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
     let Some(job) = job else { return Some(JobEnd::Gone) };
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
@@ -107,8 +94,8 @@ pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
     Some(JobEnd::Failed { reason: text(&failed.reason), message: text(&failed.message) })
 }
 
-/// When the Job ended, by the condition that says so.
-pub(crate) fn ended_at(job: &Job) -> Option<jiff::Timestamp> {
+/// The transition time of the condition by which a Job ended.
+fn ended_at(job: &Job) -> Option<Timestamp> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let ended = |condition: &&JobCondition| {
         matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
@@ -116,18 +103,18 @@ pub(crate) fn ended_at(job: &Job) -> Option<jiff::Timestamp> {
     conditions.iter().find(ended)?.last_transition_time.as_ref().map(|time| time.0)
 }
 
-/// When the container ended, and what it said.
-fn termination(pod: &Pod, container: &str) -> Option<(Option<jiff::Timestamp>, Termination)> {
+/// The termination of a Pod's container, and its time.
+pub(crate) fn termination(pod: &Pod, container: &str) -> Option<(Option<Timestamp>, Termination)> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let status = statuses.iter().find(|status| status.name == container)?;
-    let state = |state: &Option<k8s_openapi::api::core::v1::ContainerState>| state.as_ref()?.terminated.clone();
+    let state = |state: &Option<ContainerState>| state.as_ref()?.terminated.clone();
     let terminated = state(&status.state).or_else(|| state(&status.last_state))?;
-    let told = Termination {
+    let termination = Termination {
         pod: pod.metadata.name.clone().unwrap_or_default(),
         exit_code: terminated.exit_code,
         message: terminated.message.unwrap_or_default(),
     };
-    Some((terminated.finished_at.map(|time| time.0), told))
+    Some((terminated.finished_at.map(|time| time.0), termination))
 }
 
 #[cfg(test)]

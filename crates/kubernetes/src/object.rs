@@ -1,4 +1,4 @@
-//! Objects of any namespaced kind: created, replaced and deleted as they were seen.
+//! Objects of any namespaced kind: created, replaced and deleted as they were observed.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::verb::Verb;
 
-/// A kind of objects that live in namespaces.
+/// A namespaced kind of objects.
 pub trait Object:
     Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned
 {
@@ -24,7 +24,7 @@ impl<K> Object for K where
 }
 
 impl Cluster {
-    /// The object of that name; `None` when there is none.
+    /// The object of that name; `None` if there is none.
     pub async fn find<K: Object>(&self, namespace: &str, name: &str) -> Result<Option<K>, KubernetesError> {
         let api: Api<K> = Api::namespaced(self.client(), namespace);
         self.call(Verb::Get, &called::<K>(namespace, name), api.get_opt(name)).await
@@ -38,17 +38,17 @@ impl Cluster {
         self.call(Verb::List, &object, api.list(&parameters)).await.map(|list| list.items)
     }
 
-    /// Creates the object in its namespace; fails with `AlreadyExists` when there is one. Gives back what there is now.
+    /// Creates the object in its namespace; fails with `AlreadyExists` if there is one. Returns the object as it is stored.
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
-        let (api, name) = self.place_of(object);
+        let (api, name) = self.api_of(object);
         let parameters = self.creation();
         self.call(Verb::Create, &name, api.create(&parameters, object)).await
     }
 
-    /// Puts the object in the place of the one that was seen, whose uid and resource version it bears: all of it, so what
-    /// others have put in goes. Fails with `Changed` when there is another one by now, or none.
+    /// Replaces the object that was observed, whose uid and resourceVersion `object` carries, as a whole: fields of other
+    /// managers go. Fails with `Changed` if it has changed since, or does not exist any more.
     pub async fn replace<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
-        let (api, name) = self.place_of(object);
+        let (api, name) = self.api_of(object);
         let parameters = self.creation();
         let request = api.replace(object.meta().name.as_deref().unwrap_or_default(), &parameters, object);
         self.call(Verb::Replace, &name, request).await.map_err(|error| match error.fault {
@@ -57,9 +57,9 @@ impl Cluster {
         })
     }
 
-    /// Deletes the object that was seen, by its uid. One that has gone is a success, another of its name is `Changed`.
+    /// Deletes the object that was observed, by its uid. One that is gone is a success, another of its name is `Changed`.
     pub async fn delete<K: Object>(&self, object: &K) -> Result<(), KubernetesError> {
-        let (api, name) = self.place_of(object);
+        let (api, name) = self.api_of(object);
         let preconditions = Preconditions { uid: object.uid(), resource_version: None };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let request = api.delete(object.meta().name.as_deref().unwrap_or_default(), &parameters);
@@ -69,13 +69,13 @@ impl Cluster {
         }
     }
 
-    fn place_of<K: Object>(&self, object: &K) -> (Api<K>, String) {
+    fn api_of<K: Object>(&self, object: &K) -> (Api<K>, String) {
         let namespace = object.namespace().unwrap_or_default();
         (Api::namespaced(self.client(), &namespace), called::<K>(&namespace, &object.name_any()))
     }
 }
 
-/// How an object is called in messages, such as `daemonset kube-system/x`.
+/// The name of an object in messages, such as `daemonset kube-system/x`.
 pub(crate) fn called<K: Object>(namespace: &str, name: &str) -> String {
     format!("{} {namespace}/{name}", K::kind(&()).to_lowercase())
 }

@@ -1,4 +1,4 @@
-//! Secrets with one piece of content: seen, created, applied, deleted.
+//! Secrets with one key of content: observed, created, applied, deleted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,22 +14,22 @@ use crate::cluster::Cluster;
 use crate::error::{Fault, KubernetesError};
 use crate::verb::Verb;
 
-/// The type of a Secret that nodes pull images with.
+/// Type of a Secret with which nodes pull images.
 pub const DOCKER_CONFIG_JSON: &str = "kubernetes.io/dockerconfigjson";
-/// The one key of such a Secret.
+/// The only key of such a Secret.
 pub const DOCKER_CONFIG_JSON_KEY: &str = ".dockerconfigjson";
 
-/// What a Secret is for: its type, and the one key of it that counts.
+/// The type of a Secret, and the key of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Nodes pull images with it.
+    /// A Secret with which nodes pull images.
     #[default]
     DockerConfigJson,
-    /// Of type `Opaque`, with its content under this key.
+    /// A Secret of type `Opaque` with its content under this key.
     Opaque(String),
 }
 
-/// The Job that a Secret goes with: when the Job is deleted, so is the Secret.
+/// The Job that owns a Secret: when the Job is deleted, so is the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerJob {
     /// The Job's name.
@@ -38,7 +38,7 @@ pub struct OwnerJob {
     pub uid: String,
 }
 
-/// Which Secret.
+/// The namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretKey {
     /// Its namespace.
@@ -47,11 +47,11 @@ pub struct SecretKey {
     pub name: String,
 }
 
-/// A Secret as it was seen.
-pub struct SeenSecret {
-    /// The identity of this very object; one that is created anew has another.
+/// A Secret as it was observed.
+pub struct ObservedSecret {
+    /// Its uid; a Secret that is created anew has another.
     pub uid: String,
-    /// Changes with every change of the object.
+    /// Its resourceVersion, which changes with every write.
     pub resource_version: String,
     /// Its type.
     pub kind: String,
@@ -59,46 +59,50 @@ pub struct SeenSecret {
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Whether its content can never be changed.
+    /// True if its content can never be changed.
     pub is_immutable: bool,
-    /// Whether it is being deleted, and waits for a finalizer.
-    pub is_going: bool,
-    /// How many objects it goes with.
+    /// True while it is being deleted and waits for a finalizer.
+    pub is_terminating: bool,
+    /// Number of its owner references.
     pub owners: usize,
-    /// What it holds under its form's key.
+    /// Its content under its form's key.
     pub content: Option<SecretSlice<u8>>,
 }
 
-/// A Secret as it is to be.
+/// A Secret as it is applied.
 pub struct AppliedSecret {
-    /// All labels that are ours.
+    /// All labels that this program manages.
     pub labels: BTreeMap<String, String>,
-    /// All annotations that are ours.
+    /// All annotations that this program manages.
     pub annotations: BTreeMap<String, String>,
-    /// What it holds under its form's key.
+    /// Its content under its form's key.
     pub content: SecretSlice<u8>,
-    /// What it is for.
+    /// Its type and key.
     pub form: Form,
-    /// What it goes with, if with anything.
+    /// The Job that owns it, if any.
     pub owner: Option<OwnerJob>,
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// The Secret that nodes pull images with; `None` when there is none of that name.
-    pub async fn find_secret(&self, key: &SecretKey) -> Result<Option<SeenSecret>, KubernetesError> {
+    /// The Secret with which nodes pull images; `None` if there is none of that name.
+    pub async fn find_secret(&self, key: &SecretKey) -> Result<Option<ObservedSecret>, KubernetesError> {
         self.find_secret_of(key, &Form::DockerConfigJson).await
     }
 
-    /// The Secret of that form; `None` when there is none of that name.
-    pub async fn find_secret_of(&self, key: &SecretKey, form: &Form) -> Result<Option<SeenSecret>, KubernetesError> {
+    /// The Secret of that form; `None` if there is none of that name.
+    pub async fn find_secret_of(
+        &self,
+        key: &SecretKey,
+        form: &Form,
+    ) -> Result<Option<ObservedSecret>, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let found = self.call(Verb::Get, &key.to_string(), api.get_opt(&key.name)).await?;
-        Ok(found.map(|secret| SeenSecret::of(secret, form)))
+        Ok(found.map(|secret| ObservedSecret::of(secret, form)))
     }
 
-    /// Whether the namespace exists; `None` where this identity may not ask.
+    /// Returns true if the namespace exists; `None` if this identity may not read it.
     pub async fn namespace_exists(&self, namespace: &str) -> Result<Option<bool>, KubernetesError> {
         let api: Api<Namespace> = Api::all(self.client());
         match self.call(Verb::Get, &format!("namespace {namespace}"), api.get_metadata_opt(namespace)).await {
@@ -108,8 +112,8 @@ impl Cluster {
         }
     }
 
-    /// Creates the Secret; fails with `AlreadyExists` when there is one. Creating does not apply: an apply would take
-    /// a Secret over that somebody has created since the look.
+    /// Creates the Secret; fails with `AlreadyExists` if there is one. This is no apply, which would take over a Secret that
+    /// another process created since the observation.
     pub async fn create_secret(
         &self,
         key: &SecretKey,
@@ -122,25 +126,25 @@ impl Cluster {
         self.call(Verb::Create, &key.to_string(), api.create(&parameters, &object)).await.map(drop)
     }
 
-    /// Applies the Secret over the one that was seen; fails with `Changed` when it is another by now.
+    /// Applies the Secret over the one that was observed; fails with `Changed` if it has changed since.
     ///
     /// Labels and annotations that [`Cluster::create_secret`] has set and `secret` does not have stay, as they belong to
-    /// that creation. The apply is forced: whose the Secret is was decided by its labels, and what others have put into our fields is
-    /// drift to be repaired.
+    /// that creation. The apply is forced: ownership was decided by the labels, and changes that other managers made to managed
+    /// fields are drift to be repaired.
     pub async fn apply_secret(
         &self,
         key: &SecretKey,
         secret: &AppliedSecret,
-        seen: &SeenSecret,
+        observed: &ObservedSecret,
         dry_run: bool,
     ) -> Result<(), KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let parameters = PatchParams { dry_run, ..PatchParams::apply(self.program()).force() };
-        let patch = Patch::Apply(secret.object(key, Some(seen)));
+        let patch = Patch::Apply(secret.object(key, Some(observed)));
         let request = api.patch(&key.name, &parameters, &patch);
         match self.call(Verb::Apply, &key.to_string(), request).await {
             Ok(_) => Ok(()),
-            // With a uid in it, an apply to what is gone does not create, and one to another Secret of the name is refused.
+            // With a uid in it, an apply to a deleted Secret does not create one, and one to another Secret of the name is refused.
             Err(error) if error.fault == Fault::NotFound || is_about_uid(&error) => {
                 Err(KubernetesError { fault: Fault::Changed, ..error })
             }
@@ -148,17 +152,19 @@ impl Cluster {
         }
     }
 
-    /// Deletes the Secret that was seen, and says whether it has gone: one with a finalizer goes later. One that has gone
-    /// meanwhile is a success, another of its name is `Changed`.
+    /// Deletes the Secret that was observed; returns true if it is gone, false if it waits for a finalizer. One that is gone
+    /// already is a success, another of its name is `Changed`.
     pub async fn delete_secret(
         &self,
         key: &SecretKey,
-        seen: &SeenSecret,
+        observed: &ObservedSecret,
         dry_run: bool,
     ) -> Result<bool, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
-        let preconditions =
-            Preconditions { uid: Some(seen.uid.clone()), resource_version: Some(seen.resource_version.clone()) };
+        let preconditions = Preconditions {
+            uid: Some(observed.uid.clone()),
+            resource_version: Some(observed.resource_version.clone()),
+        };
         let parameters = DeleteParams { dry_run, preconditions: Some(preconditions), ..DeleteParams::default() };
         match self.call(Verb::Delete, &key.to_string(), api.delete(&key.name, &parameters)).await {
             Ok(answer) => {
@@ -207,9 +213,9 @@ impl OwnerJob {
     }
 }
 
-// === impl SeenSecret ===
+// === impl ObservedSecret ===
 
-impl SeenSecret {
+impl ObservedSecret {
     fn of(secret: Secret, form: &Form) -> Self {
         let Secret { metadata, data, immutable, type_, .. } = secret;
         let content = data.and_then(|mut data| data.remove(form.key()));
@@ -220,17 +226,17 @@ impl SeenSecret {
             labels: metadata.labels.unwrap_or_default(),
             annotations: metadata.annotations.unwrap_or_default(),
             is_immutable: immutable.unwrap_or_default(),
-            is_going: metadata.deletion_timestamp.is_some(),
+            is_terminating: metadata.deletion_timestamp.is_some(),
             owners: metadata.owner_references.unwrap_or_default().len(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
         }
     }
 }
 
-impl fmt::Debug for SeenSecret {
+impl fmt::Debug for ObservedSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("SeenSecret")
+            .debug_struct("ObservedSecret")
             .field("uid", &self.uid)
             .field("resource_version", &self.resource_version)
             .field("kind", &self.kind)
@@ -241,8 +247,8 @@ impl fmt::Debug for SeenSecret {
 // === impl AppliedSecret ===
 
 impl AppliedSecret {
-    /// The object to send; over a seen one, with the uid and resource version that it must still have.
-    fn object(&self, key: &SecretKey, seen: Option<&SeenSecret>) -> Secret {
+    /// The object to send; over an observed one, with the uid and resourceVersion that it must still have.
+    fn object(&self, key: &SecretKey, observed: Option<&ObservedSecret>) -> Secret {
         let bytes = ByteString(self.content.expose_secret().to_vec());
         Secret {
             metadata: ObjectMeta {
@@ -250,8 +256,8 @@ impl AppliedSecret {
                 namespace: Some(key.namespace.clone()),
                 labels: Some(self.labels.clone()),
                 annotations: Some(self.annotations.clone()),
-                uid: seen.map(|seen| seen.uid.clone()),
-                resource_version: seen.map(|seen| seen.resource_version.clone()),
+                uid: observed.map(|observed| observed.uid.clone()),
+                resource_version: observed.map(|observed| observed.resource_version.clone()),
                 owner_references: self.owner.as_ref().map(|owner| vec![owner.reference()]),
                 ..ObjectMeta::default()
             },

@@ -14,7 +14,7 @@ use crate::reason::Reason;
 pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     // What still makes must have stopped before anything is removed: it would make it again.
     let makers = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
-    let makers: Vec<_> = makers.filter(|run| run.job.end.is_none() || run.job.is_going).collect();
+    let makers: Vec<_> = makers.filter(|run| run.job.end.is_none() || run.job.is_terminating).collect();
     if !makers.is_empty() {
         return stopping(facts, &makers);
     }
@@ -60,7 +60,7 @@ fn stopping(facts: &Facts<'_>, makers: &[&Run<'_>]) -> Plan {
     let mut plan = Plan::new(Reason::CleanupInProgress, format!("waiting for {names} to stop"), facts.told_data());
     plan.find("Applied", Status::True, Reason::ResourcesExist, "Jobs are there");
     in_progress(&mut plan, &format!("waiting for Jobs to stop: {names}"));
-    let running = makers.iter().filter(|run| !run.job.is_going);
+    let running = makers.iter().filter(|run| !run.job.is_terminating);
     plan.actions.extend(running.map(|run| Action::DeleteJob(run.job.clone())));
     plan
 }
@@ -81,7 +81,7 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
     let attempt = run.attempt.saturating_add(1);
     let wait = wait(first, attempt, run, facts).unwrap_or_default();
-    if wait == Duration::ZERO && !run.job.is_going {
+    if wait == Duration::ZERO && !run.job.is_terminating {
         let because = format!("the last Job could not remove what was made ({word}) and its wait is over");
         let mut plan = begin(facts, Purpose::Delete, Some(run), attempt, because);
         in_progress(&mut plan, &format!("{words}; another Job tries it again"));

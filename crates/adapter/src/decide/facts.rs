@@ -2,7 +2,7 @@
 
 use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
 use jiff::Timestamp;
-use kubernetes::jobs::SeenJob;
+use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
 use super::SOURCE;
@@ -35,7 +35,7 @@ pub struct Facts<'a> {
 #[derive(Clone, Debug)]
 pub struct Run<'a> {
     /// The Job.
-    pub job: &'a SeenJob,
+    pub job: &'a ObservedJob,
     /// For which generation.
     pub generation: i64,
     /// What for.

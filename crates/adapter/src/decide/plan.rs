@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyperfleet_client::Status;
-use kubernetes::jobs::SeenJob;
+use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
 use super::facts::{InputState, Purpose};
@@ -25,7 +25,7 @@ pub struct Plan {
     /// When to look again if nothing happens.
     pub next: Option<Duration>,
     /// The Job that it is about.
-    pub job: Option<SeenJob>,
+    pub job: Option<ObservedJob>,
 }
 
 /// One step.
@@ -34,9 +34,9 @@ pub enum Action {
     /// Begin a run: input and Job.
     Begin(Box<Begin>),
     /// Delete a Job with its Pods.
-    DeleteJob(SeenJob),
+    DeleteJob(ObservedJob),
     /// Let the input go with this Job.
-    OwnInput(SeenJob),
+    OwnInput(ObservedJob),
     /// Delete the input in the version that was observed.
     RemoveInput(InputState),
 }
@@ -47,7 +47,7 @@ pub struct Begin {
     /// What for.
     pub purpose: Purpose,
     /// The Job of the same name that must go first.
-    pub replaces: Option<SeenJob>,
+    pub replaces: Option<ObservedJob>,
     /// Which attempt at this generation it is, from 1.
     pub attempt: u32,
     /// Why.

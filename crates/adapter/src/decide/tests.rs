@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hyperfleet_client::{Resource, StatusItem, View};
 use jiff::Timestamp;
+use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
-use kubernetes::jobs::SeenJob;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::config::Config as File;
 struct World {
     resource: Resource,
     told: Option<StatusItem>,
-    jobs: Vec<(SeenJob, Purpose, Option<Outcome>)>,
+    jobs: Vec<(ObservedJob, Purpose, Option<Outcome>)>,
     source: Source,
     output: OutputState,
     input: Option<InputState>,
@@ -83,10 +83,10 @@ fn outcome(exit_code: i32, reason: &str) -> Outcome {
 }
 
 /// A Job of that generation that ended so many seconds ago.
-fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> SeenJob {
+fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> ObservedJob {
     let text =
         |pairs: &[(&str, String)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    SeenJob {
+    ObservedJob {
         name: format!("pullsecret-cls-1-gen{generation}"),
         uid: "u".to_owned(),
         labels: text(&[("hyperfleet.io/generation", generation.to_string())]),
@@ -96,7 +96,7 @@ fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> Seen
         end,
         active: 0,
         failed: 0,
-        is_going: false,
+        is_terminating: false,
     }
 }
 
@@ -109,14 +109,14 @@ fn broken() -> JobEnd {
 }
 
 impl World {
-    fn with(mut self, job: SeenJob, purpose: Purpose, outcome: Option<Outcome>) -> Self {
+    fn with(mut self, job: ObservedJob, purpose: Purpose, outcome: Option<Outcome>) -> Self {
         self.jobs.push((job, purpose, outcome));
         self
     }
 
     fn decide(&self) -> Plan {
         let view = View::of(&self.resource);
-        let run = |(job, purpose, outcome): &'_ (SeenJob, Purpose, Option<Outcome>)| Run {
+        let run = |(job, purpose, outcome): &'_ (ObservedJob, Purpose, Option<Outcome>)| Run {
             generation: job.labels["hyperfleet.io/generation"].parse().unwrap(),
             purpose: *purpose,
             attempt: job.annotations["hyperfleet.io/attempt"].parse().unwrap(),
@@ -214,7 +214,7 @@ fn what_older_adapters_said_holds_until_they_say_otherwise() {
 fn a_run_that_goes_on_is_told_as_such() {
     let running = "Applied=True/ResourcesExist; Available=False/WorkloadInProgress; Health=True/NoErrors";
     check(&world().with(job(3, None, 0, 1), Purpose::Apply, None), running);
-    let troubled = SeenJob { failed: 2, ..job(3, None, 0, 1) };
+    let troubled = ObservedJob { failed: 2, ..job(3, None, 0, 1) };
     let plan = check(&world().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
     assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 runs; 2 of its Pods failed (of 3 that may): it said so");
 }
@@ -275,7 +275,7 @@ fn a_newer_generation_gets_a_run_of_its_own() {
 
 #[test]
 fn a_run_for_an_older_generation_is_stopped_once_this_one_has_its_own() {
-    let older = |going| SeenJob { is_going: going, ..job(2, None, 0, 1) };
+    let older = |going| ObservedJob { is_terminating: going, ..job(2, None, 0, 1) };
     // Until then what it stores is better than nothing.
     check(&world().with(older(false), Purpose::Apply, None), BEGUN);
     let done = || world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
@@ -356,7 +356,7 @@ fn a_deletion_stops_what_makes_then_removes_then_confirms() {
     let in_progress = "Available=False/CleanupInProgress; Health=True/NoErrors; Finalized=False/CleanupInProgress";
     let making = deleted().with(job(2, None, 0, 1), Purpose::Apply, None);
     check(&making, &format!("delete pullsecret-cls-1-gen2; Applied=True/ResourcesExist; {in_progress}"));
-    let stopping = deleted().with(SeenJob { is_going: true, ..job(2, None, 0, 1) }, Purpose::Apply, None);
+    let stopping = deleted().with(ObservedJob { is_terminating: true, ..job(2, None, 0, 1) }, Purpose::Apply, None);
     check(&stopping, &format!("Applied=True/ResourcesExist; {in_progress}"));
     check(&deleted(), &format!("begin Delete 1; Applied=True/ResourcesCreated; {in_progress}"));
     let removing = deleted().with(job(3, None, 0, 1), Purpose::Delete, None);

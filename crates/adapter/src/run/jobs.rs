@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet_model::names;
-use kubernetes::jobs::{JobNews, SeenJob};
+use kubernetes::{JobEvent, ObservedJob};
 use tokio::time::Instant;
 
 use crate::limits::Limits;
@@ -26,13 +26,13 @@ impl KnownJobs {
     /// Takes news in; returns whose resource should be looked at. Those whose runs have a place now are added to `next`.
     pub(super) fn hear(
         &mut self,
-        news: &JobNews,
+        news: &JobEvent,
         (limits, next): (&mut Limits, &mut Vec<String>),
         now: Instant,
     ) -> Option<(String, Occasion)> {
         let (job, is_gone) = match news {
-            JobNews::Seen(job) => (job, false),
-            JobNews::Gone(job) => (job, true),
+            JobEvent::Applied(job) => (job, false),
+            JobEvent::Deleted(job) => (job, true),
         };
         // One that another of its name has replaced already is no news.
         if is_gone && self.0.get(&job.name).is_some_and(|known| known.uid != job.uid) {
@@ -69,7 +69,7 @@ impl KnownJobs {
     }
 }
 
-fn has_trouble(job: &SeenJob) -> bool {
+fn has_trouble(job: &ObservedJob) -> bool {
     job.failed > 0
 }
 
@@ -79,14 +79,16 @@ fn occasion(trace: Option<&str>) -> Occasion {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use kubernetes::job::JobEnd;
 
     use super::*;
     use crate::limits::Quota;
 
-    fn job(uid: &str, end: Option<JobEnd>) -> Box<SeenJob> {
+    fn job(uid: &str, end: Option<JobEnd>) -> Arc<ObservedJob> {
         let text = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
-        Box::new(SeenJob {
+        Arc::new(ObservedJob {
             name: "run-1".to_owned(),
             uid: uid.to_owned(),
             labels: text(names::LABEL_RUN_RESOURCE, "cls-1"),
@@ -96,7 +98,7 @@ mod tests {
             ended: None,
             active: 1,
             failed: 0,
-            is_going: false,
+            is_terminating: false,
         })
     }
 
@@ -105,11 +107,11 @@ mod tests {
         let quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
         let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(quota), Instant::now());
         let mut hear = |news| known.hear(&news, (&mut limits, &mut Vec::new()), now).map(|(id, _)| id);
-        assert_eq!(hear(JobNews::Seen(job("a", None))), None, "that it runs is what whoever began it knows");
-        assert_eq!(hear(JobNews::Seen(job("b", None))), None);
-        assert_eq!(hear(JobNews::Gone(job("a", None))), None);
-        assert_eq!(hear(JobNews::Seen(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
-        assert_eq!(hear(JobNews::Gone(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        assert_eq!(hear(JobEvent::Applied(job("a", None))), None, "that it runs is what whoever began it knows");
+        assert_eq!(hear(JobEvent::Applied(job("b", None))), None);
+        assert_eq!(hear(JobEvent::Deleted(job("a", None))), None);
+        assert_eq!(hear(JobEvent::Applied(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        assert_eq!(hear(JobEvent::Deleted(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
         assert_eq!((known.0.len(), limits.running()), (0, 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubernetes::SecretSight;
+use kubernetes::SecretMetadata;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -73,16 +73,16 @@ fn a_failure_names_the_next_step_also_where_only_the_pod_has_the_reason() {
     let mut facts = facts("True", report(2, "False", "JobFailed", "the Job has failed"));
     let message = r#"{"status": "failure", "reason": "QuotaExceeded", "message": "no more writes"}"#.to_owned();
     let pod =
-        PodSight { name: "p".into(), phase: "Failed".into(), reason: "Error".into(), message, exit_code: Some(75) };
+        PodSummary { name: "p".into(), phase: "Failed".into(), reason: "Error".into(), message, exit_code: Some(75) };
     facts.observed.pods = Observation::Found(vec![pod]);
     let verdict = page(&facts).verdict;
     assert_eq!(verdict.hint.as_deref(), Some(Reason::QuotaExceeded.meaning()));
     assert!(verdict.because.contains(&"QuotaExceeded: no more writes".to_owned()), "{verdict:?}");
 }
 
-fn secret(annotations: &[(&str, &str)]) -> SecretSight {
+fn secret(annotations: &[(&str, &str)]) -> SecretMetadata {
     let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    SecretSight { created: None, labels: BTreeMap::new(), annotations: annotations.iter().map(text).collect() }
+    SecretMetadata { created: None, labels: BTreeMap::new(), annotations: annotations.iter().map(text).collect() }
 }
 
 #[rstest]
@@ -91,7 +91,7 @@ fn secret(annotations: &[(&str, &str)]) -> SecretSight {
 #[case::older(Observation::Found(Some(secret(&[("hyperfleet.io/gcp-secret-version", "2")]))), "version 2, the report says 3")]
 #[case::other(Observation::Found(Some(secret(&[("hyperfleet.io/digest", "hmac-sha256:b")]))), "of digest hmac-sha256:b")]
 fn a_kubernetes_secret_that_disagrees_is_a_contradiction(
-    #[case] observation: Observation<Option<SecretSight>>,
+    #[case] observation: Observation<Option<SecretMetadata>>,
     #[case] because: &str,
 ) {
     let mut facts = facts("True", report(2, "True", "SecretStored", ""));

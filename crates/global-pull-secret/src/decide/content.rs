@@ -99,7 +99,7 @@ fn document_of(secret: &SecretSeen) -> Result<Document, String> {
 impl Content {
     pub(super) fn of(facts: &Facts, policy: &Policy, deployed: Option<&Deployed>, now: Timestamp) -> Self {
         let original = original(facts);
-        let there = facts.additional.iter().filter(|secret| !secret.is_going());
+        let there = facts.additional.iter().filter(|secret| !secret.is_terminating());
         let known = original.as_ref().ok();
         let mut judged: Vec<Judged> = there.map(|secret| Judged::of(secret, policy, deployed, known)).collect();
         judged.sort_by(|one, other| (other.priority, &one.name).cmp(&(one.priority, &other.name)));

@@ -24,7 +24,7 @@ impl Round<'_> {
     }
 
     fn nodes(&self, record: &Record) -> Nodes {
-        let pods: Vec<&PodSeen> = self.facts.pods.iter().filter(|pod| !pod.is_going).collect();
+        let pods: Vec<&PodSeen> = self.facts.pods.iter().filter(|pod| !pod.is_terminating).collect();
         let mut nodes = Nodes { in_sync: 0, all: self.wanted_pods().max(pods.len()), behind: Vec::new() };
         for pod in &pods {
             match self.why_behind(pod, record) {

@@ -7,7 +7,7 @@ use fleet_model::names;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kubernetes::{Cluster, Object, Selection, View};
+use kubernetes::{Cache, Cluster, Object, Selection};
 use tokio::sync::{Notify, watch};
 
 use super::{Progress, Writes};
@@ -15,7 +15,7 @@ use crate::facts::{Facts, PodSeen, SecretSeen};
 
 /// One view, and the end at which it is kept up to date.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(watch::Sender<View<T>>);
+pub(crate) struct Kept<T>(watch::Sender<Cache<T>>);
 
 /// All that is watched.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ pub struct Follow<'a> {
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
-        Self(watch::Sender::new(View::default()))
+        Self(watch::Sender::new(Cache::default()))
     }
 }
 
@@ -74,7 +74,7 @@ impl<T: Clone> Kept<T> {
 
     fn state(&self) -> (bool, Option<String>) {
         let view = self.0.borrow();
-        (view.is_complete, view.trouble.clone())
+        (view.has_synced, view.failure.clone())
     }
 
     async fn notify(&self, changed: &Notify) {
@@ -88,7 +88,7 @@ impl<T: Clone> Kept<T> {
     where
         K: Object + Send + 'static,
     {
-        cluster.follow(namespace, &selection, keep, &self.0).await;
+        cluster.reflect(namespace, &selection, keep, &self.0).await;
     }
 }
 

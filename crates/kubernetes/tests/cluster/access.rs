@@ -8,10 +8,10 @@ use kubernetes::{Fault, SecretKey, Verb};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::place::{Kind, Place, until};
+use crate::rig::{Kind, Rig, until};
 use crate::secrets::secret;
 
-impl Place {
+impl Rig {
     /// A token of a new ServiceAccount that may do everything to the Secret `pull` but create it.
     async fn token(&self) -> String {
         drop(self.create::<ServiceAccount>(json!({"metadata": {"name": "job"}})).await);
@@ -35,10 +35,10 @@ impl Place {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_who_may_do_everything_is_told_so(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn an_administrator_is_allowed_everything(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
     for verb in [Verb::Get, Verb::Create, Verb::Apply, Verb::Delete] {
-        assert!(place.cluster.may(verb, &place.key()).await.unwrap().allowed, "{verb}");
+        assert!(rig.cluster.may(verb, &rig.key()).await.unwrap().allowed, "{verb}");
     }
 }
 
@@ -46,10 +46,10 @@ async fn somebody_who_may_do_everything_is_told_so(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_for_one_name_is_told_and_enforced_alike(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let limited = place.with_token(&place.token().await).await;
-    let key = place.key();
+async fn a_role_for_one_name_is_reviewed_as_it_is_enforced(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let limited = rig.with_token(&rig.token().await).await;
+    let key = rig.key();
     let other = SecretKey { name: "other".to_owned(), ..key.clone() };
     // A real server's authorizer learns of the role a little later.
     until(async || limited.may(Verb::Get, &key).await.unwrap().allowed.then_some(())).await;
@@ -69,11 +69,11 @@ async fn a_role_for_one_name_is_told_and_enforced_alike(#[case] kind: Kind) {
     assert_eq!((refused.fault, refused.hint().is_some()), (Fault::Forbidden, true), "{refused}");
     let refused = limited.find_secret(&other).await.unwrap_err();
     assert_eq!(refused.fault, Fault::Forbidden, "{refused}");
-    let seen = place.created(&secret("a")).await;
-    assert_eq!(limited.apply_secret(&other, &secret("b"), &seen, false).await.unwrap_err().fault, Fault::Forbidden);
-    assert_eq!(limited.delete_secret(&other, &seen, false).await.unwrap_err().fault, Fault::Forbidden);
-    limited.apply_secret(&key, &secret("b"), &seen, false).await.unwrap();
-    limited.delete_secret(&key, &place.seen().await, false).await.unwrap();
+    let observed = rig.created(&secret("a")).await;
+    assert_eq!(limited.apply_secret(&other, &secret("b"), &observed, false).await.unwrap_err().fault, Fault::Forbidden);
+    assert_eq!(limited.delete_secret(&other, &observed, false).await.unwrap_err().fault, Fault::Forbidden);
+    limited.apply_secret(&key, &secret("b"), &observed, false).await.unwrap();
+    limited.delete_secret(&key, &rig.observed().await, false).await.unwrap();
 }
 
 #[rstest]
@@ -81,15 +81,15 @@ async fn a_role_for_one_name_is_told_and_enforced_alike(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_none_is_not_authenticated(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let nobody = place.with_token("n0b0dy-c4n4ry").await;
-    let (key, mut told) = (place.key(), Vec::new());
-    told.push(nobody.find_secret(&key).await.unwrap_err());
-    told.push(nobody.create_secret(&key, &secret("a"), false).await.unwrap_err());
-    told.push(nobody.may(Verb::Get, &key).await.unwrap_err());
-    told.push(nobody.job_end(&place.namespace, "store").await.unwrap_err());
-    for error in told {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let stranger = rig.with_token("n0b0dy-c4n4ry").await;
+    let (key, mut errors) = (rig.key(), Vec::new());
+    errors.push(stranger.find_secret(&key).await.unwrap_err());
+    errors.push(stranger.create_secret(&key, &secret("a"), false).await.unwrap_err());
+    errors.push(stranger.may(Verb::Get, &key).await.unwrap_err());
+    errors.push(stranger.job_end(&rig.namespace, "store").await.unwrap_err());
+    for error in errors {
         assert_eq!(error.fault, Fault::Unauthenticated, "{error}");
-        assert!(!format!("{error} {error:?} {nobody:?}").contains("c4n4ry"));
+        assert!(!format!("{error} {error:?} {stranger:?}").contains("c4n4ry"));
     }
 }

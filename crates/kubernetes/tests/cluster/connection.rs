@@ -9,13 +9,13 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kubernetes::event::Severity;
 use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
-use kubernetes::{Cluster, Fault, KubernetesError, SecretKey, SeenSecret, Settings, Verb};
+use kubernetes::{Cluster, Fault, KubernetesError, ObservedSecret, SecretKey, Settings, Verb};
 use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::network::{Parrot, listen};
-use crate::place::{Kind, Place, settings};
+use crate::rig::{Kind, Rig, settings};
 use crate::secrets::{CANARY, secret};
 
 /// A folder with a kubeconfig in it.
@@ -37,7 +37,7 @@ fn kubeconfig(address: &str, user: &str) -> String {
     .to_string()
 }
 
-async fn connect(address: &str, call_timeout: Duration) -> Cluster {
+pub(crate) async fn connect(address: &str, call_timeout: Duration) -> Cluster {
     let (_folder, path) = file(&kubeconfig(address, "{}"));
     Cluster::connect(&Settings { call_timeout, ..settings(path) }).await.unwrap()
 }
@@ -46,23 +46,23 @@ fn key() -> SecretKey {
     SecretKey { namespace: "n".to_owned(), name: "s".to_owned() }
 }
 
-fn seen() -> SeenSecret {
-    SeenSecret {
+fn observed() -> ObservedSecret {
+    ObservedSecret {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         kind: String::new(),
         labels: BTreeMap::default(),
         annotations: BTreeMap::default(),
         is_immutable: false,
-        is_going: false,
+        is_terminating: false,
         owners: 0,
         content: None,
     }
 }
 
-/// The failure of each call that this room knows, on a server where none succeeds; `job_end` last.
+/// The failure of each call of this crate on a server where none succeeds; `job_end` last.
 async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
-    let (key, secret, seen) = (key(), secret(CANARY), seen());
+    let (key, secret, observed) = (key(), secret(CANARY), observed());
     let claim = LeaseClaim {
         namespace: "n".to_owned(),
         name: "l".to_owned(),
@@ -72,8 +72,8 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
     let about = ObjectReference { name: Some("o".to_owned()), namespace: Some("n".to_owned()), ..Default::default() };
     after(&cluster.find_secret(&key).await.unwrap_err());
     after(&cluster.create_secret(&key, &secret, false).await.unwrap_err());
-    after(&cluster.apply_secret(&key, &secret, &seen, false).await.unwrap_err());
-    after(&cluster.delete_secret(&key, &seen, false).await.unwrap_err());
+    after(&cluster.apply_secret(&key, &secret, &observed, false).await.unwrap_err());
+    after(&cluster.delete_secret(&key, &observed, false).await.unwrap_err());
     after(&cluster.may(Verb::Get, &key).await.unwrap_err());
     after(&cluster.create_job_once("n", &Job::default()).await.unwrap_err());
     after(&cluster.terminations("n", "j", "main").await.unwrap_err());
@@ -86,7 +86,7 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubeconfig_that_is_not_there_is_told() {
+async fn a_missing_kubeconfig_is_reported() {
     let path = PathBuf::from("/nonexistent/kubeconfig");
     let error = Cluster::connect(&settings(path)).await.unwrap_err();
     assert_eq!((error.verb, error.fault, error.is_transient()), (Verb::Connect, Fault::Unusable, false));
@@ -97,12 +97,12 @@ async fn a_kubeconfig_that_is_not_there_is_told() {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_context_that_is_not_there_is_told(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let (_folder, path) = file(&kubeconfig(&place.address, &json!({"token": CANARY}).to_string()));
+async fn a_missing_context_is_reported(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (_folder, path) = file(&kubeconfig(&rig.address, &json!({"token": CANARY}).to_string()));
     let there = Settings { context: Some("c".to_owned()), ..settings(path.clone()) };
     let cluster = Cluster::connect(&there).await.unwrap();
-    assert!(cluster.server().contains(&place.address) && !format!("{cluster:?}").contains(CANARY));
+    assert!(cluster.server().contains(&rig.address) && !format!("{cluster:?}").contains(CANARY));
     let missing = Settings { context: Some("nowhere".to_owned()), ..settings(path) };
     let error = Cluster::connect(&missing).await.unwrap_err().to_string();
     assert!(error.contains("no such context") && error.contains("kubeconfig") && !error.contains(CANARY), "{error}");
@@ -112,7 +112,7 @@ async fn a_context_that_is_not_there_is_told(#[case] kind: Kind) {
 #[case::none(None, "it has no current context: choose one with kubectl config use-context")]
 #[case::some(Some("MY_CONTEXT"), "it has no current context: set MY_CONTEXT")]
 #[tokio::test]
-async fn how_to_choose_a_context_is_told_in_the_programs_own_words(
+async fn a_missing_current_context_names_the_programs_setting(
     #[case] context_setting: Option<&'static str>,
     #[case] expected: &str,
 ) {
@@ -128,16 +128,16 @@ async fn how_to_choose_a_context_is_told_in_the_programs_own_words(
 #[case::nothing_said(Settings::default().program, "pull-secret")]
 #[case::another_program("other-program", "other-program")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_told_apart(#[case] program: &'static str, #[case] expected: &str) {
-    let place = Place::new(Kind::Emulator).await.unwrap();
-    let (_folder, path) = file(&place.emulator().kubeconfig());
+async fn a_program_is_identified(#[case] program: &'static str, #[case] expected: &str) {
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    let (_folder, path) = file(&rig.emulator().kubeconfig());
     let cluster = Cluster::connect(&Settings { program, ..settings(path) }).await.unwrap();
-    let key = SecretKey { namespace: place.namespace.clone(), name: "made".to_owned() };
+    let key = SecretKey { namespace: rig.namespace.clone(), name: "made".to_owned() };
     cluster.create_secret(&key, &secret("a"), false).await.unwrap();
     let made: Secret = cluster.find(&key.namespace, &key.name).await.unwrap().unwrap();
     let managers = made.metadata.managed_fields.unwrap().into_iter().filter_map(|fields| fields.manager);
     assert_eq!(managers.collect::<Vec<_>>(), [expected]);
-    let calls = place.emulator().calls();
+    let calls = rig.emulator().calls();
     let agent = &calls.iter().rfind(|call| call.resource == "secrets").unwrap().user_agent;
     assert_eq!(agent.split('/').next(), Some(expected));
 }
@@ -158,9 +158,9 @@ async fn a_program_is_told_apart(#[case] program: &'static str, #[case] expected
 async fn a_file_that_is_no_kubeconfig_is_not_quoted(#[case] text: &str) {
     let (_folder, path) = file(text);
     let error = Cluster::connect(&settings(path)).await.unwrap_err();
-    let told = format!("{error} {error:?}");
-    assert!(!told.contains(CANARY), "{told}");
-    assert!(error.fault == Fault::Unusable && told.contains("kubeconfig"), "{told}");
+    let printed = format!("{error} {error:?}");
+    assert!(!printed.contains(CANARY), "{printed}");
+    assert!(error.fault == Fault::Unusable && printed.contains("kubeconfig"), "{printed}");
 }
 
 #[rstest]
@@ -187,17 +187,17 @@ async fn credentials_that_cannot_be_used_are_not_quoted(#[case] user: &str) {
         Ok(cluster) => cluster.find_secret(&key()).await.unwrap_err(),
         Err(error) => error,
     };
-    let told = format!("{error} {error:?}");
-    assert!(!told.contains(CANARY), "{told}");
-    assert_eq!(error.fault, Fault::Unusable, "{told}");
+    let printed = format!("{error} {error:?}");
+    assert!(!printed.contains(CANARY), "{printed}");
+    assert_eq!(error.fault, Fault::Unusable, "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_in_the_address_are_not_told() {
+async fn credentials_in_the_address_are_not_printed() {
     let cluster = connect(&format!("user:{CANARY}@127.0.0.1:1"), Duration::from_secs(5)).await;
     let error = cluster.find_secret(&key()).await.unwrap_err();
-    let told = format!("{} {cluster:?} {error} {error:?}", cluster.server());
-    assert!(!told.contains(CANARY), "{told}");
+    let printed = format!("{} {cluster:?} {error} {error:?}", cluster.server());
+    assert!(!printed.contains(CANARY), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,18 +212,18 @@ async fn a_server_that_never_answers_is_given_up_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_gets_stuck_is_given_up_in_time() {
-    let place = Place::new(Kind::Emulator).await.unwrap();
-    place.emulator().inject("create/secrets:commit-then-hang".parse().unwrap());
-    let (_folder, path) = file(&place.emulator().kubeconfig());
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    rig.emulator().inject("create/secrets:commit-then-hang".parse().unwrap());
+    let (_folder, path) = file(&rig.emulator().kubeconfig());
     let hasty = Settings { call_timeout: Duration::from_millis(300), ..settings(path) };
     let hasty = Cluster::connect(&hasty).await.unwrap();
-    let error = hasty.create_secret(&place.key(), &secret("a"), false).await.unwrap_err();
+    let error = hasty.create_secret(&rig.key(), &secret("a"), false).await.unwrap_err();
     assert_eq!(error.fault, Fault::TimedOut, "{error}");
-    place.seen().await;
+    rig.observed().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_at_the_address_is_unavailable() {
+async fn an_address_without_a_server_is_unavailable() {
     let (listener, address) = listen().await;
     drop(listener);
     failures(&connect(&address, Duration::from_secs(10)).await, |error| {

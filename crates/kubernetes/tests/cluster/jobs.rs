@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::network::Line;
-use crate::place::{Kind, PATIENCE, Place, until};
+use crate::rig::{Kind, Rig, TIMEOUT, until};
 
 const NAME: &str = "store";
 
-impl Place {
+impl Rig {
     /// Creates a Job of so many pods, and returns them.
     async fn started(&self, pods: usize) -> Vec<String> {
         // Without its ServiceAccount a pod is refused, and made only some seconds later.
@@ -32,7 +32,7 @@ impl Place {
         .await
     }
 
-    /// Plays kubelet: what has become of the pod and of its container.
+    /// Plays kubelet: sets the status of the Pod and of its container.
     async fn report(&self, pod: &str, phase: &str, mut container: Value) {
         for (field, value) in [("name", json!("main")), ("image", json!("none")), ("imageID", json!(""))] {
             container[field] = value;
@@ -45,7 +45,7 @@ impl Place {
     }
 
     async fn ended(&self) -> Result<JobEnd, KubernetesError> {
-        tokio::time::timeout(PATIENCE, self.cluster.job_end(&self.namespace, NAME)).await.unwrap()
+        tokio::time::timeout(TIMEOUT, self.cluster.job_end(&self.namespace, NAME)).await.unwrap()
     }
 
     /// Waits for the Job in a task of its own.
@@ -72,13 +72,13 @@ fn terminated(exit_code: i32, message: &str, second: usize) -> Value {
     json!({"exitCode": exit_code, "reason": "Completed", "message": message, "startedAt": time, "finishedAt": time})
 }
 
-/// So long that whoever waits has its watch by then. Too short a time hides a fault, it makes none.
+/// Time after which a waiting call has started its watch. Too short a time hides a fault, it makes none.
 async fn a_while() {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }
 
 async fn joined(waiting: JoinHandle<Result<JobEnd, KubernetesError>>) -> Result<JobEnd, KubernetesError> {
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap()
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap().unwrap()
 }
 
 #[rstest]
@@ -86,12 +86,12 @@ async fn joined(waiting: JoinHandle<Result<JobEnd, KubernetesError>>) -> Result<
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_created_once(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let cluster = &place.cluster;
-    assert!(cluster.create_job_once(&place.namespace, &job(1)).await.unwrap().is_some());
-    let created = place.api::<Job>().get(NAME).await.unwrap();
-    assert!(cluster.create_job_once(&place.namespace, &job(2)).await.unwrap().is_none());
-    let same = place.api::<Job>().get(NAME).await.unwrap();
+    let Some(rig) = Rig::new(kind).await else { return };
+    let cluster = &rig.cluster;
+    assert!(cluster.create_job_once(&rig.namespace, &job(1)).await.unwrap().is_some());
+    let created = rig.api::<Job>().get(NAME).await.unwrap();
+    assert!(cluster.create_job_once(&rig.namespace, &job(2)).await.unwrap().is_none());
+    let same = rig.api::<Job>().get(NAME).await.unwrap();
     assert_eq!((same.metadata.uid, same.spec.unwrap().parallelism), (created.metadata.uid, Some(1)));
     let refused = cluster.create_job_once("cluster-nowhere", &job(1)).await.unwrap_err();
     assert_eq!(refused.fault, Fault::NamespaceMissing, "{refused}");
@@ -102,33 +102,33 @@ async fn it_is_created_once(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn its_completion_is_waited_for(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let pods = place.started(1).await;
-    let waiting = place.waiting();
+    let Some(rig) = Rig::new(kind).await else { return };
+    let pods = rig.started(1).await;
+    let waiting = rig.waiting();
     a_while().await;
     assert!(!waiting.is_finished());
-    place.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "{}", 1)}})).await;
+    rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "{}", 1)}})).await;
     assert_eq!(joined(waiting).await.unwrap(), JobEnd::Complete);
-    assert_eq!(place.ended().await.unwrap(), JobEnd::Complete);
-    let told = Termination { pod: pods[0].clone(), exit_code: 0, message: "{}".to_owned() };
-    assert_eq!(place.terminations("main").await, [told]);
-    assert!(place.terminations("other").await.is_empty());
+    assert_eq!(rig.ended().await.unwrap(), JobEnd::Complete);
+    let expected = Termination { pod: pods[0].clone(), exit_code: 0, message: "{}".to_owned() };
+    assert_eq!(rig.terminations("main").await, [expected]);
+    assert!(rig.terminations("other").await.is_empty());
 }
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn its_failure_is_told_with_the_reason(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let pods = place.started(1).await;
-    let waiting = place.waiting();
-    place.report(&pods[0], "Failed", json!({"state": {"terminated": terminated(3, "no such project", 1)}})).await;
+async fn its_failure_has_a_reason(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let pods = rig.started(1).await;
+    let waiting = rig.waiting();
+    rig.report(&pods[0], "Failed", json!({"state": {"terminated": terminated(3, "no such project", 1)}})).await;
     let JobEnd::Failed { reason, message } = joined(waiting).await.unwrap() else { panic!("it has not failed") };
     assert_eq!(reason, "BackoffLimitExceeded");
     assert!(message.contains("backoff limit"), "{message}");
-    let told = Termination { pod: pods[0].clone(), exit_code: 3, message: "no such project".to_owned() };
-    assert_eq!(place.terminations("main").await, [told]);
+    let expected = Termination { pod: pods[0].clone(), exit_code: 3, message: "no such project".to_owned() };
+    assert_eq!(rig.terminations("main").await, [expected]);
 }
 
 #[rstest]
@@ -136,13 +136,13 @@ async fn its_failure_is_told_with_the_reason(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn its_deletion_ends_the_wait(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    assert_eq!(place.ended().await.unwrap(), JobEnd::Gone);
-    place.started(1).await;
-    let waiting = place.waiting();
+    let Some(rig) = Rig::new(kind).await else { return };
+    assert_eq!(rig.ended().await.unwrap(), JobEnd::Gone);
+    rig.started(1).await;
+    let waiting = rig.waiting();
     a_while().await;
     assert!(!waiting.is_finished());
-    drop(place.api::<Job>().delete(NAME, &DeleteParams::background()).await.unwrap());
+    drop(rig.api::<Job>().delete(NAME, &DeleteParams::background()).await.unwrap());
     assert_eq!(joined(waiting).await.unwrap(), JobEnd::Gone);
 }
 
@@ -150,21 +150,21 @@ async fn its_deletion_ends_the_wait(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_that_breaks_is_told_as_transient_or_got_over(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let pods = place.started(1).await;
-    let line = Line::to(&place.address).await;
-    let (cluster, namespace) = (place.through(&line.address).await, place.namespace.clone());
+async fn a_broken_connection_is_transient_or_recovered(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let pods = rig.started(1).await;
+    let line = Line::to(&rig.address).await;
+    let (cluster, namespace) = (rig.through(&line.address).await, rig.namespace.clone());
     let again = cluster.clone();
     let waiting = tokio::spawn(async move { cluster.job_end(&namespace, NAME).await });
     a_while().await;
     line.cut();
-    place.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
+    rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
     match joined(waiting).await {
         Ok(end) => assert_eq!(end, JobEnd::Complete),
         Err(error) => assert!(error.is_transient(), "{error}"),
     }
-    assert_eq!(again.job_end(&place.namespace, NAME).await.unwrap(), JobEnd::Complete);
+    assert_eq!(again.job_end(&rig.namespace, NAME).await.unwrap(), JobEnd::Complete);
 }
 
 #[rstest]
@@ -178,31 +178,31 @@ async fn a_line_that_breaks_is_told_as_transient_or_got_over(#[case] kind: Kind)
 #[case("list/jobs:503")]
 #[case("list/jobs:cut")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_that_is_lost_is_told_as_transient_or_got_over(#[case] fault: &str) {
-    let place = Place::new(Kind::Emulator).await.unwrap();
-    let pods = place.started(1).await;
-    place.emulator().inject(fault.parse().unwrap());
-    let waiting = place.waiting();
+async fn a_lost_watch_is_transient_or_recovered(#[case] fault: &str) {
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    let pods = rig.started(1).await;
+    rig.emulator().inject(fault.parse().unwrap());
+    let waiting = rig.waiting();
     a_while().await;
-    drop(place.merge::<Job>(NAME, json!({"metadata": {"labels": {"a": "b"}}})).await);
+    drop(rig.merge::<Job>(NAME, json!({"metadata": {"labels": {"a": "b"}}})).await);
     a_while().await;
-    place.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
+    rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
     match joined(waiting).await {
         Ok(end) => assert_eq!(end, JobEnd::Complete),
         Err(error) => assert!(error.is_transient(), "{fault}: {error:?}"),
     }
-    assert_eq!(place.ended().await.unwrap(), JobEnd::Complete);
+    assert_eq!(rig.ended().await.unwrap(), JobEnd::Complete);
 }
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_its_pods_have_said_comes_last_first(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    assert!(place.terminations("main").await.is_empty());
-    let pods = place.started(4).await;
-    assert!(place.terminations("main").await.is_empty());
+async fn terminations_come_last_first(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    assert!(rig.terminations("main").await.is_empty());
+    let pods = rig.started(4).await;
+    assert!(rig.terminations("main").await.is_empty());
     for (number, second) in [(0, 20), (1, 30), (2, 10)] {
         let ended = terminated(0, &format!("at {second}"), second);
         // A container that was started again has said it in its last state.
@@ -210,10 +210,10 @@ async fn what_its_pods_have_said_comes_last_first(#[case] kind: Kind) {
             2 => ("Running", json!({"state": {"running": {}}, "lastState": {"terminated": ended}})),
             _ => ("Succeeded", json!({"state": {"terminated": ended}})),
         };
-        place.report(&pods[number], phase, container).await;
+        rig.report(&pods[number], phase, container).await;
     }
-    place.report(&pods[3], "Running", json!({"state": {"running": {}}})).await;
-    let told: Vec<_> = place.terminations("main").await.into_iter().map(|end| (end.pod, end.message)).collect();
+    rig.report(&pods[3], "Running", json!({"state": {"running": {}}})).await;
+    let found: Vec<_> = rig.terminations("main").await.into_iter().map(|end| (end.pod, end.message)).collect();
     let expected = [(1, "at 30"), (0, "at 20"), (2, "at 10")];
-    assert_eq!(told, expected.map(|(number, message)| (pods[number].clone(), message.to_owned())));
+    assert_eq!(found, expected.map(|(number, message)| (pods[number].clone(), message.to_owned())));
 }

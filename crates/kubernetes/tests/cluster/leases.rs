@@ -10,7 +10,7 @@ use rstest::rstest;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::place::{Kind, Place};
+use crate::rig::{Kind, Rig};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
@@ -46,7 +46,7 @@ impl Clock {
     }
 }
 
-impl Place {
+impl Rig {
     fn claim(&self, holder: &str) -> LeaseClaim {
         LeaseClaim {
             namespace: self.namespace.clone(),
@@ -70,19 +70,19 @@ impl Place {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_held_renewed_and_taken_over_when_it_is_over(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let (clock, mut a, mut b) = (Clock::new(), place.candidate("a"), place.candidate("b"));
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (clock, mut a, mut b) = (Clock::new(), rig.candidate("a"), rig.candidate("b"));
     assert_eq!(a.try_acquire(clock.now(0)).await.unwrap(), clock.acquired(15));
-    let first = place.lease().await;
+    let first = rig.lease().await;
     assert_eq!(b.try_acquire(clock.now(0)).await.unwrap(), clock.held("a", 15));
     assert_eq!(b.try_acquire(clock.now(14)).await.unwrap(), clock.held("a", 15));
-    assert_eq!(place.lease().await.metadata.resource_version, first.metadata.resource_version);
+    assert_eq!(rig.lease().await.metadata.resource_version, first.metadata.resource_version);
     assert_eq!(a.try_acquire(clock.now(14)).await.unwrap(), clock.acquired(29));
     assert_eq!(b.try_acquire(clock.now(16)).await.unwrap(), clock.held("a", 31), "it has just changed");
     assert_eq!(b.try_acquire(clock.now(30)).await.unwrap(), clock.held("a", 31));
     assert_eq!(b.try_acquire(clock.now(31)).await.unwrap(), clock.acquired(46));
     assert_eq!(a.try_acquire(clock.now(32)).await.unwrap(), clock.held("b", 47));
-    let spec = place.lease().await.spec.unwrap();
+    let spec = rig.lease().await.spec.unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("b"));
     assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(1)));
     assert_eq!((spec.acquire_time.unwrap().0, spec.renew_time.unwrap().0), (at(31), at(31)));
@@ -93,10 +93,10 @@ async fn it_is_held_renewed_and_taken_over_when_it_is_over(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_with_a_wrong_clock_does_not_take_a_live_lease(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+    let Some(rig) = Rig::new(kind).await else { return };
     for skew in [-86_400, -20, 20, 86_400] {
         let clock = Clock::new();
-        let (mut leader, mut standby) = (place.candidate("leader"), place.candidate("standby"));
+        let (mut leader, mut standby) = (rig.candidate("leader"), rig.candidate("standby"));
         assert_eq!(leader.try_acquire(clock.now(0)).await.unwrap(), clock.acquired(15), "skew {skew}");
         let wrong = Clock { skew, ..clock };
         for second in (5..60).step_by(5) {
@@ -117,14 +117,14 @@ async fn a_standby_with_a_wrong_clock_does_not_take_a_live_lease(#[case] kind: K
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_given_back_can_be_claimed_at_once(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let (clock, mut a, mut b) = (Clock::new(), place.candidate("a"), place.candidate("b"));
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (clock, mut a, mut b) = (Clock::new(), rig.candidate("a"), rig.candidate("b"));
     a.release().await.unwrap();
     assert_eq!(a.try_acquire(clock.now(0)).await.unwrap(), clock.acquired(15));
     b.release().await.unwrap();
     assert_eq!(b.try_acquire(clock.now(1)).await.unwrap(), clock.held("a", 16));
     a.release().await.unwrap();
-    assert_eq!(place.lease().await.spec.unwrap().holder_identity, None);
+    assert_eq!(rig.lease().await.spec.unwrap().holder_identity, None);
     assert_eq!(b.try_acquire(clock.now(1)).await.unwrap(), clock.acquired(16));
     a.release().await.unwrap();
     assert_eq!(a.try_acquire(clock.now(2)).await.unwrap(), clock.held("b", 17));
@@ -135,11 +135,11 @@ async fn what_is_given_back_can_be_claimed_at_once(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_who_claim_at_the_same_time_one_gets_it(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
+    let Some(rig) = Rig::new(kind).await else { return };
     let clock = Clock::new();
     // First there is no Lease, then one that has expired for all of them.
     for now in [0, 100, 200] {
-        let mut candidates: Vec<_> = (0..8).map(|number| place.candidate(&format!("{now}-{number}"))).collect();
+        let mut candidates: Vec<_> = (0..8).map(|number| rig.candidate(&format!("{now}-{number}"))).collect();
         for candidate in candidates.iter_mut().filter(|_| now > 0) {
             let state = candidate.try_acquire(clock.now(now - 20)).await.unwrap();
             assert!(matches!(state, LeaseState::HeldByOther { .. }), "{state:?}");
@@ -153,7 +153,7 @@ async fn of_many_who_claim_at_the_same_time_one_gets_it(#[case] kind: Kind) {
         }
         let holders: Vec<String> = claims.join_all().await.into_iter().flatten().collect();
         let [holder] = holders.as_slice() else { panic!("{holders:?}") };
-        assert_eq!(place.lease().await.spec.unwrap().holder_identity.as_ref(), Some(holder));
+        assert_eq!(rig.lease().await.spec.unwrap().holder_identity.as_ref(), Some(holder));
     }
 }
 
@@ -162,9 +162,9 @@ async fn of_many_who_claim_at_the_same_time_one_gets_it(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn without_its_namespace_there_is_none(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let claim = LeaseClaim { namespace: format!("{}-late", place.namespace), ..place.claim("a") };
-    let mut candidate = LeaseCandidate::new(place.cluster.clone(), claim);
+    let Some(rig) = Rig::new(kind).await else { return };
+    let claim = LeaseClaim { namespace: format!("{}-late", rig.namespace), ..rig.claim("a") };
+    let mut candidate = LeaseCandidate::new(rig.cluster.clone(), claim);
     let refused = candidate.try_acquire(Clock::new().now(0)).await.unwrap_err();
     assert_eq!(refused.fault, Fault::NamespaceMissing, "{refused}");
     candidate.release().await.unwrap();
@@ -172,15 +172,15 @@ async fn without_its_namespace_there_is_none(#[case] kind: Kind) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_that_comes_too_late_changes_nothing() {
-    let place = Place::new(Kind::Emulator).await.unwrap();
-    let (clock, mut a, mut b) = (Clock::new(), place.candidate("a"), place.candidate("b"));
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    let (clock, mut a, mut b) = (Clock::new(), rig.candidate("a"), rig.candidate("b"));
     assert_eq!(a.try_acquire(clock.now(0)).await.unwrap(), clock.acquired(15));
     assert_eq!(b.try_acquire(clock.now(0)).await.unwrap(), clock.held("a", 15));
-    place.emulator().inject("update/leases:slow(1s)".parse().unwrap());
+    rig.emulator().inject("update/leases:slow(1s)".parse().unwrap());
     let late = a.clone();
-    let calls = place.emulator().calls().len();
+    let calls = rig.emulator().calls().len();
     let release = tokio::spawn(async move { late.release().await });
-    place.emulator().wait_for_calls(calls + 2).await;
+    rig.emulator().wait_for_calls(calls + 2).await;
     assert_eq!(b.try_acquire(clock.now(20)).await.unwrap(), clock.acquired(35));
     release.await.unwrap().unwrap();
     assert_eq!(a.try_acquire(clock.now(21)).await.unwrap(), clock.held("b", 36));

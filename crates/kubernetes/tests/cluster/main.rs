@@ -1,4 +1,4 @@
-//! What this room says of an API server: each test on the emulator and on a real kube-apiserver.
+//! The crate against an API server: each test on the emulator and on a real kube-apiserver.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ mod jobs;
 mod leases;
 mod network;
 mod objects;
-mod place;
 mod preconditions;
 mod refusals;
+mod rig;
 mod secrets;

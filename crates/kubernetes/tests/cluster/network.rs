@@ -1,4 +1,4 @@
-//! What may stand at the other end of the line: a server that fails, one that is silent, a line that breaks.
+//! Peers of a connection that fail: a server that answers everything alike, a proxy that cuts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ pub(crate) struct Parrot {
 }
 
 impl Parrot {
-    /// An empty answer is none: the connection is closed.
+    /// An empty answer closes the connection.
     pub(crate) async fn saying(answer: &'static str) -> Self {
         let asked = Arc::new(AtomicUsize::new(0));
         let (listener, address) = listen().await;
@@ -68,7 +68,7 @@ impl Parrot {
         Self { address, asked }
     }
 
-    /// How often it was asked since the last time that this was wanted to know.
+    /// Number of requests since the last call of this method.
     pub(crate) fn asked(&self) -> usize {
         self.asked.swap(0, Ordering::SeqCst)
     }

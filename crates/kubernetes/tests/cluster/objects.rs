@@ -1,14 +1,16 @@
-//! Objects of any kind: written as of what was seen, and followed through outages.
+//! Objects of any kind: written as they were observed, and watched through outages.
 
+use futures_util::StreamExt as _;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubernetes::{Fault, Selection, View};
+use kubernetes::{Cache, Fault, JobEvent, Selection};
 use rstest::rstest;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::place::{Kind, PATIENCE, Place};
+use crate::rig::{Kind, Rig, TIMEOUT};
 
-impl Place {
+impl Rig {
     fn map(&self, value: &str) -> ConfigMap {
         let metadata = json!({"name": "map", "namespace": self.namespace, "labels": {"a": "b"}});
         serde_json::from_value(json!({"metadata": metadata, "data": {"key": value}})).unwrap()
@@ -23,32 +25,32 @@ fn value(map: &ConfigMap) -> &str {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_are_written_as_of_what_was_seen(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let (cluster, namespace) = (&place.cluster, place.namespace.as_str());
+async fn objects_are_written_as_they_were_observed(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, namespace) = (&rig.cluster, rig.namespace.as_str());
     assert!(cluster.find::<ConfigMap>(namespace, "map").await.unwrap().is_none());
-    let first = cluster.create(&place.map("1")).await.unwrap();
-    assert_eq!(cluster.create(&place.map("2")).await.unwrap_err().fault, Fault::AlreadyExists);
-    let mut wanted = first.clone();
-    wanted.data = place.map("2").data;
-    let second = cluster.replace(&wanted).await.unwrap();
+    let first = cluster.create(&rig.map("1")).await.unwrap();
+    assert_eq!(cluster.create(&rig.map("2")).await.unwrap_err().fault, Fault::AlreadyExists);
+    let mut desired = first.clone();
+    desired.data = rig.map("2").data;
+    let second = cluster.replace(&desired).await.unwrap();
     assert_eq!(value(&second), "2");
     let again = cluster.replace(&second).await.unwrap();
     assert_eq!(again.metadata.resource_version, second.metadata.resource_version, "nothing has changed");
-    assert_eq!(cluster.replace(&wanted).await.unwrap_err().fault, Fault::Changed);
+    assert_eq!(cluster.replace(&desired).await.unwrap_err().fault, Fault::Changed);
     assert_eq!(cluster.list::<ConfigMap>(namespace, "a=b").await.unwrap().len(), 1);
     assert!(cluster.list::<ConfigMap>(namespace, "a=c").await.unwrap().is_empty());
     cluster.delete(&second).await.unwrap();
     cluster.delete(&second).await.unwrap();
     assert_eq!(cluster.replace(&second).await.unwrap_err().fault, Fault::Changed);
-    drop(cluster.create(&place.map("3")).await.unwrap());
+    drop(cluster.create(&rig.map("3")).await.unwrap());
     assert_eq!(cluster.delete(&second).await.unwrap_err().fault, Fault::Changed, "it is another one");
 }
 
-/// Waits until the view is so.
-async fn sees(view: &mut watch::Receiver<View<String>>, expected: impl Fn(&View<String>) -> bool) {
-    let seen = tokio::time::timeout(PATIENCE, view.wait_for(|view| expected(view))).await;
-    drop(seen.unwrap_or_else(|_| panic!("it has not happened")).unwrap());
+/// Waits until the cache is as expected.
+async fn shows(cache: &mut watch::Receiver<Cache<String>>, expected: impl Fn(&Cache<String>) -> bool) {
+    let observed = tokio::time::timeout(TIMEOUT, cache.wait_for(|cache| expected(cache))).await;
+    drop(observed.unwrap_or_else(|_| panic!("it has not happened")).unwrap());
 }
 
 #[rstest]
@@ -61,49 +63,126 @@ async fn sees(view: &mut watch::Receiver<View<String>>, expected: impl Fn(&View<
 #[case::refused_as_too_old(Kind::Emulator, Selection::Named("map".to_owned()), &["watch/configmaps:410(reason=Gone)*2"])]
 #[case::unavailable(Kind::Emulator, Selection::Named("map".to_owned()), &["list/configmaps:503*2", "watch/configmaps:500*2"])]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_stays_up_to_date(#[case] kind: Kind, #[case] selection: Selection, #[case] faults: &[&str]) {
-    let Some(place) = Place::new(kind).await else { return };
+async fn a_cache_follows_through_outages(#[case] kind: Kind, #[case] selection: Selection, #[case] faults: &[&str]) {
+    let Some(rig) = Rig::new(kind).await else { return };
     for fault in faults {
-        place.emulator().inject(fault.parse().unwrap());
+        rig.emulator().inject(fault.parse().unwrap());
     }
-    let (sender, mut view) = watch::channel(View::default());
-    let keep = |map: ConfigMap| value(&map).to_owned();
+    let (sender, mut cache) = watch::channel(Cache::default());
+    let convert = |map: ConfigMap| value(&map).to_owned();
     let story = async {
-        sees(&mut view, |view| view.is_complete && view.objects.is_empty()).await;
+        shows(&mut cache, |cache| cache.has_synced && cache.objects.is_empty()).await;
         for _ in 0..3 {
-            let made = place.cluster.create(&place.map("1")).await.unwrap();
-            sees(&mut view, |view| view.objects.get("map").map(String::as_str) == Some("1")).await;
-            let mut wanted = made;
-            wanted.data = place.map("2").data;
-            let changed = place.cluster.replace(&wanted).await.unwrap();
-            sees(&mut view, |view| view.objects.get("map").map(String::as_str) == Some("2")).await;
-            place.cluster.delete(&changed).await.unwrap();
-            sees(&mut view, |view| view.objects.is_empty()).await;
+            let made = rig.cluster.create(&rig.map("1")).await.unwrap();
+            shows(&mut cache, |cache| cache.objects.get("map").map(String::as_str) == Some("1")).await;
+            let mut desired = made;
+            desired.data = rig.map("2").data;
+            let changed = rig.cluster.replace(&desired).await.unwrap();
+            shows(&mut cache, |cache| cache.objects.get("map").map(String::as_str) == Some("2")).await;
+            rig.cluster.delete(&changed).await.unwrap();
+            shows(&mut cache, |cache| cache.objects.is_empty()).await;
         }
-        sees(&mut view, |view| view.trouble.is_none()).await;
+        shows(&mut cache, |cache| cache.failure.is_none()).await;
     };
     tokio::select! {
-        () = place.cluster.follow(&place.namespace, &selection, keep, &sender) => {}
+        () = rig.cluster.reflect(&rig.namespace, &selection, convert, &sender) => {}
         () = story => {}
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_says_why_it_is_not_complete() {
-    let place = Place::new(Kind::Emulator).await.unwrap();
-    place.emulator().inject("list/configmaps:403*2".parse().unwrap());
-    let (sender, mut view) = watch::channel(View::default());
+async fn a_cache_reports_why_it_is_incomplete() {
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    rig.emulator().inject("list/configmaps:403*2".parse().unwrap());
+    let (sender, mut cache) = watch::channel(Cache::default());
     let selection = Selection::Named("map".to_owned());
     let story = async {
-        sees(&mut view, |view| {
-            let trouble = view.trouble.as_deref().unwrap_or_default();
-            !view.is_complete && trouble.starts_with("cannot list configmap ") && trouble.contains("permission denied")
+        shows(&mut cache, |cache| {
+            let failure = cache.failure.as_deref().unwrap_or_default();
+            !cache.has_synced && failure.starts_with("cannot list configmap ") && failure.contains("permission denied")
         })
         .await;
-        sees(&mut view, |view| view.is_complete && view.trouble.is_none()).await;
+        shows(&mut cache, |cache| cache.has_synced && cache.failure.is_none()).await;
     };
     tokio::select! {
-        () = place.cluster.follow(&place.namespace, &selection, |_: ConfigMap| String::new(), &sender) => {}
+        () = rig.cluster.reflect(&rig.namespace, &selection, |_: ConfigMap| String::new(), &sender) => {}
         () = story => {}
     }
+}
+
+impl Rig {
+    async fn create_job(&self, name: &str) {
+        let container = json!({"name": "main", "image": "none"});
+        let pod = json!({"restartPolicy": "Never", "automountServiceAccountToken": false, "containers": [container]});
+        let metadata = json!({"name": name, "labels": {"run": "yes", "resource": name}});
+        drop(
+            self.create::<Job>(json!({"metadata": metadata, "spec": {"suspend": true, "template": {"spec": pod}}}))
+                .await,
+        );
+    }
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator, &[])]
+#[case::real(Kind::Real, &[])]
+#[case::cut(Kind::Emulator, &["watch/jobs:cut(after=1)*2", "watch/jobs:cut"])]
+#[case::too_old(Kind::Emulator, &["watch/jobs:gone(after=1)*2"])]
+#[case::unavailable(Kind::Emulator, &["list/jobs:503*2", "watch/jobs:500*2"])]
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_cached_as_their_events_come(#[case] kind: Kind, #[case] faults: &[&str]) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    rig.create_job("old").await;
+    for fault in faults {
+        rig.emulator().inject(fault.parse().unwrap());
+    }
+    let mut watch = rig.cluster.watch_jobs(&rig.namespace, "run=yes", "resource");
+    let cache = watch.cache();
+    assert!(!cache.has_synced());
+    let story = async {
+        let mut until = async |expected: &str| {
+            loop {
+                match watch.next().await.unwrap() {
+                    Ok(JobEvent::Applied(job)) => {
+                        assert!(cache.group(&job.name).contains(&job), "the cache has the event");
+                        if expected == format!("+{}", job.name) {
+                            break;
+                        }
+                    }
+                    Ok(JobEvent::Deleted(job)) => {
+                        assert!(cache.group(&job.name).is_empty(), "the cache has the event");
+                        if expected == format!("-{}", job.name) {
+                            break;
+                        }
+                    }
+                    Err(error) => assert!(!faults.is_empty(), "{error}"),
+                }
+            }
+        };
+        until("+old").await;
+        for name in ["a", "b", "c"] {
+            rig.create_job(name).await;
+            until(&format!("+{name}")).await;
+            assert_eq!(cache.group("old").len(), 1);
+            let job = cache.group(name).pop().unwrap();
+            assert_eq!(rig.cluster.find_job(&rig.namespace, name).await.unwrap().unwrap().uid, job.uid);
+            rig.cluster.delete_job(&rig.namespace, &job).await.unwrap();
+            until(&format!("-{name}")).await;
+        }
+        assert!(cache.has_synced());
+    };
+    tokio::time::timeout(TIMEOUT, story).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_shows_as_a_failure_within_the_call_timeout() {
+    let (_listener, address) = crate::network::listen().await;
+    let cluster = crate::connection::connect(&address, std::time::Duration::from_secs(10)).await;
+    let (sender, mut cache) = watch::channel(Cache::default());
+    let selection = Selection::Named("map".to_owned());
+    let begin = tokio::time::Instant::now();
+    tokio::select! {
+        () = cluster.reflect("n", &selection, |_: ConfigMap| String::new(), &sender) => {}
+        () = shows(&mut cache, |cache| cache.failure.as_deref().is_some_and(|failure| failure.contains("no answer in time"))) => {}
+    }
+    assert_eq!(begin.elapsed().as_secs(), 10);
 }

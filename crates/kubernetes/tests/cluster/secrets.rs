@@ -1,44 +1,44 @@
-//! Secrets: found, created, applied, deleted; and what happens when somebody else was there meanwhile.
+//! Secrets: found, created, applied, deleted; and the result when another client wrote meanwhile.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kubernetes::{AppliedSecret, Fault, Form, SecretKey, SeenSecret};
+use kubernetes::{AppliedSecret, Fault, Form, ObservedSecret, SecretKey};
 use rstest::rstest;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::{Value, json};
 
-use crate::place::{Kind, Place};
+use crate::rig::{Kind, Rig};
 
 pub(crate) const NAME: &str = "pull";
 pub(crate) const CANARY: &str = "c4n4ry";
 
-impl Place {
+impl Rig {
     pub(crate) fn key(&self) -> SecretKey {
         SecretKey { namespace: self.namespace.clone(), name: NAME.to_owned() }
     }
 
-    /// The Secret as this room sees it.
-    pub(crate) async fn seen(&self) -> SeenSecret {
+    /// The Secret as this crate observes it.
+    pub(crate) async fn observed(&self) -> ObservedSecret {
         self.cluster.find_secret(&self.key()).await.unwrap().unwrap()
     }
 
-    pub(crate) async fn created(&self, secret: &AppliedSecret) -> SeenSecret {
+    pub(crate) async fn created(&self, secret: &AppliedSecret) -> ObservedSecret {
         self.cluster.create_secret(&self.key(), secret, false).await.unwrap();
-        self.seen().await
+        self.observed().await
     }
 
-    pub(crate) async fn applied(&self, secret: &AppliedSecret) -> SeenSecret {
-        let seen = self.seen().await;
-        self.cluster.apply_secret(&self.key(), secret, &seen, false).await.unwrap();
-        self.seen().await
+    pub(crate) async fn applied(&self, secret: &AppliedSecret) -> ObservedSecret {
+        let observed = self.observed().await;
+        self.cluster.apply_secret(&self.key(), secret, &observed, false).await.unwrap();
+        self.observed().await
     }
 
-    /// Puts a Secret there, as somebody else would.
-    pub(crate) async fn put(&self, mut secret: Value) -> SeenSecret {
+    /// Puts a Secret there, as another client would.
+    pub(crate) async fn put(&self, mut secret: Value) -> ObservedSecret {
         secret["metadata"] = json!({"name": NAME});
         drop(self.create::<Secret>(secret).await);
-        self.seen().await
+        self.observed().await
     }
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn document(auth: &str) -> String {
     json!({"auths": {"registry.example.com": {"auth": auth}}}).to_string()
 }
 
-pub(crate) fn content(seen: &SeenSecret) -> String {
-    String::from_utf8(seen.content.as_ref().unwrap().expose_secret().to_vec()).unwrap()
+pub(crate) fn content(observed: &ObservedSecret) -> String {
+    String::from_utf8(observed.content.as_ref().unwrap().expose_secret().to_vec()).unwrap()
 }
 
 #[rstest]
@@ -67,20 +67,25 @@ pub(crate) fn content(seen: &SeenSecret) -> String {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_created_is_found_as_it_was_given(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let key = place.key();
-    assert!(place.cluster.find_secret(&key).await.unwrap().is_none());
+    let Some(rig) = Rig::new(kind).await else { return };
+    let key = rig.key();
+    assert!(rig.cluster.find_secret(&key).await.unwrap().is_none());
     let nowhere = SecretKey { namespace: "cluster-nowhere".to_owned(), ..key.clone() };
-    assert!(place.cluster.find_secret(&nowhere).await.unwrap().is_none());
-    let wanted = secret("a");
-    let seen = place.created(&wanted).await;
-    assert_eq!((&seen.labels, &seen.annotations), (&wanted.labels, &wanted.annotations));
-    assert_eq!((content(&seen), seen.kind.as_str()), (document("a"), "kubernetes.io/dockerconfigjson"));
-    assert!(!seen.uid.is_empty() && !seen.resource_version.is_empty() && !seen.is_immutable && !seen.is_going);
-    let again = place.cluster.create_secret(&key, &secret("b"), false).await.unwrap_err();
+    assert!(rig.cluster.find_secret(&nowhere).await.unwrap().is_none());
+    let desired = secret("a");
+    let observed = rig.created(&desired).await;
+    assert_eq!((&observed.labels, &observed.annotations), (&desired.labels, &desired.annotations));
+    assert_eq!((content(&observed), observed.kind.as_str()), (document("a"), "kubernetes.io/dockerconfigjson"));
+    assert!(
+        !observed.uid.is_empty()
+            && !observed.resource_version.is_empty()
+            && !observed.is_immutable
+            && !observed.is_terminating
+    );
+    let again = rig.cluster.create_secret(&key, &secret("b"), false).await.unwrap_err();
     assert_eq!(again.fault, Fault::AlreadyExists, "{again}");
-    let unchanged = place.seen().await;
-    assert_eq!((&unchanged.uid, &unchanged.resource_version), (&seen.uid, &seen.resource_version));
+    let unchanged = rig.observed().await;
+    assert_eq!((&unchanged.uid, &unchanged.resource_version), (&observed.uid, &observed.resource_version));
 }
 
 #[rstest]
@@ -88,14 +93,14 @@ async fn what_was_created_is_found_as_it_was_given(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apply_changes_the_secret_once(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let created = place.created(&secret("a")).await;
-    let changed = place.applied(&secret("b")).await;
+    let Some(rig) = Rig::new(kind).await else { return };
+    let created = rig.created(&secret("a")).await;
+    let changed = rig.applied(&secret("b")).await;
     assert_eq!((content(&changed), &changed.uid), (document("b"), &created.uid));
     assert_ne!(changed.resource_version, created.resource_version);
     // Kubernetes 1.20 changes its bookkeeping of the creator's fields once more.
-    let settled = place.applied(&secret("b")).await;
-    let same = place.applied(&secret("b")).await;
+    let settled = rig.applied(&secret("b")).await;
+    let same = rig.applied(&secret("b")).await;
     assert_eq!(same.resource_version, settled.resource_version);
 }
 
@@ -104,8 +109,8 @@ async fn an_apply_changes_the_secret_once(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_have_added_stays_and_what_they_have_taken_comes_back(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    place.created(&secret("a")).await;
+    let Some(rig) = Rig::new(kind).await else { return };
+    rig.created(&secret("a")).await;
     let theirs = json!({
         "metadata": {
             "labels": {"managed-by": "them", "team": "images"},
@@ -113,11 +118,11 @@ async fn what_others_have_added_stays_and_what_they_have_taken_comes_back(#[case
         },
         "stringData": {".dockerconfigjson": document("e")},
     });
-    drop(place.merge::<Secret>(NAME, theirs).await);
-    let seen = place.applied(&secret("a")).await;
-    assert_eq!(json!(seen.labels), json!({"managed-by": "us", "team": "images"}));
-    assert_eq!(json!(seen.annotations), json!({"example.com/generation": "1", "example.com/note": "n"}));
-    assert_eq!(content(&seen), document("a"));
+    drop(rig.merge::<Secret>(NAME, theirs).await);
+    let observed = rig.applied(&secret("a")).await;
+    assert_eq!(json!(observed.labels), json!({"managed-by": "us", "team": "images"}));
+    assert_eq!(json!(observed.annotations), json!({"example.com/generation": "1", "example.com/note": "n"}));
+    assert_eq!(content(&observed), document("a"));
 }
 
 #[rstest]
@@ -125,12 +130,12 @@ async fn what_others_have_added_stays_and_what_they_have_taken_comes_back(#[case
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_that_is_no_longer_applied_goes(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    place.created(&secret("a")).await;
+    let Some(rig) = Rig::new(kind).await else { return };
+    rig.created(&secret("a")).await;
     let mut more = secret("a");
     more.labels.insert("extra".to_owned(), "x".to_owned());
-    assert!(place.applied(&more).await.labels.contains_key("extra"));
-    assert!(!place.applied(&secret("a")).await.labels.contains_key("extra"));
+    assert!(rig.applied(&more).await.labels.contains_key("extra"));
+    assert!(!rig.applied(&secret("a")).await.labels.contains_key("extra"));
 }
 
 #[rstest]
@@ -138,32 +143,32 @@ async fn a_label_that_is_no_longer_applied_goes(#[case] kind: Kind) {
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_change_nothing(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let (cluster, key) = (&place.cluster, place.key());
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, key) = (&rig.cluster, rig.key());
     cluster.create_secret(&key, &secret("a"), true).await.unwrap();
     assert!(cluster.find_secret(&key).await.unwrap().is_none());
-    let created = place.created(&secret("a")).await;
+    let created = rig.created(&secret("a")).await;
     let again = cluster.create_secret(&key, &secret("b"), true).await.unwrap_err();
     assert_eq!(again.fault, Fault::AlreadyExists);
     cluster.apply_secret(&key, &secret("b"), &created, true).await.unwrap();
     cluster.delete_secret(&key, &created, true).await.unwrap();
-    let seen = place.seen().await;
-    assert_eq!((&seen.resource_version, content(&seen)), (&created.resource_version, document("a")));
+    let observed = rig.observed().await;
+    assert_eq!((&observed.resource_version, content(&observed)), (&created.resource_version, document("a")));
 }
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_waits_for_a_finalizer_is_seen_as_going(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    place.created(&secret("a")).await;
-    drop(place.merge::<Secret>(NAME, json!({"metadata": {"finalizers": ["example.com/held"]}})).await);
-    let seen = place.seen().await;
-    place.cluster.delete_secret(&place.key(), &seen, false).await.unwrap();
-    assert!(place.seen().await.is_going);
-    drop(place.merge::<Secret>(NAME, json!({"metadata": {"finalizers": null}})).await);
-    assert!(place.cluster.find_secret(&place.key()).await.unwrap().is_none());
+async fn a_secret_that_waits_for_a_finalizer_is_terminating(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    rig.created(&secret("a")).await;
+    drop(rig.merge::<Secret>(NAME, json!({"metadata": {"finalizers": ["example.com/held"]}})).await);
+    let observed = rig.observed().await;
+    rig.cluster.delete_secret(&rig.key(), &observed, false).await.unwrap();
+    assert!(rig.observed().await.is_terminating);
+    drop(rig.merge::<Secret>(NAME, json!({"metadata": {"finalizers": null}})).await);
+    assert!(rig.cluster.find_secret(&rig.key()).await.unwrap().is_none());
 }
 
 #[rstest]
@@ -171,11 +176,11 @@ async fn a_secret_that_waits_for_a_finalizer_is_seen_as_going(#[case] kind: Kind
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_content_is_never_printed(#[case] kind: Kind) {
-    let Some(place) = Place::new(kind).await else { return };
-    let wanted = secret(CANARY);
-    let seen = place.created(&wanted).await;
-    assert!(content(&seen).contains(CANARY));
-    let printed = format!("{wanted:?} {wanted:#?} {seen:?} {seen:#?}");
+    let Some(rig) = Rig::new(kind).await else { return };
+    let desired = secret(CANARY);
+    let observed = rig.created(&desired).await;
+    assert!(content(&observed).contains(CANARY));
+    let printed = format!("{desired:?} {desired:#?} {observed:?} {observed:#?}");
     assert!(!printed.contains(CANARY), "{printed}");
     let numbers = format!("{:?}", CANARY.as_bytes());
     assert!(!printed.contains(numbers.trim_matches(['[', ']'])), "{printed}");

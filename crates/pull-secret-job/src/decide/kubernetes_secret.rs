@@ -39,7 +39,7 @@ pub struct Seen {
     /// Whether its content can never be changed.
     pub is_immutable: bool,
     /// Whether it is being deleted.
-    pub is_going: bool,
+    pub is_terminating: bool,
 }
 
 /// What to do, and why.
@@ -105,7 +105,7 @@ pub fn decide(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
     if !owner.is(&wanted.cluster) && !wanted.adopt {
         return plan(Step::Nothing, Reason::NameConflict, vec![Because::Foreign(owner)]);
     }
-    if seen.is_going {
+    if seen.is_terminating {
         return plan(Step::Wait, Reason::KubernetesSecretApplied, vec![Because::Going]);
     }
     // Another owner's generations say nothing about ours.
@@ -142,7 +142,7 @@ pub fn remove(cluster: &ClusterId, generation: Option<Generation>, seen: Option<
     }
     match newer_generation(generation, seen) {
         Some(newer) => plan(Step::Nothing, Reason::Superseded, Because::NewerGeneration(newer)),
-        None if seen.is_going => plan(Step::Wait, Reason::SecretDeleted, Because::Going),
+        None if seen.is_terminating => plan(Step::Wait, Reason::SecretDeleted, Because::Going),
         None => plan(Step::Delete, Reason::SecretDeleted, Because::Unwanted),
     }
 }

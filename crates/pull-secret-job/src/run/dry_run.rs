@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use kubernetes::{AppliedSecret, Fault, SeenSecret, Verb};
+use kubernetes::{AppliedSecret, Fault, ObservedSecret, Verb};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Permission, Permissions, SecretStore};
 use tracing::info;
@@ -81,7 +81,7 @@ pub(super) async fn apply(
     pass: &Pass<'_>,
     plan: &KubernetesSecretPlan,
     applied: &AppliedSecret,
-    seen: Option<&SeenSecret>,
+    seen: Option<&ObservedSecret>,
 ) -> Result<(), Stop> {
     let key = &pass.kubernetes_secret.key;
     tell(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
@@ -137,7 +137,7 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), Stop> {
 }
 
 /// What would change, metadata by its values, content by nothing but whether it is the same.
-fn differences(applied: &AppliedSecret, seen: Option<&SeenSecret>) -> Vec<String> {
+fn differences(applied: &AppliedSecret, seen: Option<&ObservedSecret>) -> Vec<String> {
     let none = BTreeMap::new();
     let mut lines = Vec::new();
     for (kind, wanted, present) in [

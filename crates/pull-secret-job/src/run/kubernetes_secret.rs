@@ -4,7 +4,7 @@ use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, SecretKey, SeenSecret};
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, SecretKey, ObservedSecret};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::VersionNumber;
 use tokio::time::Instant;
@@ -117,7 +117,7 @@ impl Pass<'_> {
 
     /// The Secret. A Role lies in the namespace that it is for, so where that does not exist, the answer is that looking
     /// is forbidden: then the namespace is asked for, if that is allowed.
-    async fn look(&self) -> Result<Option<SeenSecret>, Stop> {
+    async fn look(&self) -> Result<Option<ObservedSecret>, Stop> {
         let key = &self.kubernetes_secret.key;
         let look = async || match self.cluster.find_secret(key).await {
             Err(error) if error.fault == Fault::Forbidden => match self.cluster.namespace_exists(&key.namespace).await?
@@ -135,7 +135,7 @@ impl Pass<'_> {
         wanted: &Wanted<'_>,
         version: VersionNumber,
         content: &SecretSlice<u8>,
-        seen: Option<&SeenSecret>,
+        seen: Option<&ObservedSecret>,
     ) -> decide::Wanted {
         let store = &self.settings.store;
         let mut annotations = vec![
@@ -180,7 +180,7 @@ impl Pass<'_> {
         Err(Stop { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..stop })
     }
 
-    async fn perform(&self, plan: &Plan, applied: &AppliedSecret, seen: Option<&SeenSecret>) -> Result<Progress, Stop> {
+    async fn perform(&self, plan: &Plan, applied: &AppliedSecret, seen: Option<&ObservedSecret>) -> Result<Progress, Stop> {
         let key = &self.kubernetes_secret.key;
         match (plan.step, seen) {
             (Step::Create, _) => self.create(applied).await,
@@ -227,7 +227,7 @@ impl Pass<'_> {
         })
     }
 
-    async fn delete(&self, seen: &SeenSecret) -> Result<Progress, Stop> {
+    async fn delete(&self, seen: &ObservedSecret) -> Result<Progress, Stop> {
         let delete = async || match self.cluster.delete_secret(&self.kubernetes_secret.key, seen, false).await {
             Ok(true) => Ok(Progress::Done),
             Ok(false) => Ok(Progress::LookAgain("the Kubernetes Secret has not gone yet", None)),
@@ -269,19 +269,19 @@ impl Phase {
 }
 
 /// What a decision needs of what was seen.
-fn facts(seen: &SeenSecret) -> Seen {
+fn facts(seen: &ObservedSecret) -> Seen {
     Seen {
         kind: seen.kind.clone(),
         labels: seen.labels.clone(),
         annotations: seen.annotations.clone(),
         content: seen.content.as_ref().map(|content| Digest::of_bytes(content.expose_secret())),
         is_immutable: seen.is_immutable,
-        is_going: seen.is_going,
+        is_terminating: seen.is_terminating,
     }
 }
 
 /// The Secret to send: the time of its creation stays what it was.
-fn applied(should_be: &decide::Wanted, content: &SecretSlice<u8>, seen: Option<&SeenSecret>) -> AppliedSecret {
+fn applied(should_be: &decide::Wanted, content: &SecretSlice<u8>, seen: Option<&ObservedSecret>) -> AppliedSecret {
     let mut annotations = should_be.annotations.clone();
     let since = seen.and_then(|seen| seen.annotations.get(names::ANNOTATION_CREATED_AT).cloned());
     let now = || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();

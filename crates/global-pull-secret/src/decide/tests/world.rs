@@ -239,7 +239,7 @@ impl World {
                 node: Some((*node).to_owned()),
                 ready_since: Some(self.now),
                 revision: annotations.get(names::ANNOTATION_REVISION).cloned(),
-                is_going: false,
+                is_terminating: false,
                 trouble: None,
             });
         }

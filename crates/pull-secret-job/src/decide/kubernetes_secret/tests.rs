@@ -28,7 +28,7 @@ fn right() -> Seen {
         annotations,
         content: Some(wanted().content),
         is_immutable: false,
-        is_going: false,
+        is_terminating: false,
     }
 }
 
@@ -75,7 +75,7 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
     "SecretImmutable: change nothing: the Kubernetes Secret holds other content and is immutable"
 )]
 #[case::going(
-    |seen: &mut Seen| seen.is_going = true,
+    |seen: &mut Seen| seen.is_terminating = true,
     "KubernetesSecretApplied: wait until the Kubernetes Secret has gone: the Kubernetes Secret is being deleted and waits for a finalizer"
 )]
 #[case::of_another_cluster(
@@ -119,6 +119,6 @@ fn only_what_is_ours_is_taken_back() {
     assert_eq!(take(5, None), (Step::Nothing, Reason::SecretAbsent));
     assert_eq!(take(5, Some(&right())), (Step::Delete, Reason::SecretDeleted));
     assert_eq!(take(4, Some(&right())), (Step::Nothing, Reason::Superseded));
-    assert_eq!(take(5, Some(&Seen { is_going: true, ..right() })), (Step::Wait, Reason::SecretDeleted));
+    assert_eq!(take(5, Some(&Seen { is_terminating: true, ..right() })), (Step::Wait, Reason::SecretDeleted));
     assert_eq!(take(5, Some(&Seen { labels: BTreeMap::new(), ..right() })), (Step::Nothing, Reason::NameConflict));
 }

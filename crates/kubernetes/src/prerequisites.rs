@@ -1,4 +1,4 @@
-//! What must be there before a Job can run: namespaces and service accounts, made where they are missing.
+//! Prerequisites of a Job: namespaces and service accounts, created where they are missing.
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -9,16 +9,16 @@ use crate::error::{Fault, KubernetesError};
 use crate::verb::Verb;
 
 impl Cluster {
-    /// Makes the namespace unless there is one of that name; returns whether it was made.
+    /// Creates the namespace unless there is one of that name; returns true if it was created.
     pub async fn ensure_namespace(&self, name: &str) -> Result<bool, KubernetesError> {
         let api: Api<Namespace> = Api::all(self.client());
         let namespace = Namespace { metadata: named(name), ..Namespace::default() };
-        let made =
+        let created =
             self.call(Verb::Create, &format!("namespace {name}"), api.create(&self.creation(), &namespace)).await;
-        unless_it_exists(made)
+        unless_it_exists(created)
     }
 
-    /// Makes the service account unless there is one of that name; returns whether it was made.
+    /// Creates the service account unless there is one of that name; returns true if it was created.
     pub async fn ensure_service_account(&self, namespace: &str, name: &str) -> Result<bool, KubernetesError> {
         let api: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
         let account = ServiceAccount { metadata: named(name), ..ServiceAccount::default() };
@@ -31,8 +31,8 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-fn unless_it_exists<T>(made: Result<T, KubernetesError>) -> Result<bool, KubernetesError> {
-    match made {
+fn unless_it_exists<T>(created: Result<T, KubernetesError>) -> Result<bool, KubernetesError> {
+    match created {
         Ok(_) => Ok(true),
         Err(error) if error.fault == Fault::AlreadyExists => Ok(false),
         Err(error) => Err(error),

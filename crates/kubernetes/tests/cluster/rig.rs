@@ -18,19 +18,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// So long a test waits for what must happen, on a machine that has much else to do.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Maximum time until an expected event, on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Which API server.
+/// The API server that a test runs against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Emulator,
     Real,
 }
 
-pub(crate) struct Place {
+pub(crate) struct Rig {
     pub(crate) namespace: String,
-    /// This room, with an identity that may do everything.
+    /// The crate, with an identity that may do everything.
     pub(crate) cluster: Cluster,
     /// The API server's address, for connections that a test stands in the middle of.
     pub(crate) address: String,
@@ -40,7 +40,7 @@ pub(crate) struct Place {
     _folder: TempDir,
 }
 
-impl Place {
+impl Rig {
     /// `None`, with a line that says why, where there is no such server; in CI that is a failure.
     pub(crate) async fn new(kind: Kind) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -63,16 +63,16 @@ impl Place {
         let client = Client::try_from(config).unwrap();
         let cluster = connect(folder.path(), &kubeconfig).await;
         let namespace = format!("cluster-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let place = Self { namespace, cluster, address, kubeconfig, client, emulator, _folder: folder };
-        place.create_namespace().await;
-        Some(place)
+        let rig = Self { namespace, cluster, address, kubeconfig, client, emulator, _folder: folder };
+        rig.create_namespace().await;
+        Some(rig)
     }
 
     pub(crate) fn emulator(&self) -> &Kubernetes {
         self.emulator.as_ref().unwrap()
     }
 
-    /// This room with another bearer token.
+    /// The crate with another bearer token.
     pub(crate) async fn with_token(&self, token: &str) -> Cluster {
         let mut kubeconfig = self.kubeconfig.clone();
         let user = json!({"name": kubeconfig.auth_infos[0].name, "user": {"token": token}});
@@ -80,7 +80,7 @@ impl Place {
         connect(tempfile::tempdir().unwrap().path(), &kubeconfig).await
     }
 
-    /// This room, calling by another address.
+    /// The crate, calling by another address.
     pub(crate) async fn through(&self, address: &str) -> Cluster {
         let mut kubeconfig = self.kubeconfig.clone();
         let server = server(&mut kubeconfig);
@@ -88,7 +88,7 @@ impl Place {
         connect(tempfile::tempdir().unwrap().path(), &kubeconfig).await
     }
 
-    /// The objects of a kind, as somebody else handles them.
+    /// The objects of a kind, as another client handles them.
     pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType: Default>,
@@ -144,7 +144,7 @@ fn server(kubeconfig: &mut Kubeconfig) -> &mut String {
     kubeconfig.clusters[0].cluster.as_mut().unwrap().server.as_mut().unwrap()
 }
 
-/// This room with a kubeconfig, which it has read when this returns.
+/// The crate with a kubeconfig, which it has read when this returns.
 async fn connect(folder: &Path, kubeconfig: &Kubeconfig) -> Cluster {
     let path = folder.join("kubeconfig");
     daemon::file::replace(&path, serde_json::to_string(kubeconfig).unwrap().as_bytes()).unwrap();
@@ -152,10 +152,10 @@ async fn connect(folder: &Path, kubeconfig: &Kubeconfig) -> Cluster {
 }
 
 pub(crate) fn settings(kubeconfig: PathBuf) -> Settings {
-    Settings { kubeconfig: Some(kubeconfig), call_timeout: PATIENCE, ..Settings::default() }
+    Settings { kubeconfig: Some(kubeconfig), call_timeout: TIMEOUT, ..Settings::default() }
 }
 
-/// Asks again and again until there is an answer.
+/// Polls until there is an answer.
 pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         loop {
@@ -165,7 +165,7 @@ pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("it has not happened"))
+    tokio::time::timeout(TIMEOUT, asking).await.unwrap_or_else(|_| panic!("it has not happened"))
 }
 
 fn real_kubeconfig() -> Option<PathBuf> {

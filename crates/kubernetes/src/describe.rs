@@ -1,4 +1,4 @@
-//! What people are shown of a Job, its pods and a Secret; a Secret's content is not even asked for.
+//! Summaries of a Job, its Pods and a Secret for people; the content of a Secret is not requested.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +14,40 @@ use crate::job::{JobEnd, end};
 use crate::secret::SecretKey;
 use crate::verb::Verb;
 
-/// A Job as it is.
+/// A Job, summarized.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobSight {
+pub struct JobSummary {
     /// Its name.
     pub name: String,
-    /// When it was created.
+    /// Time at which it was created.
     pub created: Option<Timestamp>,
-    /// When its first pod was to start.
+    /// Time at which its controller first handled it.
     pub started: Option<Timestamp>,
-    /// How many of its pods have failed.
+    /// Number of its Pods that have failed.
     pub failed: i32,
-    /// How it has ended, if it has.
+    /// Its end; `None` while it runs.
     pub end: Option<JobEnd>,
 }
 
-/// One of a Job's pods as it is.
+/// One of a Job's Pods, summarized.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodSight {
+pub struct PodSummary {
     /// Its name.
     pub name: String,
     /// Such as `Pending` or `Failed`.
     pub phase: String,
-    /// Why it waits or why it has ended, in one word; empty where Kubernetes does not say.
+    /// The reason for its phase, in one word; empty where Kubernetes gives none.
     pub reason: String,
-    /// Why, in a sentence; a termination message as its program has left it.
+    /// The reason in a sentence, or the termination message that its program left.
     pub message: String,
-    /// The exit code of its container, once that has ended.
+    /// The exit code of its container, once that has terminated.
     pub exit_code: Option<i32>,
 }
 
 /// A Secret without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretSight {
-    /// When it was created.
+pub struct SecretMetadata {
+    /// Time at which it was created.
     pub created: Option<Timestamp>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -56,13 +56,13 @@ pub struct SecretSight {
 }
 
 impl Cluster {
-    /// The Job; `None` when there is none of that name.
-    pub async fn see_job(&self, namespace: &str, name: &str) -> Result<Option<JobSight>, KubernetesError> {
+    /// The summary of a Job; `None` if there is none of that name.
+    pub async fn job_summary(&self, namespace: &str, name: &str) -> Result<Option<JobSummary>, KubernetesError> {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);
         let found = self.call(Verb::Get, &format!("job {namespace}/{name}"), api.get_opt(name)).await?;
         Ok(found.as_ref().map(|job| {
             let status = job.status.as_ref();
-            JobSight {
+            JobSummary {
                 name: name.to_owned(),
                 created: job.metadata.creation_timestamp.as_ref().map(|time| time.0),
                 started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
@@ -72,24 +72,24 @@ impl Cluster {
         }))
     }
 
-    /// The pods of a Job, the newest first.
-    pub async fn see_pods(&self, namespace: &str, job: &str) -> Result<Vec<PodSight>, KubernetesError> {
+    /// The summaries of a Job's Pods, the newest first.
+    pub async fn pod_summaries(&self, namespace: &str, job: &str) -> Result<Vec<PodSummary>, KubernetesError> {
         let api: Api<Pod> = Api::namespaced(self.client(), namespace);
         let parameters = ListParams::default().labels(&format!("job-name={job}"));
         let object = format!("pods of job {namespace}/{job}");
-        let mut pods = self.call(Verb::Get, &object, api.list(&parameters)).await?.items;
+        let mut pods = self.call(Verb::List, &object, api.list(&parameters)).await?.items;
         pods.sort_by_key(|pod| std::cmp::Reverse(pod.metadata.creation_timestamp.as_ref().map(|time| time.0)));
-        Ok(pods.iter().map(PodSight::of).collect())
+        Ok(pods.iter().map(PodSummary::of).collect())
     }
 
-    /// The Secret without its content; `None` when there is none of that name, or no such namespace.
-    pub async fn see_secret(&self, key: &SecretKey) -> Result<Option<SecretSight>, KubernetesError> {
+    /// The Secret without its content; `None` if there is none of that name, or no such namespace.
+    pub async fn secret_metadata(&self, key: &SecretKey) -> Result<Option<SecretMetadata>, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let found = match self.call(Verb::Get, &key.to_string(), api.get_metadata_opt(&key.name)).await {
             Err(error) if error.fault == Fault::NamespaceMissing => None,
             found => found?,
         };
-        Ok(found.map(|secret| SecretSight {
+        Ok(found.map(|secret| SecretMetadata {
             created: secret.metadata.creation_timestamp.map(|time| time.0),
             labels: secret.metadata.labels.unwrap_or_default(),
             annotations: secret.metadata.annotations.unwrap_or_default(),
@@ -97,9 +97,9 @@ impl Cluster {
     }
 }
 
-// === impl PodSight ===
+// === impl PodSummary ===
 
-impl PodSight {
+impl PodSummary {
     fn of(pod: &Pod) -> Self {
         let status = pod.status.as_ref();
         let state = status
@@ -133,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    fn sight(status: &Value) -> PodSight {
-        PodSight::of(&serde_json::from_value(json!({"metadata": {"name": "a"}, "status": status})).unwrap())
+    fn summary(status: &Value) -> PodSummary {
+        PodSummary::of(&serde_json::from_value(json!({"metadata": {"name": "a"}, "status": status})).unwrap())
     }
 
     #[rstest]
@@ -151,8 +151,8 @@ mod tests {
         ("Failed", "Error", "{}", Some(4))
     )]
     #[case::evicted(json!({"phase": "Failed", "reason": "Evicted", "message": "disk"}), ("Failed", "Evicted", "disk", None))]
-    fn a_pod_says_why_it_is_as_it_is(#[case] status: Value, #[case] expect: (&str, &str, &str, Option<i32>)) {
-        let pod = sight(&status);
+    fn a_pods_phase_has_its_reason(#[case] status: Value, #[case] expect: (&str, &str, &str, Option<i32>)) {
+        let pod = summary(&status);
         assert_eq!((pod.phase.as_str(), pod.reason.as_str(), pod.message.as_str(), pod.exit_code), expect);
     }
 
