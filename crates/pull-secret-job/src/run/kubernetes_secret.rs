@@ -4,7 +4,7 @@ use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, SecretKey, ObservedSecret};
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::VersionNumber;
 use tokio::time::Instant;
@@ -180,7 +180,12 @@ impl Pass<'_> {
         Err(Stop { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..stop })
     }
 
-    async fn perform(&self, plan: &Plan, applied: &AppliedSecret, seen: Option<&ObservedSecret>) -> Result<Progress, Stop> {
+    async fn perform(
+        &self,
+        plan: &Plan,
+        applied: &AppliedSecret,
+        seen: Option<&ObservedSecret>,
+    ) -> Result<Progress, Stop> {
         let key = &self.kubernetes_secret.key;
         match (plan.step, seen) {
             (Step::Create, _) => self.create(applied).await,
