@@ -2,6 +2,7 @@
 //!
 //! They exist for development and tests only: nothing here keeps a secret from anybody who can reach the port or read the folder.
 
+mod browser_guard;
 mod connections;
 mod folder;
 pub mod kubernetes;

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::browser_guard;
 use crate::connections::{Connection, Listening};
 
 /// So long open calls may take to end at a shutdown before their connections are cut.
@@ -50,7 +51,12 @@ impl Serving {
         let listening = Listening::new(self.listener, kill.clone());
         let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: Request<Body>| {
             let answer = answer.clone();
-            async move { answer(connection, request).await }
+            async move {
+                match browser_guard::check(&request) {
+                    Ok(()) => answer(connection, request).await,
+                    Err(refusal) => refusal.response(),
+                }
+            }
         };
         let service = Router::new().fallback(handler).into_make_service_with_connect_info::<Connection>();
         let signal = graceful.clone().cancelled_owned();

@@ -1,9 +1,11 @@
 //! `emulator`: one emulator as a process of its own.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use emulators::kubernetes::{self, Authorization, Kubernetes};
+use emulators::kubernetes::{self, Authorization, Kubernetes, User};
 use emulators::secret_manager::{self, Quotas, SecretManager};
 use tokio_util::sync::CancellationToken;
 
@@ -52,13 +54,15 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
 
 /// Serves the Kubernetes API until the process is told to stop.
 pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitCode> {
-    let KubernetesArguments { listen, data_dir, write_kubeconfig, run_pods, rbac, fault } = arguments;
+    let KubernetesArguments { listen, data_dir, write_kubeconfig, run_pods, fault } = arguments;
+    let token = admin_token(data_dir.as_deref())?;
     let place = data_dir.as_ref().map_or("in memory".to_owned(), |folder| format!("in {}", folder.display()));
     let settings = kubernetes::Settings {
         listen,
         data_dir,
         faults: fault,
-        authorization: if rbac { Authorization::Rbac } else { Authorization::Off },
+        authorization: Authorization::Rbac,
+        tokens: BTreeMap::from([(token, User::admin())]),
         run_pods: run_pods.into_iter().collect(),
         ..kubernetes::Settings::default()
     };
@@ -78,6 +82,16 @@ pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitC
         }
         Ok(())
     })
+}
+
+/// The token of the user that may do everything: kept in the data folder, so that a kubeconfig outlives a restart.
+pub(crate) fn admin_token(data_dir: Option<&Path>) -> anyhow::Result<String> {
+    let token = format!("{:032x}", rand::random::<u128>());
+    let Some(folder) = data_dir else { return Ok(token) };
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let file = folder.join("admin-token");
+    daemon::file::create(&file, token.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
+    std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// Runs a server with a token that is cancelled when the process is told to stop.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use daemon::environment::{Environment as _, ProcessEnvironment};
-use emulators::kubernetes::{self as emulated, Kubernetes};
+use emulators::kubernetes::{self as emulated, Authorization, Kubernetes, User};
 use emulators::secret_manager::{self, SecretManager as SecretManagerEmulator};
 use hyperfleet_client::{BaseUrl, Client};
 use kubernetes::Cluster;
@@ -19,6 +19,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
 use crate::daemons::{self, HOST};
+use crate::emulator::admin_token;
 use crate::folder::{Folder, Port, Ports};
 use crate::options::{Options, SecretManager};
 use crate::parts::Parts;
@@ -205,9 +206,12 @@ impl Start<'_> {
         }
         let program = job_program()?;
         let (pod_lines, lines) = unbounded_channel();
+        let data_dir = self.folder.path("kubernetes");
         let settings = emulated::Settings {
             listen: (HOST, self.ports.of(Port::Kubernetes)).into(),
-            data_dir: Some(self.folder.path("kubernetes")),
+            data_dir: Some(data_dir.clone()),
+            authorization: Authorization::Rbac,
+            tokens: BTreeMap::from([(admin_token(Some(&data_dir))?, User::admin())]),
             run_pods: BTreeMap::from([(self.options.image.clone(), program)]),
             pod_lines: Some(pod_lines),
             ..emulated::Settings::default()

@@ -162,7 +162,7 @@ impl Rig {
     /// A request that the promise of a store does not have.
     pub async fn raw(&self, method: &str, path: &str) -> Value {
         let mut stream = TcpStream::connect(self.emulator.address()).await.unwrap();
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: emulator\r\nconnection: close\r\n");
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
         stream.write_all(format!("{head}content-length: 2\r\n\r\n{{}}").as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();

@@ -41,7 +41,12 @@ impl User {
         Self { name: "system:anonymous".to_owned(), groups: vec!["system:unauthenticated".to_owned()] }
     }
 
-    /// Whom a server without authorization takes every caller for.
+    /// A user that may do everything.
+    pub fn admin() -> Self {
+        Self { name: "admin".to_owned(), groups: vec![MASTERS.to_owned()] }
+    }
+
+    /// The user that a server without authorization takes every caller for.
     pub(crate) fn master() -> Self {
         Self { name: "admin".to_owned(), groups: vec![MASTERS.to_owned(), "system:authenticated".to_owned()] }
     }

@@ -16,7 +16,8 @@ pub(crate) enum EmulatorCommand {
     SecretManager(Box<SecretManagerArguments>),
     /// A Kubernetes API server with the controllers for Jobs and DaemonSets
     ///
-    /// For development and tests, never for production: there is no encryption. Prints the `export` line that points
+    /// For development and tests, never for production: there is no encryption. Requests need a token, which the kubeconfig
+    /// has, and RBAC is on. Prints the `export` line that points
     /// kubectl and the Job at it, then serves until it is stopped.
     Kubernetes(Box<KubernetesArguments>),
 }
@@ -68,9 +69,6 @@ pub(crate) struct KubernetesArguments {
     /// may be given several times
     #[arg(long, value_name = "IMAGE=PROGRAM", value_parser = image_and_program)]
     pub(crate) run_pods: Vec<(String, PathBuf)>,
-    /// Ask RBAC for everything, instead of allowing everything
-    #[arg(long)]
-    pub(crate) rbac: bool,
     /// A failure to play, such as `patch/secrets:429(retry-after=1s)*2` or `watch/jobs:cut`; may be given several times
     #[arg(long, value_name = "VERB/RESOURCE:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<emulators::kubernetes::Fault>,
