@@ -121,14 +121,14 @@ fn job_settings() -> String {
 
 fn api_settings() -> String {
     let intro = "`DATABASE_URL` (`postgresql://user@host:5432/name`) selects PostgreSQL and takes precedence over all `database` \
-                 keys that name a server. Lists: [docs/api.md](../api.md#configuration).";
+                 keys that name a server. Lists: [guide](../guides/api.md#configuration).";
     let tables = &[("", hyperfleet_api::settings::table::TABLE)];
     SettingsPage { title: "Settings of the HyperFleet API", intro, has_file: true, tables }.render()
 }
 
 fn adapter_settings() -> String {
     let intro = "The file is an `AdapterConfig` ([schema](adapter-config.schema.json)). Lists and mappings: \
-                 [docs/adapter.md](../adapter.md#configuration).";
+                 [guide](../guides/adapter.md#configuration).";
     let tables = &[("", adapter::config::table::TABLE)];
     let mut page = SettingsPage { title: "Settings of an adapter", intro, has_file: true, tables }.render();
     page.push_str(
@@ -144,7 +144,7 @@ fn adapter_settings() -> String {
 fn sentinel_settings() -> String {
     use sentinel::settings::table::{EVENTS, TABLE};
     let intro = "The keys are those of HyperFleet's Sentinel. Lists and mappings: \
-                 [docs/sentinel.md](../sentinel.md#configuration).";
+                 [guide](../guides/sentinel.md#configuration).";
     let tables = &[("`pull-secret sentinel`", TABLE), ("`pull-secret events tail`", EVENTS)];
     let mut page = SettingsPage { title: "Settings of the Sentinel", intro, has_file: true, tables }.render();
     page.push_str("\n## Reasons\n\nIn logs (`decision_reason`), in metrics (`reason`) and in `--dry-run`.\n\n");
@@ -157,7 +157,7 @@ fn sentinel_settings() -> String {
 }
 
 fn global_settings() -> String {
-    let intro = "Guide: [docs/global-pull-secret.md](../global-pull-secret.md).";
+    let intro = "Guide: [guide](../guides/global-pull-secret.md).";
     let tables = &[("", global_pull_secret::settings::table::TABLE)];
     let title = "Settings of the Global Pull Secret controller";
     let mut page = SettingsPage { title, intro, has_file: true, tables }.render();

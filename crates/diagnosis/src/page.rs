@@ -27,7 +27,7 @@ pub fn text(page: &Page, now: Timestamp) -> String {
 fn head(page: &Page, now: Timestamp) -> String {
     let word = match page.verdict.state {
         State::Absent => "THERE IS NO SUCH CLUSTER",
-        State::Deleting => "BEING DELETED",
+        State::Deleting => "TERMINATING",
         State::Waiting => "NOT AVAILABLE, waiting",
         State::Running => "NOT AVAILABLE YET, reconciling",
         State::Failed => "NOT AVAILABLE, failed",

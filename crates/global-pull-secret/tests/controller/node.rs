@@ -61,7 +61,7 @@ fn the_specifications_three_commands(machine: &Machine) {
     assert_eq!(pods.lines().count(), 2, "{pods}");
 }
 
-/// `docs/node-syncer.md` tells people to ask a Pod these things.
+/// `docs/guides/node-agent.md` tells people to ask a Pod these things.
 fn what_the_documentation_names(machine: &Machine) {
     let name = machine.kubectl(&["get", "pods", "-n", SYSTEM, "-l", "name=global-pull-secret-syncer", "-o", "name"]);
     let ask = ["exec", "-n", SYSTEM, name.trim(), "--", "sync-global-pullsecret", "status", "--output", "json"];

@@ -99,7 +99,7 @@ fn all_faults_are_listed_at_once() {
 
 #[test]
 fn the_example_of_the_guide_is_right() {
-    let guide = include_str!("../../../../docs/api.md");
+    let guide = include_str!("../../../../docs/guides/api.md");
     let example = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let settings = loaded(example, &Variables::new()).unwrap();
     let registry = settings.registry().unwrap();

@@ -19,9 +19,9 @@ fn told(output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn the_lines_of_the_readme_do_what_they_say() {
-    let readme = include_str!("../../../../README.md");
-    let section = readme.split("### The HyperFleet API\n").nth(1).unwrap().split("\n\nOpen ").next().unwrap();
+async fn the_commands_of_the_guide_work() {
+    let guide = include_str!("../../../../docs/guides/api.md");
+    let section = guide.split("## Try it\n").nth(1).unwrap().split("\n\nOpen ").next().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (child, address) = server(folder.path()).await;
     // The first line starts the server, the second names the usual address.

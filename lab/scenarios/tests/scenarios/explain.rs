@@ -117,7 +117,7 @@ async fn a_cluster_that_goes_and_one_that_is_not_there_are_told_apart() {
     world.player.delete(ID).await;
     let (code, page, text) = world.explain().await;
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("deleting")), "{text}");
-    assert!(text.contains("deletion asked for: "), "{text}");
+    assert!(text.contains("deletion requested: "), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,11 +165,11 @@ async fn job_pods_and_secret_are_looked_at_where_the_cluster_is_known() {
         (&json!("complete"), &json!(0)),
         "{text}"
     );
-    assert_eq!(page["kubernetes_secret"]["state"], "there");
+    assert_eq!(page["kubernetes_secret"]["state"], "exists");
     let annotations = &page["kubernetes_secret"]["annotations"];
     assert_eq!(annotations["hyperfleet.io/gcp-secret-version"], "1");
-    assert_eq!(annotations["hyperfleet.io/digest"], page["wanted_digest"]);
-    assert_eq!(page["stored"]["digest"], page["wanted_digest"]);
+    assert_eq!(annotations["hyperfleet.io/digest"], page["desired_digest"]);
+    assert_eq!(page["stored"]["digest"], page["desired_digest"]);
     let (code, page, text) = explained(&flags, Some("/nowhere")).await;
     assert_eq!(code, Some(0), "what cannot be seen is no contradiction: {text}");
     assert!(page["job"]["state"].as_str().unwrap().contains("cannot be read"), "{text}");
@@ -192,7 +192,7 @@ async fn a_kubernetes_secret_that_disagrees_with_the_report_is_told() {
     let ask = async || explained(&["--api", &world.address], path.to_str()).await;
     let (code, page, text) = ask().await;
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("contradicted")), "{text}");
-    assert!(text.contains("the Kubernetes Secret is not there"), "{text}");
+    assert!(text.contains("the Kubernetes Secret does not exist"), "{text}");
     for (version, code, words) in [("2", 1, "of version 2, the report says 3"), ("3", 0, "AVAILABLE\n")] {
         let annotations = BTreeMap::from([("hyperfleet.io/gcp-secret-version".to_owned(), version.to_owned())]);
         let content = document("a").into_bytes().into();

@@ -31,8 +31,8 @@ async fn a_cluster_gets_its_pull_secret_keeps_it_right_and_loses_it_with_its_del
     player.until(ID, |cluster| is_available(cluster, 2)).await;
     assert_eq!(up.versions(ID).await, [document("b"), document("a")]);
     assert_eq!(up.applied_secret(ID).await, Some(document("b")));
-    let going = player.delete(ID).await;
-    player.finalize(ID, going.generation).await;
+    let terminating = player.delete(ID).await;
+    player.finalize(ID, terminating.generation).await;
     player.until_gone(ID).await;
     assert_eq!((up.versions(ID).await, up.applied_secret(ID).await), (vec![], None));
     let (code, told) = up.interrupt().await;

@@ -9,6 +9,7 @@
 
 mod demo;
 mod explain;
+mod guides;
 mod leaks;
 mod local;
 mod real_fleet;

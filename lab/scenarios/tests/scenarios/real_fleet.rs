@@ -254,8 +254,8 @@ async fn the_story(player: &Player, cluster: &kubernetes::Cluster, store: &str, 
     player.until(id, |cluster| is_available(cluster, 2)).await;
     assert_eq!(versions(store, id).await, [document("b"), document("a")]);
     assert_eq!(applied_secret(cluster, id).await, Some(document("b")));
-    let going = player.delete(id).await;
-    player.finalize(id, going.generation).await;
+    let terminating = player.delete(id).await;
+    player.finalize(id, terminating.generation).await;
     player.until_gone(id).await;
     assert_eq!((versions(store, id).await, applied_secret(cluster, id).await), (vec![], None));
 }

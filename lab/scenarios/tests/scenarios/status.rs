@@ -25,10 +25,10 @@ async fn fleet(player: &Player, clusters: usize) {
 
 #[rstest]
 #[case::none(0, "there is no cluster\n")]
-#[case::few(3, "\n3 clusters: 1 available, 1 not available, 0 behind, 1 not reported yet, 0 being deleted\n")]
+#[case::few(3, "\n3 clusters: 1 available, 1 not available, 0 behind, 1 not reported yet, 0 terminating\n")]
 #[case::several_pages(
     250,
-    "\n250 clusters: 84 available, 83 not available, 0 behind, 83 not reported yet, 0 being deleted\n"
+    "\n250 clusters: 84 available, 83 not available, 0 behind, 83 not reported yet, 0 terminating\n"
 )]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fleet_of_any_size_is_listed(#[case] clusters: usize, #[case] summary: &str) {

@@ -1,0 +1,176 @@
+//! The command blocks of the guides, executed as they are written.
+//!
+//! Only addresses are replaced: ports by free ones, RabbitMQ's by the real one.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use testkit::environment::{missing, variable};
+use testkit::{broker, program};
+use tokio::process::Command;
+
+const FLEET_PLANE: &str = include_str!("../../../../docs/guides/fleet-plane.md");
+const LOCAL: &str = include_str!("../../../../docs/guides/local.md");
+const JOB: &str = include_str!("../../../../docs/guides/job.md");
+const ADMIN: &str = include_str!("../../../../docs/guides/hosted-cluster-admin.md");
+
+/// Time for the whole of a guide, on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(3);
+
+/// Ends every process that the script has started, and waits until a command succeeds.
+const PRELUDE: &str = "set -eu
+trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
+until_ok() { until \"$@\" >attempt.log 2>&1; do sleep 0.1; done; cat attempt.log; }
+";
+
+/// The indented blocks between a heading and the next one of the same level; the whole page without a heading.
+fn commands(page: &str, heading: &str) -> String {
+    let section = page.split_once(heading).map_or("", |(_, rest)| rest).split("\n## ").next().unwrap_or_default();
+    let section = if heading.is_empty() { page } else { section };
+    let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// As many different free ports.
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+/// Runs a script in `folder`, with the programs under test and kubectl on PATH; returns what it prints.
+async fn run(folder: &Path, script: &str) -> String {
+    let programs = program::path("pull-secret");
+    program::path("pull-secret-local");
+    let tools = folder.join("tools");
+    std::fs::create_dir_all(&tools).unwrap();
+    if let Some(kubectl) = variable("REAL_KUBECTL") {
+        std::os::unix::fs::symlink(kubectl, tools.join("kubectl")).unwrap();
+    }
+    let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", programs.parent().unwrap().display(), tools.display());
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{PRELUDE}{script}")]).current_dir(folder).env_clear();
+    command.env("PATH", path).env("HOME", folder).env("no_proxy", "*");
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(TIMEOUT, command.output()).await.unwrap_or_else(|_elapsed| {
+        let last = std::fs::read_to_string(folder.join("attempt.log")).unwrap_or_default();
+        panic!("the guide does not end; its last attempt: {last}")
+    });
+    let output = output.unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{stdout}\n{stderr}");
+    stdout.into_owned()
+}
+
+/// Makes the commands wait for each other where a person would: servers start, events travel.
+fn patient(script: &str) -> String {
+    script
+        .replace("curl ", "until_ok curl -sS --fail ")
+        .replace("until_ok curl -sS --fail -s ", "until_ok curl -sS --fail ")
+        .replace("pull-secret explain", "until_explained")
+        .replace("pull-secret status", "until_available")
+        .replace("\nkubectl ", "\nuntil_ok kubectl ")
+        .replace("\n. ./", "\nuntil_file ")
+}
+
+const WAITS: &str = "
+until_explained() { until pull-secret explain \"$@\" >attempt.log 2>&1 || grep -q 'waiting' attempt.log; do sleep 0.1; done; }
+until_available() { until pull-secret status | tee attempt.log | grep SecretStored; do sleep 0.1; done; }
+until_file() { until grep -q = \"$1\"; do sleep 0.1; done; . ./\"$1\"; }
+";
+
+fn kubectl() -> Option<()> {
+    variable("REAL_KUBECTL")
+        .map(drop)
+        .or_else(|| missing("REAL_KUBECTL is not set: no kubectl; `make real-parts` gets it"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_of_the_fleet_plane() {
+    let (Some(()), Some(rabbitmq)) = (kubectl(), broker::rabbitmq()) else { return };
+    let url = rabbitmq.iter().find(|(name, _)| *name == "BROKER_RABBITMQ_URL").unwrap().1.clone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = commands(FLEET_PLANE, "");
+    let names = ["8000", "8081", "8082", "8083", "9091", "9092", "9093"];
+    for (name, port) in names.iter().zip(free_ports(names.len())) {
+        script = script.replace(name, &port.to_string());
+    }
+    // The API's own port is its default, so the guide does not name it.
+    let port = script.split("http://localhost:").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    script = script.replace("pull-secret api ", &format!("pull-secret api --server-port {port} "));
+    script = script.replace("amqp://guest:guest@localhost:5672/", &url);
+    script = script.replace("hyperfleet-clusters", &format!("guide-{port}"));
+    let output = run(folder.path(), &format!("{WAITS}{}", patient(&script))).await;
+    assert!(output.contains("SecretStored") && output.contains("cls-123-pull-secret"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_of_local_mode() {
+    let Some(()) = kubectl() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = commands(LOCAL, "## Run it").replace("local up ", "local up --port 0 ");
+    let output = run(folder.path(), &format!("{WAITS}{}", patient(&script))).await;
+    assert!(output.contains("SecretStored") && output.contains("cls-123-pull-secret"), "{output}");
+}
+
+/// A Secret Manager emulator, and a namespace on a Kubernetes emulator, as the guide's reader has the real ones.
+const STORE_AND_CLUSTER: &str = "
+pull-secret-local emulator secret-manager > store.env 2>/dev/null &
+pull-secret-local emulator kubernetes --write-kubeconfig kubeconfig > cluster.env 2>/dev/null &
+until_file store.env; until_file cluster.env
+until_ok kubectl --kubeconfig kubeconfig create namespace clusters-cls-abc123
+export SECRET_MANAGER_EMULATOR_HOST MANAGEMENT_KUBECONFIG=$PWD/kubeconfig
+unset KUBECONFIG
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_of_the_job() {
+    let Some(()) = kubectl() else { return };
+    let folder: TempDir = tempfile::tempdir().unwrap();
+    let document = br#"{"auths": {"quay.io": {"auth": "dXNlcjp3b3Jk"}}}"#;
+    daemon::file::replace(&folder.path().join("pull-secret.json"), document).unwrap();
+    let script = commands(JOB, "# The Pull Secret Job").replacen(
+        "export CLUSTER_NAME",
+        "export MANAGEMENT_KUBECONFIG=$KUBE CLUSTER_NAME",
+        1,
+    );
+    let cluster = STORE_AND_CLUSTER.replace(" MANAGEMENT_KUBECONFIG=$PWD/kubeconfig", "; KUBE=$PWD/kubeconfig");
+    let output = run(folder.path(), &format!("{WAITS}{cluster}{script}")).await;
+    assert!(output.contains("SecretStored") && output.contains("KubernetesSecretApplied"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_offline_merge_of_the_admins_guide() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, host: &str| {
+        let document = format!(r#"{{"auths": {{"{host}": {{"auth": "dXNlcjp3b3Jk"}}}}}}"#);
+        daemon::file::replace(&folder.path().join(name), document.as_bytes()).unwrap();
+    };
+    write("original.json", "quay.io");
+    write("mine.json", "registry.example.com");
+    let merge = commands(ADMIN, "# Add a registry");
+    let merge = merge.lines().find(|line| line.starts_with("global-pull-secret merge")).unwrap();
+    program::path("global-pull-secret");
+    let output = run(folder.path(), merge).await;
+    assert!(output.contains("quay.io") && output.contains("registry.example.com"), "{output}");
+}
+
+#[test]
+fn the_commands_of_the_readme_are_targets_of_the_makefile() {
+    let (readme, makefile) = (include_str!("../../../../README.md"), include_str!("../../../../Makefile"));
+    let commands = commands(readme, "## Try it");
+    let targets: Vec<_> = commands.lines().filter_map(|line| line.strip_prefix("make ")?.split(' ').next()).collect();
+    assert_eq!(targets, ["demo", "test"]);
+    for target in targets {
+        assert!(makefile.lines().any(|line| line.starts_with(&format!("{target}:"))), "{target}");
+    }
+}
+
+#[test]
+fn the_examples_are_those_of_the_guides() {
+    let guide = include_str!("../../../../docs/guides/adapter.md");
+    let example = include_str!("../../../../examples/adapter-config.yaml").split_once('\n').unwrap().1;
+    assert!(guide.contains(example), "examples/adapter-config.yaml differs from docs/guides/adapter.md");
+}
