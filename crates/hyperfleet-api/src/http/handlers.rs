@@ -235,7 +235,7 @@ async fn overview(
     headers: &HeaderMap,
     now: Timestamp,
 ) -> Result<Response, Rejection> {
-    let asked = page::Asked {
+    let asked = page::OverviewRequest {
         kind: parameters.first("kind"),
         search: parameters.first("search"),
         page: parameters.first("page"),
