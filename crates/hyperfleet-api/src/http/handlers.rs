@@ -52,9 +52,7 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         }
         Route::Item(address) => read(api, &address, &parameters, &caller).await,
         Route::ForceDelete(address) => force_delete(api, &address, body, &request).await,
-        Route::Statuses(address) if post || *method == Method::PUT => {
-            report(api, &address, post, body, &request).await
-        }
+        Route::Statuses(address) if post || *method == Method::PUT => report(api, &address, post, body, &request).await,
         Route::Statuses(address) => statuses(api, &address, &parameters).await,
         Route::History(address) => history(api, &address, &parameters).await,
     }
@@ -74,7 +72,12 @@ async fn patch(
     Ok(item(StatusCode::OK, &resource))
 }
 
-async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller: &Caller) -> Result<Response, Rejection> {
+async fn read(
+    api: &Api,
+    address: &Address<'_>,
+    parameters: &Parameters,
+    caller: &Caller,
+) -> Result<Response, Rejection> {
     let fields = parameters.fields()?;
     let with_pull_secret = parameters.with_pull_secret()?;
     let object = if with_pull_secret {
@@ -92,11 +95,17 @@ async fn read(api: &Api, address: &Address<'_>, parameters: &Parameters, caller:
 /// The requested fields of a resource.
 fn project(object: String, fields: Option<&Fields>) -> Result<String, Rejection> {
     let Some(fields) = fields else { return Ok(object) };
-    let parsed = serde_json::from_str(&object).map_err(|_damaged| StoreError::Damaged { location: "resources.object" })?;
+    let parsed =
+        serde_json::from_str(&object).map_err(|_damaged| StoreError::Damaged { location: "resources.object" })?;
     Ok(Value::Object(fields.apply(parsed)).to_string())
 }
 
-async fn force_delete(api: &Api, address: &Address<'_>, body: &[u8], request: &RequestInfo) -> Result<Response, Rejection> {
+async fn force_delete(
+    api: &Api,
+    address: &Address<'_>,
+    body: &[u8],
+    request: &RequestInfo,
+) -> Result<Response, Rejection> {
     let reason = body::reason(body::object(body)?)?;
     let children = api.service().force_delete(address, request).await?.join(",");
     let (caller, id) = (&request.caller, address.id);

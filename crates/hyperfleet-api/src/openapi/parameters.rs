@@ -60,7 +60,7 @@ pub(super) fn components() -> Value {
         "Page": query("page", "Which page, counted from 1.", &bounded(1, 100_000, 1)),
         "Size": query("size", "How many on a page. Formerly `pageSize`, which is still taken.", &bounded(1, 100, 20)),
         "Search": with_examples(
-            query("search", SEARCH, &json!({ "type": "string", "maxLength": search::LONGEST })),
+            query("search", SEARCH, &json!({ "type": "string", "maxLength": search::MAX_LENGTH })),
             &[
                 ("living", "deleted_time is null"),
                 ("label", "labels.shard = '1' and labels.hyperfleet.io/cluster-id != 'cls-123'"),

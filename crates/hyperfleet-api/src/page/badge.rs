@@ -1,4 +1,4 @@
-//! States as badges: a symbol and a word, so that nobody depends on the colour.
+//! States as badges: a symbol and a word, so that no reader depends on the colour.
 
 use maud::{Markup, html};
 

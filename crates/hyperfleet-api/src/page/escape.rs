@@ -1,4 +1,4 @@
-//! Escaping beyond maud's: characters that a terminal or a layout would obey become visible.
+//! Escaping beyond maud's: control characters and direction marks become visible.
 
 use maud::{Markup, PreEscaped};
 

@@ -1,4 +1,4 @@
-//! Deleting (§3.5): soft, at once, with children, and for good only through a `Finalized` report.
+//! Deletion: soft, immediate, with children, and final only after `Finalized` reports.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::rig::{DONE, FINALIZED, Kind, Rig, merged, path_of, report, unique};
 
 rules! {
     shared: soft_and_idempotent at_once_without_adapters absent soft_deleted_are_listed restricted_by_children
-        cascades_to_children for_good_only_when_all_have_finalized a_child_that_remains_keeps_its_parent
+        cascades_to_children final_only_when_all_have_finalized a_child_that_remains_keeps_its_parent
         repeated_finalized_report_still_removes finalized_of_an_older_generation_does_not_count any_adapter_may_be_the_last;
     own: chains_of_parents;
 }
@@ -105,9 +105,9 @@ async fn cascades_to_children(rig: &Rig) {
     assert_eq!(two["status"]["conditions"][0]["status"], "False");
 }
 
-async fn for_good_only_when_all_have_finalized(rig: &Rig) {
+async fn final_only_when_all_have_finalized(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
-    // Whatever was said before the deletion does not remove anything.
+    // A report from before the deletion removes nothing.
     for adapter in CLUSTER {
         rig.report(&path, report(adapter, 1, &format!("{DONE} Finalized=True"))).await.is(201);
     }
@@ -138,11 +138,11 @@ async fn a_child_that_remains_keeps_its_parent(rig: &Rig) {
     delete(rig, &parent).await;
     finalize(rig, &parent, &CLUSTER).await;
     let waiting = rig.get(&parent).await.is(200).body();
-    // §15: with no active child left, the finalized parent says Reconciled.
+    // With no active child left, the finalized parent is Reconciled.
     assert_eq!(waiting["status"]["conditions"][0]["status"], "True");
     finalize(rig, &child, &POOL).await;
     rig.get(&child).await.problem("404 NTF-001");
-    // Nobody has reported about the parent since: it stays until one of its adapters does.
+    // The parent stays until one of its adapters reports again.
     rig.get(&parent).await.is(200);
     rig.report(&parent, report("dns", 2, "Available=False Applied=False Health=True")).await.is(201);
     rig.get(&parent).await.is(200);
@@ -175,7 +175,7 @@ async fn finalized_of_an_older_generation_does_not_count(rig: &Rig) {
 }
 
 async fn any_adapter_may_be_the_last(rig: &Rig) {
-    // §3.5: the incoming report must be Finalized; its adapter need not be a required one.
+    // The incoming report must be Finalized; its adapter need not be a required one.
     let parent = path_of(&rig.cluster(json!({})).await);
     let child = pool(rig, &parent).await;
     delete(rig, &parent).await;
@@ -202,7 +202,7 @@ entities:
     let empty = make(&format!("{house}/floors"), "Floor").await;
     let room = make(&format!("/floors/{}/rooms", floor.rsplit('/').next().unwrap()), "Room").await;
     let guest = make(&format!("/rooms/{}/guests", room.rsplit('/').next().unwrap()), "Guest").await;
-    // Restricted deep below is restricted above, and nothing at all has changed.
+    // A restriction further down also restricts the ancestors, and nothing is changed.
     let answer = rig.ask(&format!("DELETE {house}"), None).await;
     let room_id = room.rsplit('/').next().unwrap();
     answer.refuses("409 CNF-003", &format!("Cannot delete Room '{room_id}': active Guest(s) exist"));
@@ -212,14 +212,14 @@ entities:
     delete(&rig, &guest).await;
     let deleted = delete(&rig, &house).await;
     assert_eq!(deleted["generation"], 2);
-    // What has no adapters and nothing below it goes at once; what waits for somebody below waits.
+    // A resource without adapters and children is removed at once; one with children waits for them.
     rig.get(&empty).await.problem("404 NTF-001");
     for path in [&house, &floor, &room] {
         assert!(rig.get(path).await.is(200).body()["deleted_time"].is_string(), "{path}");
     }
     finalize(&rig, &room, &["cleaner"]).await;
     rig.get(&room).await.problem("404 NTF-001");
-    let reason = merged(json!({}), json!({ "reason": "nobody reports about houses" }));
+    let reason = merged(json!({}), json!({ "reason": "no adapter reports about houses" }));
     rig.ask(&format!("POST {house}/force-delete"), reason).await.is(204);
     rig.get(&floor).await.problem("404 NTF-001");
 }
