@@ -1,6 +1,7 @@
 //! The HTTP layer: routing, authentication, limits, and the response to every request.
 
 pub mod auth;
+pub(crate) mod document;
 mod handlers;
 pub mod jwt;
 mod middleware;

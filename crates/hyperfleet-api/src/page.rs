@@ -24,8 +24,6 @@ use crate::store::{Page, Query};
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                                            base-uri 'none'; frame-ancestors 'none'";
 
-/// Resources on one page of an overview.
-const PAGE_SIZE: i64 = 100;
 /// The last page number that is accepted.
 const LAST_PAGE: i64 = 100_000;
 /// Maximum number of transitions on a resource's page.
@@ -55,8 +53,8 @@ pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Tim
     let page = request.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST_PAGE);
     let found = match Search::parse(search) {
         Ok(search) => {
-            let offset = (page - 1) * PAGE_SIZE;
-            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, PAGE_SIZE) };
+            let offset = (page - 1) * overview::PAGE_SIZE;
+            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, overview::PAGE_SIZE) };
             Ok(service.store().list(&query).await?)
         }
         Err(error) => Err(error),

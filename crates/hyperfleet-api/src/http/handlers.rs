@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::document::ServiceDocument;
 use super::query::{Parameters, invalid};
 use super::route::Route;
 use super::{Api, response, watch};
@@ -217,16 +218,14 @@ fn item(status: StatusCode, resource: &Resource) -> Response {
 }
 
 fn service(api: &Api) -> Response {
-    response::json(
-        StatusCode::OK,
-        &json!({
-            "id": "hyperfleet",
-            "kind": "API",
-            "href": "/api/hyperfleet",
-            "version": api.parts.version,
-            "build_time": api.parts.build_time,
-        }),
-    )
+    let document = ServiceDocument {
+        id: "hyperfleet",
+        kind: "API",
+        href: "/api/hyperfleet",
+        version: api.parts.version,
+        build_time: api.parts.build_time,
+    };
+    response::json(StatusCode::OK, &document)
 }
 
 async fn overview(

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::document::ProblemDocument;
 use crate::problem::Problem;
 
 /// A JSON response.
@@ -64,20 +65,19 @@ pub(super) fn method_not_allowed(allowed: &[Method]) -> Response {
 /// A problem response (RFC 9457).
 pub(super) fn problem(problem: &Problem, path: &str, trace_id: &str, now: Timestamp) -> Response {
     let status = problem.status();
-    let mut body = json!({
-        "type": problem.code.uri(),
-        "title": problem.code.title(),
-        "status": status.as_u16(),
-        "detail": problem.detail,
-        "instance": path,
-        "code": problem.code.as_str(),
-        "timestamp": now,
-        "trace_id": trace_id,
-    });
-    if let (false, Some(body)) = (problem.errors.is_empty(), body.as_object_mut()) {
-        body.insert("errors".to_owned(), json!(problem.errors));
-    }
-    let mut response = with_type(status, "application/problem+json", Body::from(body.to_string()));
+    let document = ProblemDocument {
+        kind: problem.code.uri(),
+        title: problem.code.title(),
+        status: status.as_u16(),
+        detail: &problem.detail,
+        instance: path,
+        code: problem.code.as_str(),
+        timestamp: now,
+        trace_id,
+        errors: &problem.errors,
+    };
+    let mut response = json(status, &document);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }

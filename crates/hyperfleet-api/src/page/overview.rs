@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::PAGE_SIZE;
 use super::badge::{Badge, Tone};
 use super::frame::{self, Frame, capitalised, navigation, overview_path, resource_path, wrappable};
 use super::table::Table;
@@ -13,6 +12,9 @@ use crate::entity::{BASE_PATH, Descriptor, Registry};
 use crate::resource::{Resource, Status};
 use crate::search::SearchError;
 use crate::store::Page;
+
+/// Resources on one page.
+pub(super) const PAGE_SIZE: i64 = 100;
 
 /// The data of the page.
 #[derive(Debug)]

@@ -188,38 +188,38 @@ async fn any_adapter_may_be_the_last(rig: &Rig) {
 async fn chains_of_parents(kind: Kind) {
     let yaml = r"
 entities:
-  - { kind: House, plural: houses }
-  - { kind: Floor, plural: floors, parent_kind: House, on_parent_delete: cascade }
-  - { kind: Room, plural: rooms, parent_kind: Floor, on_parent_delete: cascade, required_adapters: [cleaner] }
-  - { kind: Guest, plural: guests, parent_kind: Room, on_parent_delete: restrict }
+  - { kind: Site, plural: sites }
+  - { kind: Zone, plural: zones, parent_kind: Site, on_parent_delete: cascade }
+  - { kind: Rack, plural: racks, parent_kind: Zone, on_parent_delete: cascade, required_adapters: [cleaner] }
+  - { kind: Host, plural: hosts, parent_kind: Rack, on_parent_delete: restrict }
 ";
     let rig = Rig::start(kind, yaml).await;
     let make = async |path: &str, kind: &str| {
         path_of(&rig.create(path, json!({ "kind": kind, "name": unique("x"), "spec": {} })).await)
     };
-    let house = make("/houses", "House").await;
-    let floor = make(&format!("{house}/floors"), "Floor").await;
-    let empty = make(&format!("{house}/floors"), "Floor").await;
-    let room = make(&format!("/floors/{}/rooms", floor.rsplit('/').next().unwrap()), "Room").await;
-    let guest = make(&format!("/rooms/{}/guests", room.rsplit('/').next().unwrap()), "Guest").await;
+    let site = make("/sites", "Site").await;
+    let zone = make(&format!("{site}/zones"), "Zone").await;
+    let empty = make(&format!("{site}/zones"), "Zone").await;
+    let rack = make(&format!("/zones/{}/racks", zone.rsplit('/').next().unwrap()), "Rack").await;
+    let host = make(&format!("/racks/{}/hosts", rack.rsplit('/').next().unwrap()), "Host").await;
     // A restriction further down also restricts the ancestors, and nothing is changed.
-    let answer = rig.ask(&format!("DELETE {house}"), None).await;
-    let room_id = room.rsplit('/').next().unwrap();
-    answer.refuses("409 CNF-003", &format!("Cannot delete Room '{room_id}': active Guest(s) exist"));
-    for path in [&house, &floor, &empty, &room, &guest] {
+    let answer = rig.ask(&format!("DELETE {site}"), None).await;
+    let rack_id = rack.rsplit('/').next().unwrap();
+    answer.refuses("409 CNF-003", &format!("Cannot delete Rack '{rack_id}': active Host(s) exist"));
+    for path in [&site, &zone, &empty, &rack, &host] {
         assert_eq!(rig.get(path).await.is(200).body()["generation"], 1, "{path}");
     }
-    delete(&rig, &guest).await;
-    let deleted = delete(&rig, &house).await;
+    delete(&rig, &host).await;
+    let deleted = delete(&rig, &site).await;
     assert_eq!(deleted["generation"], 2);
     // A resource without adapters and children is removed at once; one with children waits for them.
     rig.get(&empty).await.problem("404 NTF-001");
-    for path in [&house, &floor, &room] {
+    for path in [&site, &zone, &rack] {
         assert!(rig.get(path).await.is(200).body()["deleted_time"].is_string(), "{path}");
     }
-    finalize(&rig, &room, &["cleaner"]).await;
-    rig.get(&room).await.problem("404 NTF-001");
-    let reason = merged(json!({}), json!({ "reason": "no adapter reports about houses" }));
-    rig.ask(&format!("POST {house}/force-delete"), reason).await.is(204);
-    rig.get(&floor).await.problem("404 NTF-001");
+    finalize(&rig, &rack, &["cleaner"]).await;
+    rig.get(&rack).await.problem("404 NTF-001");
+    let reason = merged(json!({}), json!({ "reason": "no adapter reports about sites" }));
+    rig.ask(&format!("POST {site}/force-delete"), reason).await.is(204);
+    rig.get(&zone).await.problem("404 NTF-001");
 }

@@ -40,7 +40,7 @@ async fn every_read_gets_a_documented_response() {
     rig.create(1).await;
     let contract = Contract(rig.document().await);
     let report = &contract.0["paths"]["/api/hyperfleet/v1/clusters/{cluster_id}/statuses"]["put"]["requestBody"];
-    let report = &report["content"]["application/json"]["examples"]["today"]["value"];
+    let report = &report["content"]["application/json"]["examples"]["current"]["value"];
     let reported = rig.ask(Method::PUT, "/api/hyperfleet/v1/clusters/cluster-1/statuses", Some(report)).await;
     assert_eq!(reported.status, 201);
     for (path, method, operation) in contract.operations() {
