@@ -80,7 +80,11 @@ mod tests {
 
     fn request(uri: &str, headers: &[(&str, &str)]) -> Request<Body> {
         let builder = Request::post(uri);
-        headers.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value)).body(Body::empty()).unwrap()
+        headers
+            .iter()
+            .fold(builder, |builder, (name, value)| builder.header(*name, *value))
+            .body(Body::empty())
+            .unwrap()
     }
 
     #[rstest]

@@ -47,8 +47,9 @@ impl World {
     async fn create(&self, path: &str, body: &Value) {
         let body = body.to_string();
         let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
-        let head =
-            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
+        );
         stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
