@@ -1,4 +1,4 @@
-//! What CI runs besides the tests.
+//! The checks of CI besides the tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 }
 
 fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    tree::tell(format_args!("ci: {name}"));
+    tree::eprint(format_args!("ci: {name}"));
     work().with_context(|| format!("{name} failed"))
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
             fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
             let mut file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
             std::io::Write::write_all(&mut file, page.as_bytes())?;
-            tree::tell(format_args!("gen: wrote docs/reference/{name}"));
+            tree::eprint(format_args!("gen: wrote docs/reference/{name}"));
         }
     }
     if !stale.is_empty() {

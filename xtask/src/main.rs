@@ -1,7 +1,8 @@
-//! What we do to the code besides writing it: check the laws, generate reference pages, run CI.
+//! Development tasks: check the rules of the code, generate reference pages, run the checks of CI.
 
 mod ci;
 mod generate;
+mod language;
 mod tidy;
 mod tree;
 
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
-#[command(about = "What we do to the code besides writing it")]
+#[command(about = "Development tasks")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -18,7 +19,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check the laws of the house that the compiler does not
+    /// Check the rules that the compiler does not
     Tidy,
     /// Write the pages of docs/reference from the code
     Gen {
@@ -26,7 +27,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Run all that CI runs, one step after the other
+    /// Run every check of CI but the tests
     Ci,
 }
 
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tree::tell(format_args!("error: {error:#}"));
+            tree::eprint(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,17 +1,17 @@
-//! The laws of the house that the compiler does not check.
+//! The rules of the code that the compiler does not check.
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::language;
 use crate::tree::{self, SourceFile};
 
 const LONGEST_FILE: usize = 400;
 const LONGEST_MAIN: usize = 60;
 
-/// What each crate may use of this workspace, besides for its tests. A crate that is not listed may use nothing.
-///
-/// Components see promises; only binaries name concrete parts.
+/// The crates of this workspace that each crate may depend on, apart from its tests. A crate that is not listed may depend
+/// on none. Components see contracts; only binaries name concrete providers.
 const DIRECTION: &[(&str, &[&str])] = &[
     ("fleet-model", &[]),
     ("docker-config", &[]),
@@ -74,7 +74,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a decision must not contain: it is a function of facts and a timestamp.
+/// The crates of the lab: development and tests. Only xtask may depend on them, for the pages that it writes.
+const LAB: &[&str] = &["bench", "chaos", "emulators", "pull-secret-local", "scenarios", "testkit"];
+
+/// Text that a decision must not contain, as it is a function of facts and a timestamp.
 const IMPURE: &[&str] = &[
     "tokio",
     "async ",
@@ -88,6 +91,7 @@ const IMPURE: &[&str] = &[
     "Timestamp::now",
     "SystemTime",
     "rand::",
+    "std::thread",
     "tracing::",
 ];
 
@@ -104,14 +108,15 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     let texts =
         tree::files(root, &[".rs", ".md", ".toml", ".sh", ".py", ".mjs", ".yaml", "Makefile", "Containerfile"])?;
     for file in &texts {
-        breaches.extend(text(file).into_iter().map(|breach| format!("{}: {breach}", file.path)));
+        let found = text(file).into_iter().chain(language::breaches(file)).chain(citations(root, file));
+        breaches.extend(found.map(|breach| format!("{}: {breach}", file.path)));
     }
     breaches.extend(architecture(root, &texts)?);
     if breaches.is_empty() {
-        tree::tell(format_args!("tidy: {} source files keep the laws", sources.len()));
+        tree::eprint(format_args!("tidy: {} source files keep the rules", sources.len()));
         return Ok(());
     }
-    bail!("{} breaches of the house's laws\n{}", breaches.len(), breaches.join("\n"))
+    bail!("{} breaches of the rules\n{}", breaches.len(), breaches.join("\n"))
 }
 
 fn source(file: &SourceFile) -> Vec<String> {
@@ -150,11 +155,11 @@ fn direction(manifest: &SourceFile) -> anyhow::Result<Vec<String>> {
         return Ok(vec![format!("xtask/src/tidy.rs does not say what {name} may depend on")]);
     };
     let dependencies = parsed.get("dependencies").and_then(toml::Value::as_table).into_iter().flatten();
-    let ours = dependencies
-        .map(|(dependency, _)| dependency)
-        .filter(|dependency| DIRECTION.iter().any(|(crate_name, _)| crate_name == dependency));
+    let ours = dependencies.map(|(dependency, _)| dependency).filter(|dependency| {
+        DIRECTION.iter().any(|(name, _)| name == dependency) || LAB.contains(&dependency.as_str())
+    });
     let against = ours.filter(|dependency| !allowed.contains(&dependency.as_str()));
-    Ok(against.map(|dependency| format!("{name} must not know {dependency}")).collect())
+    Ok(against.map(|dependency| format!("{name} must not depend on {dependency}")).collect())
 }
 
 fn text(file: &SourceFile) -> Vec<String> {
@@ -168,6 +173,24 @@ fn text(file: &SourceFile) -> Vec<String> {
         breaches.push("the last line does not end".to_owned());
     }
     breaches
+}
+
+/// Comments and documents cite only files of this repository.
+fn citations(root: &Path, file: &SourceFile) -> Vec<String> {
+    const FOLDERS: [&str; 7] = ["crates/", "deploy/", "docs/", "examples/", "hack/", "lab/", "xtask/"];
+    let is_comment = |line: &&str| file.path.ends_with(".md") || line.trim_start().starts_with("//");
+    if !file.path.ends_with(".rs") && !file.path.ends_with(".md") || file.path == "CHANGELOG.md" {
+        return Vec::new();
+    }
+    let cited = file
+        .text
+        .lines()
+        .filter(is_comment)
+        .flat_map(|line| line.split(|char: char| !(char.is_alphanumeric() || "/._-".contains(char))));
+    let paths = cited
+        .map(|path| path.trim_end_matches(['.', '/']))
+        .filter(|path| FOLDERS.iter().any(|folder| path.starts_with(folder)) && path.contains('.'));
+    paths.filter(|path| !root.join(path).exists()).map(|path| format!("cites {path}, which does not exist")).collect()
 }
 
 /// ARCHITECTURE.md knows every crate.
@@ -187,6 +210,8 @@ fn architecture(root: &Path, texts: &[SourceFile]) -> anyhow::Result<Vec<String>
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn file(path: &str, text: &str) -> SourceFile {
@@ -215,9 +240,29 @@ mod tests {
     fn a_dependency_upwards_is_found() {
         let manifest = |text: &str| direction(&file("crates/a/Cargo.toml", text)).unwrap();
         let upwards = "[package]\nname = \"docker-config\"\n[dependencies]\ndaemon = { workspace = true }\n";
-        assert_eq!(manifest(upwards), ["docker-config must not know daemon"]);
+        assert_eq!(manifest(upwards), ["docker-config must not depend on daemon"]);
         let for_tests = "[package]\nname = \"docker-config\"\n[dev-dependencies]\ndaemon = { workspace = true }\n";
         assert_eq!(manifest(for_tests), Vec::<String>::new());
         assert_eq!(manifest("[package]\nname = \"new\"\n").len(), 1);
+        let lab = "[package]\nname = \"kubernetes\"\n[dependencies]\nemulators = { workspace = true }\n";
+        assert_eq!(manifest(lab), ["kubernetes must not depend on emulators"]);
+    }
+
+    #[test]
+    fn no_image_contains_the_lab() {
+        let root = tree::root();
+        let containerfile = std::fs::read_to_string(root.join("Containerfile")).unwrap();
+        let words: Vec<_> = containerfile.split_whitespace().collect();
+        let packages: Vec<_> = words.windows(2).filter(|pair| pair[0] == "--package").map(|pair| pair[1]).collect();
+        assert_eq!(packages, ["pull-secret", "global-pull-secret", "sync-global-pullsecret"]);
+        for package in packages {
+            let arguments =
+                ["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--package"];
+            let output = Command::new(env!("CARGO")).args(arguments).arg(package).current_dir(&root).output().unwrap();
+            let graph = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && graph.starts_with(package), "{output:?}");
+            let lab = root.join("lab").display().to_string();
+            assert!(!graph.lines().any(|line| line.contains(&lab)), "{package} contains the lab:\n{graph}");
+        }
     }
 }

@@ -45,7 +45,7 @@ fn collect(root: &Path, folder: &Path, endings: &[&str], found: &mut Vec<SourceF
 }
 
 /// Writes a line to stderr.
-pub(crate) fn tell(line: impl Display) {
-    // Nobody is left to tell when stderr is gone.
+pub(crate) fn eprint(line: impl Display) {
+    // There is no other channel when stderr is closed.
     let _unwritable = writeln!(io::stderr().lock(), "{line}");
 }

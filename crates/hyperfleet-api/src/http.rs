@@ -1,12 +1,11 @@
-//! The HTTP layer: routing, authentication, limits, and the response to every request.
+//! The API over HTTP: from a request to an answer, whatever the request is.
 
+mod answer;
 pub mod auth;
-pub(crate) mod document;
+mod gate;
 mod handlers;
 pub mod jwt;
-mod middleware;
 mod query;
-mod response;
 mod route;
 mod watch;
 
@@ -20,9 +19,9 @@ use crate::metrics::Metrics;
 use crate::service::Service;
 use auth::Authentication;
 
-pub use middleware::router;
+pub use gate::router;
 
-/// The state that handling a request needs. Clones share it.
+/// Everything that answering a request takes. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Api {
     parts: Arc<Parts>,
@@ -31,41 +30,41 @@ pub struct Api {
 /// The parts of an API.
 #[derive(Debug)]
 pub struct Parts {
-    /// The operations.
+    /// What it does.
     pub service: Service,
-    /// The authentication of callers.
+    /// Who may do it.
     pub authentication: Authentication,
-    /// The metrics.
+    /// What is counted.
     pub metrics: Metrics,
     /// The document at `/openapi`.
     pub openapi: String,
-    /// The version that `/api/hyperfleet` reports.
+    /// What is told at the root.
     pub version: &'static str,
-    /// The build time that `/api/hyperfleet` reports.
+    /// When it was built.
     pub build_time: &'static str,
-    /// The limits of each request.
+    /// Its bounds.
     pub limits: Limits,
-    /// Cancelled on shutdown, which ends open streams.
+    /// Cancelled when open streams should end.
     pub stop: CancellationToken,
 }
 
-/// Limits of each request.
+/// How patient and how generous the API is.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum size of a request body, in bytes.
+    /// The largest body, in bytes.
     pub body: usize,
-    /// Maximum time for a client to send its body.
+    /// A client has so long to send its body.
     pub read: Duration,
-    /// Maximum time to handle a request.
+    /// A request is answered within this time.
     pub request: Duration,
-    /// Maximum time between two lines of a change stream.
+    /// A stream says something at least this often.
     pub bookmark: Duration,
 }
 
 // === impl Api ===
 
 impl Api {
-    /// Creates an API from its parts.
+    /// An API of these parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
     }
@@ -74,8 +73,8 @@ impl Api {
         &self.parts.service
     }
 
-    /// The current time. No other code of the HTTP layer reads the clock.
-    #[expect(clippy::unused_self, reason = "a method, so that a clock of its own can replace the system's")]
+    /// The one place at which the API looks at the clock.
+    #[expect(clippy::unused_self, reason = "the clock is the API's, though it is the machine's as well")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

@@ -1,16 +1,16 @@
-//! HTML pages for people: an overview of each kind, a page for each resource, the list of endpoints.
+//! Pages for people in a browser.
 //!
-//! They load nothing and run no script. Failures come first, as a word with a symbol, so that a reader on call needs neither
-//! colours nor a legend.
+//! They load nothing and run no script. What is not as it should be comes first, in words and shapes; who is called at
+//! night needs no colours and no legend.
 
-mod badge;
 mod endpoints;
-mod escape;
 mod frame;
+mod html;
 mod overview;
 mod resource;
+mod sign;
 mod table;
-mod time;
+mod when;
 
 use jiff::Timestamp;
 
@@ -20,41 +20,41 @@ use crate::search::Search;
 use crate::service::{Address, Service};
 use crate::store::{Page, Query};
 
-/// The policy of every page: nothing is loaded from anywhere, and no script runs.
+/// Nothing is loaded from anywhere, and no script runs.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                                            base-uri 'none'; frame-ancestors 'none'";
 
-/// The last page number that is accepted.
-const LAST_PAGE: i64 = 100_000;
-/// Maximum number of transitions on a resource's page.
+/// How many resources an overview shows at once.
+const SIZE: i64 = 100;
+/// The last page that anybody can ask for.
+const LAST: i64 = 100_000;
+/// How many transitions a resource's page shows.
 const TRANSITIONS: i64 = 50;
-/// Maximum number of children of each kind on a resource's page.
+/// How many children of each kind a resource's page shows.
 const CHILDREN: i64 = 100;
 
-/// The parameters of an overview, as the request gives them.
+/// Which resources are overlooked.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OverviewRequest<'a> {
-    /// The kind; by default the most important one.
+pub struct Asked<'a> {
+    /// Of which kind; the most important one if nothing is said.
     pub kind: Option<&'a str>,
-    /// The search that selects resources.
+    /// Only what this finds.
     pub search: Option<&'a str>,
-    /// The page number, counted from 1.
+    /// Which page, counted from 1.
     pub page: Option<&'a str>,
-    /// The `Host` header, for the command that creates a first resource.
+    /// How this server was called.
     pub host: Option<&'a str>,
 }
 
-/// Renders the overview of a kind.
-pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Timestamp) -> Result<String, Rejection> {
-    let registry = service.registry();
-    let descriptor = kind(registry, request.kind)?;
-    let search = request.search.unwrap_or_default().trim();
-    // People follow links and do not type page numbers, so an invalid number shows the first page.
-    let page = request.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST_PAGE);
-    let found = match Search::parse(search) {
+/// All resources of a kind at a glance.
+pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> Result<String, Rejection> {
+    let descriptor = kind(service.registry(), asked.kind)?;
+    let written = asked.search.unwrap_or_default().trim();
+    // Who leafs has not typed the number; whatever is none means the first page.
+    let page = asked.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST);
+    let found = match Search::parse(written) {
         Ok(search) => {
-            let offset = (page - 1) * overview::PAGE_SIZE;
-            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, overview::PAGE_SIZE) };
+            let query = Query { search, offset: (page - 1) * SIZE, ..Query::of_kind(&descriptor.kind, SIZE) };
             Ok(service.store().list(&query).await?)
         }
         Err(error) => Err(error),
@@ -63,11 +63,11 @@ pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Tim
     for filter in overview::filters(descriptor) {
         counts.push((filter, count(service, descriptor, filter.search).await?));
     }
-    let host = request.host;
-    Ok(overview::show(&overview::Overview { registry, descriptor, search, page, found, counts, host, now }))
+    let registry = service.registry();
+    Ok(overview::show(&overview::Seen { registry, descriptor, written, page, found, counts, host: asked.host, now }))
 }
 
-/// Renders the page of one resource.
+/// One resource with its timeline.
 pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) -> Result<String, Rejection> {
     let resource = service.get(address).await?;
     let history = service.store().history(&resource.id, 0, TRANSITIONS).await?;
@@ -76,16 +76,16 @@ pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) 
         let query = Query { owner_id: Some(resource.id.clone()), ..Query::of_kind(&descriptor.kind, CHILDREN) };
         children.push((descriptor, service.store().list(&query).await?));
     }
-    Ok(resource::show(&resource::Details { registry: service.registry(), resource, history, children, now }))
+    Ok(resource::show(&resource::Seen { registry: service.registry(), resource, history, children, now }))
 }
 
-/// Renders the list of endpoints.
+/// The endpoints.
 pub fn openapi(registry: &Registry) -> String {
     endpoints::show(registry)
 }
 
-fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Result<&'a Descriptor, Rejection> {
-    let found = match requested {
+fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descriptor, Rejection> {
+    let found = match asked {
         Some(kind) => registry.kind(kind),
         None => frame::in_order(registry).first().copied(),
     };
@@ -93,7 +93,7 @@ fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Result<&'a Descr
 }
 
 async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Rejection> {
-    // The searches are constants; a test parses each of them.
+    // The searches are ours, and a test reads them all.
     let search = Search::parse(search).unwrap_or_default();
     let Page { total, .. } = service.store().list(&Query { search, ..Query::of_kind(&descriptor.kind, 0) }).await?;
     Ok(total)

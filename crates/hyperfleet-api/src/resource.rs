@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -60,19 +59,14 @@ pub struct State {
     pub reports: BTreeMap<String, Report>,
 }
 
-/// The syntax of ids: a DNS label.
-pub const ID_PATTERN: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
-
-/// A reference to another resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Another resource, as an owner or a reference names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// The id of the resource.
-    #[schemars(regex(pattern = ID_PATTERN))]
+    /// Its id.
     pub id: String,
-    /// The kind of the resource.
+    /// Its kind.
     pub kind: String,
-    /// The path of the resource.
-    #[schemars(extend("format" = "uri-reference"))]
+    /// Where it is served.
     pub href: String,
 }
 

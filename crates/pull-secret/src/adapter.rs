@@ -55,7 +55,7 @@ fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the adapter works with, by its configuration.
+/// Connects the adapter to broker and Kubernetes as configured.
 async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
     let settings = plan.config.spec.broker.clone();
     let connection = Connection {
@@ -94,7 +94,7 @@ fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {
 fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
     let DryRunArguments { event, cluster, output, flags } = arguments;
     let mut flags = flags;
-    // Nobody is asked, so nobody need be named.
+    // A dry run asks no server, so no address is needed.
     flags.0.entry("hyperfleet-api-base-url").or_insert_with(|| "http://localhost:8000".to_owned());
     let plan = plan(flags)?;
     let event = event.map(|path| read(&path, "--event")).transpose()?;

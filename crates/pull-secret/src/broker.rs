@@ -10,7 +10,7 @@ use message_broker::{Broker, Name};
 use secrecy::SecretString;
 use sentinel::settings::{self, BrokerKind, ExchangeType};
 
-/// How a broker is reached, by whichever component's settings.
+/// The connection to a broker, from any component's settings.
 #[derive(Default)]
 pub(crate) struct Connection {
     pub(crate) rabbitmq_url: Option<SecretString>,

@@ -41,17 +41,17 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file; `DATABASE_URL` takes PostgreSQL. The log is
     /// on stdout, one JSON object a line.
     Api(Box<ApiArguments>),
-    /// Watch the fleet and tell adapters, by the broker, which resource needs them now
+    /// Watch the fleet and publish an event for each resource that must be reconciled now
     ///
     /// Flags come before variables, variables before the configuration file. HyperFleet's keys and variables are heard. The
     /// log is on stdout, one JSON object a line.
     Sentinel(Box<SentinelArguments>),
-    /// Work on what the Sentinel tells: see when a cluster is ready, run its Job, report what became of it
+    /// Reconcile the clusters of events: check preconditions, run the Job, report the result
     ///
     /// Flags come before variables, variables before the configuration file (an `AdapterConfig`). Without a file it is the
-    /// pull secret adapter, and needs to be told only the API and the broker. The log is on stdout, one JSON object a line.
+    /// pull secret adapter, and needs only the addresses of API and broker. The log is on stdout, one JSON object a line.
     Adapter(Box<AdapterArguments>),
-    /// Listen to what the Sentinel tells
+    /// Print the events that the Sentinel publishes
     #[command(arg_required_else_help = true)]
     Events {
         #[command(subcommand)]
@@ -106,7 +106,7 @@ stdout, one JSON object a line. In a cluster the identity comes from Workload Id
 pub(crate) struct ValidateArguments {
     /// The file to check, `-` for standard input
     pub(crate) file: PathBuf,
-    /// How to print the verdict
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
 }
@@ -140,7 +140,7 @@ pub(crate) fn build() -> (&'static str, &'static str) {
     (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
 }
 
-/// What `pull-secret version` prints.
+/// The text that `pull-secret version` prints.
 pub fn version_info() -> String {
     let (version, built) = build();
     let commit = option_env!("COMMIT").unwrap_or("unknown");

@@ -11,14 +11,14 @@ use hyperfleet_client::{BaseUrl, Client, Error, Settings, TokenSettings};
 
 use crate::cli::ClientFlags;
 
-/// Where the API is if nobody says.
+/// Default address of the API.
 const DEFAULT_API: &str = "http://localhost:8000";
 
 /// A person waits: what fails is tried again soon, and not for long.
 const BACKOFF: Backoff =
     Backoff { delays: &[Duration::from_millis(200), Duration::from_millis(500), Duration::from_secs(1)], jitter: 0.2 };
 
-/// The exit code of `EX_TEMPFAIL` in sysexits.h: nobody answers now.
+/// The exit code of `EX_TEMPFAIL` in sysexits.h: the API does not answer now.
 const UNREACHABLE: u8 = 75;
 
 /// A client as the flags and the environment say.
@@ -44,7 +44,7 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
     Ok(Client::new(settings)?)
 }
 
-/// Tells why the API could not be asked, and gives the exit code for it: 75 for what may pass.
+/// Prints the error of a call to the API and returns its exit code: 75 for a transient one.
 pub(crate) fn refused(error: &Error) -> ExitCode {
     output::note(format_args!("error: {}", output::plain(&error.to_string())));
     ExitCode::from(if error.transient() { UNREACHABLE } else { 2 })

@@ -1,4 +1,4 @@
-//! `pull-secret events tail`: listening to what the Sentinel tells.
+//! `pull-secret events tail`: prints the events that the Sentinel publishes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,12 +43,12 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
         delivery.ack().await?;
         left -= 1;
     }
-    // What is not acknowledged comes again, to whoever asks next.
+    // An unacknowledged event is delivered again, to the next subscriber.
     let _comes_again = deliveries.drain(Duration::from_secs(3)).await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is printed of a delivery.
+/// The line that is printed for a delivery.
 fn line(delivery: &Delivery, json: bool) -> String {
     match delivery.event() {
         Ok(event) if json => String::from_utf8_lossy(&event.encode(Format::Structured).body).into_owned() + "\n",

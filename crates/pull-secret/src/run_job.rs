@@ -69,7 +69,7 @@ fn start_log(log: daemon::log::Settings) -> anyhow::Result<()> {
     tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout())).context("cannot start the log")
 }
 
-/// A panic is a defect of ours. It is told by its place alone, as its words may quote what must not show.
+/// A panic is a defect of this program. Only its location is logged, as its message may quote a credential.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -83,7 +83,7 @@ fn broken() -> Ending {
     Ending { reason, message: reason.meaning().to_owned(), details: report::Details::default() }
 }
 
-/// Where a broken configuration still says where results go, they are told there.
+/// Writes the problems to the result file, if the invalid configuration still names one.
 fn report_problems(flags: &Flags, reason: Reason, message: String) {
     let ending = Ending { reason, message, details: report::Details::default() };
     let (results_path, termination_log) = settings::resolve_paths(flags, &ProcessEnvironment);
@@ -97,7 +97,7 @@ fn tell_result(settings: &Settings, ending: &Ending) {
     write_result(settings.results_path.as_deref(), termination_log, &report::render(ending));
 }
 
-/// A result that cannot be told does not undo what was done: it is logged and the exit code stays. Paths are not logged:
+/// A result that cannot be written does not undo the run: it is logged and the exit code stays. Paths are not logged:
 /// a credential could have been given in their place.
 fn write_result(results_path: Option<&Path>, termination_log: &Path, result: &str) {
     if let Some(path) = results_path

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::cli::{OutputFormat, ValidateArguments};
 
-/// What is said of a pull secret; holds no credential.
+/// The verdict about a pull secret, without credentials.
 #[derive(Serialize)]
 struct Verdict {
     valid: bool,
@@ -66,7 +66,7 @@ fn read(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     } else {
         File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
     };
-    // The path is not told: it may be the document itself, given in the wrong place.
+    // The path is not printed: it may be the document itself, given as an argument.
     read.context("cannot read the file")?;
     Ok(bytes)
 }

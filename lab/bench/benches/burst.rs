@@ -1,4 +1,4 @@
-//! What happens when thousands of clusters become ready at once: throughput, waits, memory, calls.
+//! Thousands of clusters that become ready at once: throughput, latency, memory, calls.
 //!
 //! API (SQLite), Sentinel, adapter and the Kubernetes emulator are processes, Jobs are processes of the emulator; Secret
 //! Manager's emulator is in this one. The broker is a real RabbitMQ (`REAL_RABBITMQ_URL`; `make real-parts` says how to get
@@ -40,7 +40,7 @@ const NAMESPACE: &str = "hyperfleet-system";
 const MANAGEMENT: &str = "clusters";
 const IMAGE: &str = "burst/pull-secret:1";
 const WRITES: [&str; 4] = ["createSecret", "updateSecret", "addVersion", "destroyVersion"];
-/// So many requests of this process are on the way at once.
+/// Maximum requests in flight.
 const LANES: usize = 16;
 
 #[tokio::main]
@@ -61,10 +61,10 @@ async fn main() {
     let calls = plane.store.calls().len();
     let began = Instant::now();
     plane.report_all("placement").await;
-    let told = began.elapsed();
+    let reported = began.elapsed();
     plane.until_available().await;
     let took = began.elapsed();
-    plane.show(told, took, calls).await;
+    plane.show(reported, took, calls).await;
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -195,8 +195,8 @@ impl Plane {
     async fn until(&self, reason: &str, fits: impl Fn(&str) -> bool) {
         let is_so = |condition: &Value| {
             let text = |member: &str| condition[member].as_str().unwrap_or_default();
-            let is_told = if reason.is_empty() { text("status") == "True" } else { text("reason") == reason };
-            text("type") == "Available" && is_told && fits(text("message"))
+            let is_reported = if reason.is_empty() { text("status") == "True" } else { text("reason") == reason };
+            text("type") == "Available" && is_reported && fits(text("message"))
         };
         loop {
             let budget = budget();
@@ -205,8 +205,9 @@ impl Plane {
             while let Ok(Some(page)) = pages.next().await {
                 for resource in page {
                     let view = View::of(&resource);
-                    let told = view.adapter("pullsecret").and_then(|told| told["conditions"].as_array().cloned());
-                    count += usize::from(told.is_some_and(|conditions| conditions.iter().any(is_so)));
+                    let reported =
+                        view.adapter("pullsecret").and_then(|reported| reported["conditions"].as_array().cloned());
+                    count += usize::from(reported.is_some_and(|conditions| conditions.iter().any(is_so)));
                 }
             }
             if count == self.load.clusters {
@@ -216,7 +217,7 @@ impl Plane {
         }
     }
 
-    async fn show(&mut self, told: Duration, took: Duration, before: usize) {
+    async fn show(&mut self, reported: Duration, took: Duration, before: usize) {
         let Load { clusters, projects, writes, runs } = self.load;
         let mut waits = Vec::new();
         for number in 0..clusters {
@@ -233,7 +234,7 @@ impl Plane {
             "| {clusters} clusters, {projects} projects, {writes} writes/min each (0: no limit), {runs} Jobs at once each | |"
         );
         println!("|---|---|");
-        println!("| all ready within | {:.1} s |", told.as_secs_f64());
+        println!("| all ready within | {:.1} s |", reported.as_secs_f64());
         println!("| all available after | {:.1} s |", took.as_secs_f64());
         println!("| throughput | {:.1} clusters/s |", many / took.as_secs_f64());
         println!("| ready to Available, p50 / p95 / most | {:.1} / {:.1} / {:.1} s |", at(50), at(95), at(100));
@@ -254,7 +255,7 @@ fn budget() -> Budget {
     Budget::new(Duration::from_mins(1), CancellationToken::new())
 }
 
-/// When an adapter first said so, in seconds.
+/// Time of the first such report, in seconds.
 fn became_available(history: &[Transition], adapter: &str) -> f64 {
     let is_it =
         |change: &&Transition| change.adapter == adapter && change.kind == "Available" && change.to == Status::True;

@@ -1,4 +1,4 @@
-//! What one run of the Job costs: calls, writes, time and memory, beside the sequence of calls that the MVP made.
+//! Cost of one run of the Job: calls, writes, time and memory, compared with the sequence of calls of the MVP.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails where it cannot measure")]
 
@@ -17,7 +17,7 @@ const WRITES: [&str; 4] = ["createSecret", "updateSecret", "addVersion", "destro
 /// The MVP's manual says less than 50 MB.
 const MVP_KIB: f64 = 50.0 * 1024.0;
 
-/// What a run has cost.
+/// The cost of a run.
 struct Cost {
     calls: usize,
     writes: usize,

@@ -14,16 +14,16 @@ use crate::folder::{Folder, Port, Ports};
 
 /// The namespace of Jobs and of what they read.
 pub(crate) const NAMESPACE: &str = "hyperfleet-system";
-/// Who Jobs are.
+/// The Jobs' service account.
 pub(crate) const SERVICE_ACCOUNT: &str = "pullsecret-adapter-job";
 
-/// What the adapter is told about everything around it.
+/// The adapter's surroundings, for its configuration.
 pub(crate) struct Wiring<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) ports: &'a Ports,
     pub(crate) api: &'a str,
     pub(crate) image: &'a str,
-    /// What Jobs are told besides what the adapter tells them.
+    /// Additional environment variables of Jobs.
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) topic: &'a Name,
 }

@@ -1,4 +1,4 @@
-//! API and Sentinel as parts of this process, told everything by files in its folder.
+//! API and Sentinel as parts of this process, configured by files in its data directory.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ use crate::options::Options;
 /// The host of everything here.
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// What is reconciled gets an event this often: on a laptop somebody waits for repairs to be seen.
+/// Resync interval; short, as a person waits for repairs.
 const RESYNC: &str = "1m";
 
 /// The API, with its addresses taken.
@@ -68,7 +68,7 @@ pub(crate) async fn sentinel(
     sentinel.context("the Sentinel cannot start")
 }
 
-/// Where a part listens, as configurations have it.
+/// A part's address in the form of configurations.
 pub(crate) fn address(ports: &Ports, port: Port) -> Value {
     json!({ "host": HOST.to_string(), "port": ports.of(port) })
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{KubernetesArguments, SecretManagerArguments};
 use daemon::output;
 
-/// Serves Secret Manager until the process is told to stop.
+/// Serves Secret Manager until the process is stopped.
 pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Result<ExitCode> {
     let SecretManagerArguments {
         listen,
@@ -52,7 +52,7 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
     })
 }
 
-/// Serves the Kubernetes API until the process is told to stop.
+/// Serves the Kubernetes API until the process is stopped.
 pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitCode> {
     let KubernetesArguments { listen, data_dir, write_kubeconfig, run_pods, fault } = arguments;
     let token = admin_token(data_dir.as_deref())?;
@@ -94,7 +94,7 @@ pub(crate) fn admin_token(data_dir: Option<&Path>) -> anyhow::Result<String> {
     std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// Runs a server with a token that is cancelled when the process is told to stop.
+/// Runs a server with a token that is cancelled by SIGTERM or SIGINT.
 fn until_stopped(serve: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {

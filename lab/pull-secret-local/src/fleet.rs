@@ -31,22 +31,22 @@ const TOPIC: &str = "hyperfleet-clusters";
 /// One call to Kubernetes may take so long.
 const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Variables that a Job on this machine needs to reach Google as whoever has started it.
+/// Variables that a Job on this machine needs to reach Google with the user's identity.
 const IDENTITY_VARIABLES: [&str; 6] =
     ["HOME", "GOOGLE_APPLICATION_CREDENTIALS", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
 
 /// A running fleet plane.
 #[derive(Debug)]
 pub(crate) struct Fleet {
-    /// Where everything is kept.
+    /// The data directory.
     pub(crate) folder: Folder,
-    /// Where everything is.
+    /// The addresses of all parts.
     pub(crate) places: Places,
-    hands: Hands,
+    clients: Clients,
     parts: Parts,
 }
 
-/// Where everything is.
+/// The addresses of all parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// The API's address, without its path.
@@ -55,15 +55,15 @@ pub(crate) struct Places {
     pub(crate) kubeconfig: PathBuf,
     /// The cluster's address.
     pub(crate) kubernetes: String,
-    /// Where Secret Manager is.
+    /// Secret Manager's address.
     pub(crate) secret_manager: Endpoint,
     /// Every listener by its name.
     pub(crate) listeners: BTreeMap<&'static str, SocketAddr>,
 }
 
-/// What one needs to play others' parts in a fleet plane.
+/// Clients with which the demo plays the other adapters.
 #[derive(Clone, Debug)]
-pub(crate) struct Hands {
+pub(crate) struct Clients {
     pub(crate) client: Client,
     pub(crate) cluster: Cluster,
     pub(crate) broker: Broker,
@@ -72,7 +72,7 @@ pub(crate) struct Hands {
     pub(crate) digest_key: PathBuf,
 }
 
-/// What is put together while everything starts.
+/// The state of the start.
 struct Start<'a> {
     options: &'a Options,
     folder: Folder,
@@ -108,9 +108,9 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// What one needs to play others' parts.
-    pub(crate) fn hands(&self) -> Hands {
-        self.hands.clone()
+    /// Clients with which the demo plays the other adapters.
+    pub(crate) fn clients(&self) -> Clients {
+        self.clients.clone()
     }
 
     /// Waits until a part has ended by itself, and says why.
@@ -120,9 +120,9 @@ impl Fleet {
 
     /// Ends everything: first nothing new is begun, then what was begun is finished, then what it needed goes.
     pub(crate) async fn stop(self) {
-        let Self { folder, parts, hands, .. } = self;
+        let Self { folder, parts, clients, .. } = self;
         let _cut = parts.stop().await;
-        drop(hands);
+        drop(clients);
         folder.close();
     }
 }
@@ -173,8 +173,8 @@ impl Start<'_> {
         let kubernetes = cluster.server().trim_end_matches('/').to_owned();
         let places = Places { api, kubeconfig, kubernetes, secret_manager, listeners };
         let digest_key = folder.key("digest-key")?;
-        let hands = Hands { client, cluster, broker, topic, digest_key };
-        Ok(Fleet { folder, places, hands, parts })
+        let clients = Clients { client, cluster, broker, topic, digest_key };
+        Ok(Fleet { folder, places, clients, parts })
     }
 
     async fn secret_manager(&mut self) -> anyhow::Result<Endpoint> {
@@ -253,30 +253,30 @@ impl Start<'_> {
         Ok(place)
     }
 
-    /// What Jobs are told besides what the adapter tells them.
+    /// Additional environment variables of Jobs.
     fn job_environment(
         &self,
         kubeconfig: &std::path::Path,
         endpoint: &Endpoint,
     ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut environment = BTreeMap::new();
-        let mut tell = |name: &str, value: String| environment.insert(name.to_owned(), value);
+        let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
         if self.options.level != LevelFilter::OFF {
-            tell("LOG_LEVEL", self.options.level.to_string());
+            set("LOG_LEVEL", self.options.level.to_string());
         }
         if let Endpoint::Emulator(host) = endpoint {
-            tell("SECRET_MANAGER_EMULATOR_HOST", host.clone());
+            set("SECRET_MANAGER_EMULATOR_HOST", host.clone());
         }
         if self.options.kubeconfig.is_some() {
             // Files of this machine are not in a cluster's pods; their identity comes from the cluster.
             return Ok(environment);
         }
-        tell("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
-        tell("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
+        set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
+        set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
         if *endpoint == Endpoint::Google {
             for name in IDENTITY_VARIABLES {
                 if let Some(value) = ProcessEnvironment.text(name)? {
-                    tell(name, value);
+                    set(name, value);
                 }
             }
         }

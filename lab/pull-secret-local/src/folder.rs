@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use tempfile::TempDir;
 
-/// What marks a folder as one of ours; locked while it is used.
+/// The file that marks a folder as a data directory of this program; locked while in use.
 const MARK: &str = "pull-secret-local.lock";
-/// Which port each part had, for the next time.
+/// The file with the port of each part, for the next start.
 const PORTS: &str = "ports.json";
 
-/// What listens, in the order of their ports.
+/// The listeners, in the order of their ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Port {
     Api,
@@ -36,7 +36,7 @@ pub(crate) struct Folder {
     temporary: Option<TempDir>,
 }
 
-/// Which port each part takes.
+/// The ports of the parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports {
     first: u16,
@@ -87,7 +87,7 @@ impl Folder {
         &self.path
     }
 
-    /// Whether it stays.
+    /// True if the folder is kept after the end.
     pub(crate) fn is_kept(&self) -> bool {
         self.temporary.is_none()
     }
@@ -238,7 +238,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         folder.remember(&BTreeMap::from([("api".to_owned(), port)])).unwrap();
-        assert_eq!(folder.ports(0).of(Port::Api), 0, "taken by somebody else");
+        assert_eq!(folder.ports(0).of(Port::Api), 0, "taken by another process");
         let refused = folder.ports(port.min(65_000)).check().map_err(|error| error.to_string());
         assert!(port > 65_000 || refused.is_err_and(|words| words.contains(&format!("{port} (api)"))));
         drop(listener);

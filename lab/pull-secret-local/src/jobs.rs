@@ -1,19 +1,19 @@
-//! What Jobs write, put into the one log of the process.
+//! Jobs' output, written to the log of this process.
 
 use emulators::kubernetes::PodLine;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, error, info, warn};
 
-/// Logs every line until nobody writes any more.
+/// Logs every line until all writers are gone.
 pub(crate) async fn log(mut lines: UnboundedReceiver<PodLine>) {
     while let Some(PodLine { pod, line, .. }) = lines.recv().await {
-        tell(&pod, &line);
+        log_line(&pod, &line);
     }
 }
 
 /// A line of a Job's log as one of ours; what is no such line is its message.
-fn tell(pod: &str, line: &str) {
+fn log_line(pod: &str, line: &str) {
     let parsed: Value = serde_json::from_str(line).unwrap_or_default();
     let text = |name: &str| parsed.get(name).and_then(Value::as_str).unwrap_or_default();
     let (cluster_id, operation, reason) = (text("cluster_id"), text("operation"), text("reason"));

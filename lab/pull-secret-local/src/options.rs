@@ -1,4 +1,4 @@
-//! What of the fleet plane is embedded and what is real, checked before anything starts.
+//! The choice of embedded and real parts, validated before anything starts.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ const BROKER_VARIABLE: &str = "LOCAL_BROKER";
 /// The variable that may hold a database's address with its password.
 const DATABASE_VARIABLE: &str = "LOCAL_DATABASE_URL";
 
-/// How the fleet plane is to run.
+/// The validated options.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Where everything is kept; `None` forgets it at the end.
+    /// The data directory; `None` removes all data at the end.
     pub(crate) data_dir: Option<PathBuf>,
     /// The first of the ports; 0 for free ones.
     pub(crate) port: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     pub(crate) broker: Option<Broker>,
     /// A real PostgreSQL; `None` for a file.
     pub(crate) database: Option<SecretString>,
-    /// Which Secret Manager.
+    /// The Secret Manager to use.
     pub(crate) secret_manager: SecretManager,
     /// The image that Jobs run.
     pub(crate) image: String,
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     pub(crate) level: LevelFilter,
 }
 
-/// Which Secret Manager.
+/// The Secret Manager to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SecretManager {
     /// The emulator, in this process.
@@ -100,7 +100,7 @@ impl Options {
         })
     }
 
-    /// What will not work together, for people; it is no error, as there are ways around it.
+    /// Warnings about options that do not work together without further setup.
     pub(crate) fn warnings(&self) -> Vec<&'static str> {
         let mut warnings = Vec::new();
         if self.kubeconfig.is_some() && self.secret_manager == SecretManager::Embedded {

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 /// A part that has not ended by then is cut off.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a part's work ends: with nothing to say, or with why it cannot go on.
+/// The result of a part's work; an error stops the whole fleet plane.
 type Ending = anyhow::Result<()>;
 
 /// Parts in the order of their start.
@@ -45,11 +45,11 @@ impl Parts {
         W: Future<Output = Ending> + Send + 'static,
     {
         let stop = CancellationToken::new();
-        let (work, ends, told) = (work(stop.clone()), self.ends.clone(), stop.clone());
+        let (work, ends, stop_requested) = (work(stop.clone()), self.ends.clone(), stop.clone());
         let task = async move {
             let ending = work.await;
-            if !told.is_cancelled() || ending.is_err() {
-                // Nobody listens any more when everything is being dropped.
+            if !stop_requested.is_cancelled() || ending.is_err() {
+                // The receiver is gone when everything is being dropped.
                 let _unheard = ends.send((name, ending));
             }
         };
@@ -57,7 +57,7 @@ impl Parts {
         self.started.push(Part { name, stop, task });
     }
 
-    /// Waits until a part has ended that nobody has told to, and says which and why.
+    /// Waits until a part ends that was not asked to, and returns its name and the cause.
     pub(crate) async fn failure(&mut self) -> anyhow::Error {
         match self.ended.recv().await {
             Some((name, Err(error))) => error.context(format!("the part `{name}` cannot go on")),
@@ -68,15 +68,15 @@ impl Parts {
 
     /// Ends all, the last one first; each may finish what it has begun. Says which had to be cut off.
     pub(crate) async fn stop(self) -> Vec<&'static str> {
-        self.stop_within(PATIENCE).await
+        self.stop_within(TIMEOUT).await
     }
 
-    async fn stop_within(self, patience: Duration) -> Vec<&'static str> {
+    async fn stop_within(self, timeout_after: Duration) -> Vec<&'static str> {
         let mut cut = Vec::new();
         for Part { name, stop, mut task } in self.started.into_iter().rev() {
             tracing::info!(operation = "stop", component = name, "ending");
             stop.cancel();
-            if timeout(patience, &mut task).await.is_err() {
+            if timeout(timeout_after, &mut task).await.is_err() {
                 tracing::warn!(operation = "stop", component = name, "has not ended in time and is cut off");
                 task.abort();
                 cut.push(name);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_ends_by_itself_is_told() {
+    async fn a_part_that_ends_by_itself_is_reported() {
         let mut parts = Parts::new();
         parts.start("broken", |_stop| async { Err(anyhow!("no disk")) });
         assert_eq!(format!("{:#}", parts.failure().await), "the part `broken` cannot go on: no disk");

@@ -11,15 +11,15 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::fleet::Places;
 
 /// A part that is not ready by then says why, and everything ends.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// So often a part is asked.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval between two readiness requests.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// One answer may take so long.
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// Waits until every listener for probes answers that it is ready.
 pub(crate) async fn wait(places: &Places) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     for (name, address) in places.listeners.iter().filter(|(name, _)| name.ends_with(" health")) {
         loop {
             let answer = timeout(ANSWER, ask(*address)).await;
@@ -31,7 +31,7 @@ pub(crate) async fn wait(places: &Places) -> anyhow::Result<()> {
             if Instant::now() > deadline {
                 let body = answer.rsplit("\r\n\r\n").next().unwrap_or_default();
                 let part = name.trim_end_matches(" health");
-                bail!("the part `{part}` is not ready after {} s: {}", PATIENCE.as_secs(), daemon::output::plain(body));
+                bail!("the part `{part}` is not ready after {} s: {}", TIMEOUT.as_secs(), daemon::output::plain(body));
             }
             sleep(INTERVAL).await;
         }

@@ -20,7 +20,7 @@ use crate::demo;
 use crate::fleet::Fleet;
 use crate::options::{Options, SecretManager};
 
-/// Which component a crate's events are of where no part says that they are its own.
+/// The component of a crate's log events outside of any part.
 const COMPONENTS: Components = &[
     ("adapter", "adapter"),
     ("daemon", "local"),
@@ -44,10 +44,10 @@ const CRATES: &[&str] = &[
     "sentinel",
 ];
 
-/// What still runs on threads of its own at the end is not waited for longer.
+/// Maximum wait for blocking threads at the end.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Runs the whole fleet plane until it is told to stop.
+/// Runs the whole fleet plane until it is stopped.
 pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
     let options = Options::of(arguments, &ProcessEnvironment).map_err(listed)?;
     leave_proxies()?;
@@ -84,15 +84,15 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
             fleet = Fleet::start(&options) => fleet?,
             () = stop.cancelled() => return Ok(interrupted()),
         };
-        let mut teller = demo::Teller::new(arguments.output);
-        let (places, hands) = (fleet.places.clone(), fleet.hands());
-        let told = tokio::select! {
-            told = Box::pin(demo::tell(&places, &hands, &mut teller)) => told.map(|()| ExitCode::SUCCESS),
+        let mut printer = demo::Printer::new(arguments.output);
+        let (places, clients) = (fleet.places.clone(), fleet.clients());
+        let result = tokio::select! {
+            result = Box::pin(demo::run(&places, &clients, &mut printer)) => result.map(|()| ExitCode::SUCCESS),
             failure = fleet.failure() => Err(failure),
             () = stop.cancelled() => Ok(interrupted()),
         };
         fleet.stop().await;
-        Ok(told.unwrap_or_else(|error| failed(&error)))
+        Ok(result.unwrap_or_else(|error| failed(&error)))
     })
 }
 
@@ -105,7 +105,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs with a token that is cancelled when the process is told to stop.
+/// Runs with a token that is cancelled by SIGTERM or SIGINT.
 fn on_runtime(work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     let ended = runtime.block_on(async {

@@ -23,7 +23,7 @@ use crate::rig::{Outcome, Rig, pull_secret};
 /// The Kubernetes Secret's name.
 pub const NAME: &str = "cls-123-pull-secret";
 
-/// Which API server.
+/// The kind of API server.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Emulator,
@@ -40,7 +40,7 @@ pub struct Place {
     emulator: Option<Kubernetes>,
 }
 
-/// A way to the API server that tells how often something was sent along it.
+/// A proxy to the API server that counts what is sent through it.
 pub struct Line {
     pub kubeconfig: PathBuf,
     sent: watch::Receiver<usize>,
@@ -127,7 +127,7 @@ impl Place {
         json!({"type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": pull_secret(name)}})
     }
 
-    /// Puts a Secret with these labels there, as somebody else would.
+    /// Creates an unmanaged Secret with these labels.
     pub async fn put(&self, labels: Value, mut body: Value) -> Secret {
         body["metadata"] = json!({"name": NAME, "labels": labels});
         let secret: Secret = serde_json::from_value(body).unwrap();

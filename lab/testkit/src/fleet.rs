@@ -32,10 +32,10 @@ pub const PROJECT: &str = "my-project-1";
 /// A running `local up`.
 pub struct Up {
     pub child: Child,
-    /// What it has said when it was ready.
+    /// The line that it printed when it was ready.
     pub ready: Value,
     pub player: Player,
-    told: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
 /// Plays everybody but the pull secret's adapter.
@@ -67,13 +67,13 @@ impl Up {
     /// Starts one and waits until it is ready.
     pub async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let told = Arc::new(Mutex::new(String::new()));
+        let output = Arc::new(Mutex::new(String::new()));
         let (ready, is_ready) = oneshot::channel();
-        listen(child.stdout.take().unwrap(), Arc::clone(&told), Some(ready));
-        listen(child.stderr.take().unwrap(), Arc::clone(&told), None);
-        let Ok(ready) = is_ready.await else { panic!("it has ended: {}", told.lock().unwrap()) };
+        listen(child.stdout.take().unwrap(), Arc::clone(&output), Some(ready));
+        listen(child.stderr.take().unwrap(), Arc::clone(&output), None);
+        let Ok(ready) = is_ready.await else { panic!("it has ended: {}", output.lock().unwrap()) };
         let player = Player::of(ready["api"].as_str().unwrap());
-        Self { child, ready, player, told }
+        Self { child, ready, player, output }
     }
 
     pub async fn in_folder(folder: &Path) -> Self {
@@ -81,14 +81,14 @@ impl Up {
     }
 
     /// All that it has said so far. It is looked through for credentials whenever it is asked for.
-    pub fn told(&self) -> String {
-        let told = self.told.lock().unwrap().clone();
-        check("local up", &told);
-        told
+    pub fn output(&self) -> String {
+        let output = self.output.lock().unwrap().clone();
+        check("local up", &output);
+        output
     }
 
     pub async fn kill(mut self) {
-        self.told();
+        self.output();
         self.child.kill().await.unwrap();
     }
 
@@ -97,10 +97,10 @@ impl Up {
         signal(&self.child, Signal::INT);
         let status = self.child.wait().await.unwrap();
         // What it has said is read to its end when the pipes are closed, and that is before it is reaped or just after.
-        while Arc::strong_count(&self.told) > 1 {
+        while Arc::strong_count(&self.output) > 1 {
             tokio::task::yield_now().await;
         }
-        (status.code(), self.told())
+        (status.code(), self.output())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -120,7 +120,7 @@ impl Up {
         versions(self.place("secret_manager").trim_start_matches("http://"), id).await
     }
 
-    /// What the Kubernetes Secret holds.
+    /// The content of the Kubernetes Secret.
     pub async fn applied_secret(&self, id: &str) -> Option<String> {
         applied_secret(&self.cluster().await, id).await
     }
@@ -129,7 +129,7 @@ impl Up {
 /// Keeps what is said, and hands on what is said when it is ready.
 fn listen(
     from: impl AsyncRead + Unpin + Send + 'static,
-    told: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
     ready: Option<oneshot::Sender<Value>>,
 ) {
     let mut ready = ready;
@@ -137,7 +137,7 @@ fn listen(
         let mut lines = BufReader::new(from).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let said: Value = serde_json::from_str(&line).unwrap_or_default();
-            told.lock().unwrap().push_str(&(line + "\n"));
+            output.lock().unwrap().push_str(&(line + "\n"));
             if said["event"] == "ready"
                 && let Some(ready) = ready.take()
             {
@@ -189,7 +189,7 @@ pub fn view(cluster: &Resource) -> Value {
     cluster.status.adapters.get("pullsecret").cloned().unwrap_or_default()
 }
 
-/// Whether the adapter says that the pull secret is available at that generation.
+/// True if the adapter reports the pull secret as available at that generation.
 pub fn is_available(cluster: &Resource, generation: i64) -> bool {
     let view = view(cluster);
     view["available"] == "True" && view["observed_generation"] == generation
@@ -286,7 +286,7 @@ impl Player {
         }
     }
 
-    /// Waits until the cluster is so; its state is told with every change.
+    /// Waits until the cluster satisfies the condition.
     pub async fn until(&self, id: &str, is_so: impl Fn(&Resource) -> bool) -> Resource {
         let stop = CancellationToken::new();
         let mut watch = self.client.watch("clusters", WatchQuery::default(), stop.clone());
@@ -332,7 +332,7 @@ fn spec(content: &str) -> Map<String, Value> {
     spec.as_object().cloned().unwrap()
 }
 
-/// Output of a command, which has told no credential.
+/// Output of a command, checked for credentials.
 pub async fn run(command: &mut Command) -> (Option<i32>, String, String) {
     let output = command.output().await.unwrap();
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());

@@ -11,7 +11,7 @@ use tokio::process::Command;
 ///
 /// # Panics
 ///
-/// Where it is missing or older than one of its sources, with the command that builds it.
+/// If it is missing or older than one of its sources; the message has the command that builds it.
 pub fn path(name: &str) -> PathBuf {
     let running = std::env::current_exe().unwrap();
     // A test is in `deps`, the programs are one folder up.

@@ -37,7 +37,7 @@ pub struct Rig {
     pub store: GoogleSecretManager,
 }
 
-/// How a Job ended and all that it told.
+/// The exit of a Job and all its output.
 #[derive(Debug)]
 pub struct Outcome {
     pub code: Option<i32>,
@@ -133,7 +133,7 @@ impl Rig {
         self.store.find(&secret()).await.unwrap().unwrap().metadata.annotations
     }
 
-    /// Puts a secret with these labels and one version there, as somebody else would.
+    /// Creates an unmanaged secret with these labels and one version.
     pub async fn foreign(&self, labels: &[(&str, &str)]) {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let new =

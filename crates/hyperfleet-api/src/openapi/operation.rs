@@ -1,48 +1,48 @@
-//! An operation of the document: a method of a path with its parameters, body and responses.
+//! One operation: a method of a path, put together from what differs.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::problems;
 
-/// The parts of an operation that differ; the rest is added when it is rendered.
+/// An operation as it is described; the rest follows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operation {
-    /// The id, unique in the document; code generators name functions after it.
+    /// Unique in the document; generators name functions after it.
     pub(super) id: String,
-    /// The group in which it is listed.
+    /// The group under which it is shown.
     pub(super) tag: String,
-    /// The purpose in one line.
+    /// What it does, in a line.
     pub(super) summary: String,
-    /// Further explanation.
+    /// What there is to know besides.
     pub(super) description: String,
-    /// The parameters in query and headers. Those of the path are listed beside the operations.
+    /// Parameters of query and headers; those of the path stand beside the operations.
     pub(super) parameters: Vec<Value>,
     /// The schema and the examples of the body.
     pub(super) body: Option<(Value, Value)>,
-    /// The responses of success.
-    pub(super) responses: Vec<SuccessResponse>,
-    /// The statuses of its problems, in addition to those of its access.
+    /// What is answered when it is done.
+    pub(super) answers: Vec<Answer>,
+    /// What it can be refused with, besides what follows from its nature.
     pub(super) problems: Vec<StatusCode>,
-    /// The access that it needs.
-    pub(super) access: Access,
+    /// What it is by nature.
+    pub(super) nature: Nature,
 }
 
-/// The access of an operation, which decides most of its problems.
+/// What an operation is by nature, from which most problems follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Needs no authentication and no database.
+pub(super) enum Nature {
+    /// Answered to anybody, out of memory.
     #[default]
     Public,
     /// Reads the database.
     Reads,
-    /// Writes to the database, usually with a request body.
+    /// Takes a body and writes.
     Writes,
 }
 
-/// A response of success.
+/// An answer to something that was done.
 #[derive(Clone, Debug)]
-pub(super) struct SuccessResponse {
+pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) description: &'static str,
     /// Schemas by media type.
@@ -50,14 +50,14 @@ pub(super) struct SuccessResponse {
 }
 
 impl Operation {
-    /// Renders the operation.
+    /// As the document has it.
     pub(super) fn value(self) -> Value {
         let mut responses = Map::new();
         for status in self.all_problems() {
             responses.insert(status.as_str().to_owned(), problems::response(status));
         }
-        for response in self.responses {
-            responses.insert(response.status.as_str().to_owned(), response.value());
+        for answer in self.answers {
+            responses.insert(answer.status.as_str().to_owned(), answer.value());
         }
         let mut operation = json!({
             "operationId": self.id,
@@ -80,7 +80,7 @@ impl Operation {
             let content = json!({ "application/json": { "schema": schema, "examples": examples } });
             put("requestBody", json!({ "required": true, "content": content }));
         }
-        if self.access == Access::Public {
+        if self.nature == Nature::Public {
             put("security", json!([]));
         }
         operation
@@ -96,22 +96,22 @@ impl Operation {
             ],
             [StatusCode::FORBIDDEN, StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
         );
-        let of_access: Vec<StatusCode> = match self.access {
-            Access::Public => Vec::new(),
-            Access::Reads => read.to_vec(),
-            Access::Writes => [&read[..], &write[..]].concat(),
+        let natural: Vec<StatusCode> = match self.nature {
+            Nature::Public => Vec::new(),
+            Nature::Reads => read.to_vec(),
+            Nature::Writes => [&read[..], &write[..]].concat(),
         };
-        of_access.into_iter().chain(self.problems.iter().copied()).collect()
+        natural.into_iter().chain(self.problems.iter().copied()).collect()
     }
 }
 
-impl SuccessResponse {
-    /// A JSON response.
+impl Answer {
+    /// An answer in JSON.
     pub(super) fn json(status: StatusCode, description: &'static str, schema: Value) -> Self {
         Self { status, description, content: vec![("application/json", schema)] }
     }
 
-    /// A response without content.
+    /// An answer without content.
     pub(super) fn empty(description: &'static str) -> Self {
         Self { status: StatusCode::NO_CONTENT, description, content: Vec::new() }
     }

@@ -1,25 +1,24 @@
-//! The resources of a group of paths: a kind, a kind below its parent, or every kind.
+//! Which resources a group of paths is about: a kind, a kind below its parent, or every kind.
 
 use serde_json::Value;
 
-use super::parameters;
-use super::reference::schema;
+use super::{parameters, schema};
 use crate::entity::{BASE_PATH, Descriptor};
 
-/// The tag of the paths for every kind. No kind can have that name, since it contains a blank.
+/// The tag of what is about every kind. It has a blank, so no kind has that name.
 pub(super) const ANY_KIND: &str = "Any kind";
 
-/// The resources of a group of paths.
+/// What a group of paths is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
-    /// The kind; `None` means every kind.
+    /// The kind; `None` is every kind.
     pub(super) descriptor: Option<&'a Descriptor>,
     /// The kind of the owner in the path.
     pub(super) parent: Option<&'a Descriptor>,
 }
 
 impl Scope<'_> {
-    /// The path of the collection.
+    /// Where all of them are.
     pub(super) fn collection(&self) -> String {
         let plural = self.descriptor.map_or("resources", |descriptor| &descriptor.plural);
         match self.parent {
@@ -28,12 +27,12 @@ impl Scope<'_> {
         }
     }
 
-    /// The path of one resource.
+    /// Where one of them is.
     pub(super) fn item(&self) -> String {
         format!("{}/{{{}}}", self.collection(), self.id_parameter())
     }
 
-    /// The name in the ids of operations, such as `NodePoolOfCluster`.
+    /// What operations are named after: `NodePoolOfCluster`.
     pub(super) fn word(&self) -> String {
         let kind = self.descriptor.map_or("AnyResource", |descriptor| &descriptor.kind);
         match self.parent {
@@ -42,7 +41,7 @@ impl Scope<'_> {
         }
     }
 
-    /// One resource in a sentence, such as `a NodePool of a Cluster`.
+    /// One of them, in a sentence: `a NodePool of a Cluster`.
     pub(super) fn one(&self) -> String {
         let article = |kind: &str| if kind.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
         match (self.descriptor, self.parent) {
@@ -54,7 +53,7 @@ impl Scope<'_> {
         }
     }
 
-    /// All resources in a sentence.
+    /// All of them, in a sentence.
     pub(super) fn all(&self) -> String {
         match (self.descriptor, self.parent) {
             (None, _) => "the resources of all kinds".to_owned(),
@@ -63,32 +62,32 @@ impl Scope<'_> {
         }
     }
 
-    /// The tag of the operations.
+    /// The group under which the operations are shown.
     pub(super) fn tag(&self) -> String {
         self.descriptor.map_or(ANY_KIND, |descriptor| &descriptor.kind).to_owned()
     }
 
-    /// The schema of a resource.
+    /// The schema of what is read.
     pub(super) fn resource(&self) -> Value {
         schema(self.descriptor.map_or("Resource", |descriptor| &descriptor.kind))
     }
 
-    /// The schema of a list.
+    /// The schema of a list of them.
     pub(super) fn list(&self) -> Value {
         schema(&format!("{}List", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// The schema of a PATCH body.
+    /// The schema of the body that changes one.
     pub(super) fn patch(&self) -> Value {
         schema(&format!("{}Patch", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// The schema of a POST body.
+    /// The schema of the body that creates one.
     pub(super) fn creation(&self) -> Value {
         schema(&format!("{}Create", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// True if nothing can be created at the collection, since the path names no owner.
+    /// Whether nothing can be created here, as the owner is missing in the path.
     pub(super) fn misses_owner(&self) -> bool {
         self.parent.is_none() && self.descriptor.is_some_and(|descriptor| descriptor.parent_kind.is_some())
     }
@@ -99,7 +98,7 @@ impl Scope<'_> {
         self.parent.map(of).into_iter().collect()
     }
 
-    /// The path parameters of one resource.
+    /// The path parameters of one of them.
     pub(super) fn item_parameters(&self) -> Vec<Value> {
         let kind = self.descriptor.map_or("resource", |descriptor| &descriptor.kind);
         let mut parameters = self.owner_parameters();

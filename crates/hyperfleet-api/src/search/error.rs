@@ -1,21 +1,21 @@
-//! Errors of a search, an order or a selection of fields, with their location.
+//! What is wrong with a search, an order or a choice of fields, and where.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-/// Maximum length of a quote of the user's text, in characters.
-const MAX_QUOTE: usize = 32;
+/// The longest quote of the user's text.
+const LONGEST_QUOTE: usize = 32;
 
-/// An invalid search, order or selection of fields; always an error of the caller (400).
+/// A text of the user's that cannot be followed: always his fault (400).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{location}: {message}")]
+#[error("{place}: {message}")]
 pub struct SearchError {
-    location: Location,
+    place: Place,
     message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Location {
-    /// A character of the search, counted from 1.
+enum Place {
+    /// The column counts characters, from 1.
     Search {
         column: usize,
     },
@@ -23,44 +23,44 @@ enum Location {
     Fields,
 }
 
-/// A short piece of the user's text in quotes, with control characters escaped.
+/// A short piece of the user's text in quotes, with nothing in it that a terminal or a log would obey.
 pub(super) struct Quote<'a>(pub(super) &'a str);
 
 // === impl SearchError ===
 
 impl SearchError {
     pub(super) fn search(column: usize, message: impl Into<String>) -> Self {
-        Self { location: Location::Search { column }, message: message.into() }
+        Self { place: Place::Search { column }, message: message.into() }
     }
 
     pub(super) fn order(message: impl Into<String>) -> Self {
-        Self { location: Location::Order, message: message.into() }
+        Self { place: Place::Order, message: message.into() }
     }
 
     pub(super) fn fields(message: impl Into<String>) -> Self {
-        Self { location: Location::Fields, message: message.into() }
+        Self { place: Place::Fields, message: message.into() }
     }
 
-    /// The code of the problem.
+    /// The contract's code of this error.
     pub fn code(&self) -> &'static str {
-        match self.location {
-            Location::Search { .. } | Location::Order => "VAL-005",
-            Location::Fields => "VAL-000",
+        match self.place {
+            Place::Search { .. } | Place::Order => "VAL-005",
+            Place::Fields => "VAL-000",
         }
     }
 
-    /// The character of the search at which the error is, counted from 1.
+    /// Where in the search the fault is: the character, counted from 1.
     pub fn column(&self) -> Option<usize> {
-        match self.location {
-            Location::Search { column } => Some(column),
-            Location::Order | Location::Fields => None,
+        match self.place {
+            Place::Search { column } => Some(column),
+            Place::Order | Place::Fields => None,
         }
     }
 }
 
-// === impl Location ===
+// === impl Place ===
 
-impl Display for Location {
+impl Display for Place {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Search { column } => write!(f, "search, column {column}"),
@@ -81,9 +81,9 @@ impl Display for Quote<'_> {
                 '\'' | '"' | '\\' => shown.push(character),
                 _ => write!(shown, "{}", character.escape_debug())?,
             }
-            if shown.chars().count() > MAX_QUOTE {
+            if shown.chars().count() > LONGEST_QUOTE {
                 shown.truncate(before);
-                // The ellipsis is outside the quotes, where it cannot be text of the user.
+                // The dots stand outside: within the quotes they could be the user's.
                 return write!(f, "'{shown}'…");
             }
         }

@@ -1,18 +1,18 @@
-//! The tokens of a search: names, keywords, literals and symbols.
+//! The words, literals and symbols of a search.
 
 use super::error::{Quote, SearchError};
 
-/// All symbols, the longer ones first.
+/// The longer ones first.
 const SYMBOLS: &[&str] =
     &["<>", "<=", ">=", "!=", "==", "~=", "~!", "=", "<", ">", "(", ")", "[", "]", ",", "+", "-", "*", "/", "%"];
 
-/// Prefixes of names in which `-` and `/` belong to the name; elsewhere they are arithmetic.
+/// In these words `-` and `/` belong to the name; elsewhere they are arithmetic.
 const FREE_NAMES: &[&str] = &["labels.", "spec."];
 
-/// A token with its location.
+/// One of them, and where it stands.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
-    /// The position of its first character, counted from 1.
+    /// Of its first character, counted from 1.
     pub(super) column: usize,
     pub(super) text: &'a str,
     pub(super) kind: Kind,
@@ -22,7 +22,7 @@ pub(super) struct Token<'a> {
 pub(super) enum Kind {
     /// A keyword or a field.
     Word,
-    /// A text with its escapes resolved.
+    /// With its escapes resolved.
     Quoted(String),
     Number,
     /// A date or a time without quotes.
@@ -31,21 +31,21 @@ pub(super) enum Kind {
     End,
 }
 
-struct Tokenizer<'a> {
+struct Reader<'a> {
     rest: &'a str,
     column: usize,
 }
 
-/// Splits a search into tokens; the last one is the end.
+/// All tokens; the last is the end.
 pub(super) fn read(text: &str) -> Result<Vec<Token<'_>>, SearchError> {
-    // PostgreSQL stores no NUL character in a text.
+    // PostgreSQL cannot hold one in a text.
     if let Some(at) = text.chars().position(|character| character == '\0') {
         return Err(SearchError::search(at + 1, "a search has no NUL character: remove it"));
     }
-    let mut tokenizer = Tokenizer { rest: text, column: 1 };
+    let mut reader = Reader { rest: text, column: 1 };
     let mut tokens = Vec::new();
     loop {
-        let token = tokenizer.next()?;
+        let token = reader.next()?;
         let ends = token.kind == Kind::End;
         tokens.push(token);
         if ends {
@@ -66,9 +66,9 @@ impl Token<'_> {
     }
 }
 
-// === impl Tokenizer ===
+// === impl Reader ===
 
-impl<'a> Tokenizer<'a> {
+impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Token<'a>, SearchError> {
         self.take(run(self.rest, char::is_whitespace));
         let Some(first) = self.rest.chars().next() else { return Ok(self.token(Kind::End, 0)) };
@@ -88,12 +88,12 @@ impl<'a> Tokenizer<'a> {
             Some(symbol) => Ok(self.token(Kind::Symbol, symbol.len())),
             None => Err(SearchError::search(
                 self.column,
-                format!("{} is unexpected: put text in quotes", Quote(self.take(first.len_utf8()))),
+                format!("{} has no meaning here: put text in quotes", Quote(self.take(first.len_utf8()))),
             )),
         }
     }
 
-    /// A quoted text. A doubled quote stands for one, as in SQL; so does a quote after a backslash.
+    /// A doubled quote stands for one, as in SQL; so does one after a backslash.
     fn quoted(&mut self, quote: char) -> Result<Token<'a>, SearchError> {
         let mut content = String::new();
         let mut characters = self.rest.char_indices().skip(1).peekable();
@@ -109,7 +109,10 @@ impl<'a> Tokenizer<'a> {
                 _ => content.push(character),
             }
         }
-        Err(SearchError::search(self.column, format!("the quote {quote} is never closed: add it at the end")))
+        Err(SearchError::search(
+            self.column,
+            format!("the quote {quote} is never closed: write it once more at the end"),
+        ))
     }
 
     fn token(&mut self, kind: Kind, length: usize) -> Token<'a> {
@@ -124,7 +127,7 @@ impl<'a> Tokenizer<'a> {
     }
 }
 
-/// Adds an escaped character. An unknown escape keeps its backslash, so that a pattern may contain `\%`.
+/// What is no escape keeps its backslash, so that a pattern may say `\%`.
 fn push_escaped(content: &mut String, character: char) {
     match character {
         'n' => content.push('\n'),
@@ -135,7 +138,7 @@ fn push_escaped(content: &mut String, character: char) {
     }
 }
 
-/// Length of the prefix that consists of such characters.
+/// How far the text consists of such characters.
 fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|character| !belongs(character)).unwrap_or(text.len())
 }
@@ -147,7 +150,7 @@ fn word_length(text: &str) -> usize {
     })
 }
 
-/// Length of a number such as `3`, `1.5Gi` or `2e-3`.
+/// `3`, `1.5Gi`, `2e-3`.
 fn number_length(text: &str) -> usize {
     let length = run(text, |character| character.is_ascii_alphanumeric() || character == '.');
     let (number, rest) = text.split_at(length);
@@ -157,7 +160,7 @@ fn number_length(text: &str) -> usize {
     }
 }
 
-/// Length of a time such as `2026-01-31T12:00:00Z`; `None` unless it begins with four digits and a hyphen.
+/// Of `2026-01-31` and what follows it without a blank: four digits and a hyphen begin no number.
 fn time_length(text: &str) -> Option<usize> {
     let year = run(text, |character| character.is_ascii_digit());
     let (_, rest) = text.split_at(year);

@@ -1,4 +1,4 @@
-//! A server for one test, on SQLite, and resources of each kind on it.
+//! A server of its own for a test, on SQLite, and one resource of each kind on it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The path at which resources of each kind are created.
+/// Where resources are created, by kind.
 pub(crate) const KINDS: &[(&str, &str)] = &[
     ("Cluster", "/api/hyperfleet/v1/clusters"),
     ("NodePool", "/api/hyperfleet/v1/clusters/cluster-1/nodepools"),
@@ -30,7 +30,7 @@ pub(crate) struct Rig {
     _folder: TempDir,
 }
 
-/// A complete response.
+/// What was answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -85,13 +85,13 @@ impl Rig {
         }
     }
 
-    /// An open stream of lines.
+    /// A line of a stream, and then the next, as they come.
     pub(crate) async fn lines(&self, path: &str) -> reqwest::Response {
         self.client.get(self.url(path)).send().await.unwrap()
     }
 
     pub(crate) async fn end(self) {
-        // The server waits for open connections.
+        // The server waits for its clients.
         drop(self.client);
         self.stop.cancel();
         self.serving.await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! The lines of a change stream against the document.
+//! A change stream is as the document says.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ async fn every_line_of_a_stream_is_an_event() {
     let event = json!({ "$ref": "#/components/schemas/ChangeEvent" });
     let cluster = json!({ "$ref": "#/components/schemas/Cluster" });
     let mut text = String::new();
-    let mut actual: Vec<String> = Vec::new();
-    while actual.last().is_none_or(|kind| kind != "MODIFIED") {
+    let mut seen: Vec<String> = Vec::new();
+    while seen.last().is_none_or(|kind| kind != "MODIFIED") {
         text += std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap();
         while let Some((line, rest)) = text.split_once('\n') {
             let line: Value = serde_json::from_str(line).unwrap();
@@ -30,10 +30,10 @@ async fn every_line_of_a_stream_is_an_event() {
             } else {
                 contract.satisfies(&cluster, &line["object"]);
             }
-            actual.push(kind);
+            seen.push(kind);
         }
     }
-    assert_eq!(actual, ["ADDED", "BOOKMARK", "MODIFIED"]);
+    assert_eq!(seen, ["ADDED", "BOOKMARK", "MODIFIED"]);
     drop(stream);
     rig.end().await;
 }

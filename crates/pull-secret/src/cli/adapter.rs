@@ -50,7 +50,7 @@ pub(crate) struct DryRunArguments {
     /// The cluster, as the API answers `GET /clusters/{id}`
     #[arg(long, value_name = "FILE")]
     pub(crate) cluster: PathBuf,
-    /// How to print the decision
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use super::OutputFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExplainCommand {
-    /// Why is this cluster's pull secret (not) available?
+    /// Print why a cluster's pull secret is (not) available
     ///
     /// Exits with 0 if it is available and everything that was looked at agrees, with 1 if not, with 75 if the API cannot be
     /// reached. No content is shown, only digests.
@@ -49,7 +49,7 @@ pub(crate) struct StatusArguments {
     pub(crate) output: OutputFormat,
 }
 
-/// Which API, and as whom.
+/// Address and credentials of the API.
 #[derive(Debug, Args)]
 pub(crate) struct ApiFlags {
     #[arg(

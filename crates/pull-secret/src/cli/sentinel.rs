@@ -26,7 +26,7 @@ pub(crate) struct SentinelArguments {
     pub(crate) flags: SentinelFlags,
 }
 
-/// What is done with events.
+/// Commands about events.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
     /// Subscribe to a topic and print its events, each acknowledged, until Ctrl-C

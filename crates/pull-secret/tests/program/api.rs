@@ -14,7 +14,7 @@ async fn stop(mut child: Child) -> Option<i32> {
     child.wait().await.unwrap().code()
 }
 
-fn told(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -29,7 +29,7 @@ async fn the_commands_of_the_guide_work() {
     let script =
         format!("set -e; api=http://{address}/api/hyperfleet/v1\n{}", lines.replace("curl ", "curl -sS --fail "));
     let output = Command::new("bash").args(["-c", &script]).env("no_proxy", "*").output().await.unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     let answers = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<Value> = serde_json::Deserializer::from_str(&answers).into_iter().map(Result::unwrap).collect();
     assert_eq!(answers.len(), 5);
@@ -45,7 +45,12 @@ async fn the_commands_of_the_guide_work() {
 async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let fresh = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
-    assert_eq!((fresh.status.code(), &fresh.stdout[..]), (Some(1), &b"0001-resources\n"[..]), "{}", told(&fresh));
+    assert_eq!(
+        (fresh.status.code(), &fresh.stdout[..]),
+        (Some(1), &b"0001-resources\n"[..]),
+        "{}",
+        output_text(&fresh)
+    );
     let (child, address) = server(folder.path()).await;
     let create = format!(
         "curl -sS --fail http://{address}/api/hyperfleet/v1/channels -d '{{\"kind\": \"Channel\", \"id\": \"stable\", \"name\": \"stable\", \"spec\": {{}}}}'"
@@ -53,7 +58,7 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
     assert!(Command::new("bash").args(["-c", &create]).output().await.unwrap().status.success());
     assert_eq!(stop(child).await, Some(0));
     let current = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
-    assert_eq!((current.status.code(), &current.stdout[..]), (Some(0), &b""[..]), "{}", told(&current));
+    assert_eq!((current.status.code(), &current.stdout[..]), (Some(0), &b""[..]), "{}", output_text(&current));
     let (_child, address) = server(folder.path()).await;
     let read = format!("curl -sS --fail http://{address}/api/hyperfleet/v1/channels/stable");
     assert!(Command::new("bash").args(["-c", &read]).output().await.unwrap().status.success());
@@ -64,10 +69,14 @@ async fn a_wrong_configuration_ends_at_once_and_names_everything() {
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path(), &["--server-host=0.0.0.0", "--health-port=many"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(told(&output), "error: invalid configuration\n  --health-port: must be a whole number\n");
+    assert_eq!(output_text(&output), "error: invalid configuration\n  --health-port: must be a whole number\n");
     let output = program(folder.path(), &["--server-host=0.0.0.0"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(told(&output).contains("server.host: without authentication only loopback is served"), "{}", told(&output));
+    assert!(
+        output_text(&output).contains("server.host: without authentication only loopback is served"),
+        "{}",
+        output_text(&output)
+    );
 }
 
 #[tokio::test]
@@ -78,14 +87,14 @@ async fn a_file_that_is_no_database_is_refused_and_left_alone() {
     daemon::file::replace(&path, &content).unwrap();
     let arguments = ["--server-port=0", "--health-port=0", "--metrics-port=0"];
     let output = program(folder.path(), &arguments).output().await.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("the database cannot be used"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", output_text(&output));
+    assert!(output_text(&output).contains("the database cannot be used"), "{}", output_text(&output));
     assert_eq!(std::fs::read(&path).unwrap(), content);
 }
 
 /// The likeliest mistake: a credential where something else belongs.
 #[tokio::test]
-async fn a_credential_in_the_wrong_place_is_not_told() {
+async fn a_credential_in_the_wrong_place_is_not_printed() {
     let folder = tempfile::tempdir().unwrap();
     let document = format!(r#"{{"auths":{{"quay.io":{{"auth":"{PASSWORD}"}}}}}}"#);
     let url = format!("mysql://user:{PASSWORD}@host/name");
@@ -108,10 +117,10 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
             let mut command = program(folder.path(), &["migrate", "--check"]);
             command.env("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "100ms").env(variable, value);
             let output = command.output().await.unwrap();
-            assert!(!told(&output).contains(&PASSWORD[4..]), "{variable}: {}", told(&output));
+            assert!(!output_text(&output).contains(&PASSWORD[4..]), "{variable}: {}", output_text(&output));
             let mut command = program(folder.path(), &["openapi"]);
             let output = command.env(variable, value).output().await.unwrap();
-            assert!(!told(&output).contains(&PASSWORD[4..]), "{variable}: {}", told(&output));
+            assert!(!output_text(&output).contains(&PASSWORD[4..]), "{variable}: {}", output_text(&output));
         }
     }
 }

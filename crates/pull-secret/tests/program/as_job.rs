@@ -112,7 +112,7 @@ async fn what_is_worth_another_try_gets_one() {
     world.rig.emulator.inject("getSecret:hang".parse().unwrap());
     let (end, terminations) = world.run(&pull_secret("a"), &[("RUN_TIMEOUT", "4s")]).await;
     assert_eq!(end, JobEnd::Complete, "{terminations:#?}");
-    // Both may have ended within the same second, which is all that Kubernetes tells of the time.
+    // Both may have ended within the same second, the resolution of Kubernetes' times.
     let codes: BTreeSet<_> = terminations.iter().map(|termination| termination.exit_code).collect();
     assert_eq!((terminations.len(), codes), (2, BTreeSet::from([0, 75])));
 }

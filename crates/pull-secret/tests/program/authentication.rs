@@ -1,4 +1,4 @@
-//! Where the identity comes from: Workload Identity through the metadata server, and its failures.
+//! The identity: Workload Identity through the metadata server, and its failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ async fn secured() -> Rig {
     Rig::with(Settings { required_token: Some(TOKEN.to_owned()), ..Settings::default() }).await
 }
 
-fn told_no_token(outcome: &Outcome) {
+fn reported_missing_token(outcome: &Outcome) {
     let all = format!("{}{}{}", outcome.stdout, outcome.stderr, outcome.result);
     assert!(!all.contains(TOKEN), "{outcome:#?}");
 }
@@ -66,7 +66,7 @@ async fn workload_identity_gives_the_token() {
     let outcome = rig.run(&mut in_cluster(&rig, &metadata.address)).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(0), "SecretStored"), "{outcome:#?}");
     assert_eq!(metadata.asked.load(Ordering::SeqCst), 1, "one token serves the whole run");
-    told_no_token(&outcome);
+    reported_missing_token(&outcome);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +75,7 @@ async fn a_token_that_the_store_does_not_take_is_named_as_such() {
     let metadata = MetadataServer::start(StatusCode::OK).await;
     let outcome = rig.run(&mut in_cluster(&rig, &metadata.address)).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(4), "Unauthenticated"), "{outcome:#?}");
-    told_no_token(&outcome);
+    reported_missing_token(&outcome);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +85,7 @@ async fn a_service_account_without_a_binding_ends_the_run_with_what_to_do() {
     let outcome = rig.run(&mut in_cluster(&rig, &metadata.address)).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(4), "Unauthenticated"), "{outcome:#?}");
     assert!(outcome.message().contains("Workload Identity binding"), "{outcome:#?}");
-    told_no_token(&outcome);
+    reported_missing_token(&outcome);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +96,7 @@ async fn a_metadata_server_that_fails_is_retried_within_the_runs_time() {
     let outcome = rig.run(job.env("RUN_TIMEOUT", "4s").env("GCP_API_TIMEOUT", "1s")).await;
     assert_eq!(outcome.code, Some(75), "{outcome:#?}");
     assert!(outcome.operations().contains(&"retry".to_owned()), "{outcome:#?}");
-    told_no_token(&outcome);
+    reported_missing_token(&outcome);
 }
 
 #[tokio::test(flavor = "multi_thread")]

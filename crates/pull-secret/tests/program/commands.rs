@@ -9,8 +9,8 @@ fn text(bytes: &[u8]) -> String {
 #[tokio::test]
 async fn version_and_completion_are_printed() {
     let version = program(&["version"]).output().await.unwrap();
-    let told = text(&version.stdout);
-    let names: Vec<_> = told.lines().map(|line| line.split(':').next().unwrap()).collect();
+    let version_text = text(&version.stdout);
+    let names: Vec<_> = version_text.lines().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(names, ["pull-secret version info", "  Version", "  Commit", "  Built"]);
     let completion = program(&["completion", "bash"]).output().await.unwrap();
     assert!(text(&completion.stdout).contains("--pull-secret-file"));

@@ -1,9 +1,9 @@
-//! What the Job says of an environment or a pull secret that it cannot use.
+//! The Job's errors about an environment or a pull secret that it cannot use.
 
 use testkit::rig::{Rig, pull_secret};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_environment_is_told_all_that_is_missing_at_once() {
+async fn an_empty_environment_gets_all_missing_settings_at_once() {
     let rig = Rig::new().await;
     let mut job = rig.job("");
     let outcome = rig.run(job.env_remove("CLUSTER_ID").env("GCP_PROJECT_ID", "  ").env("GENERATION", "x")).await;

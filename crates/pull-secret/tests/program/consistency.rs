@@ -35,7 +35,7 @@ async fn a_secret_that_does_not_show_yet_is_waited_for() {
     rig.stored("a").await;
     let calls = rig.calls();
     let job = rig.job(&pull_secret("a")).spawn().unwrap();
-    // It looks, is told that the secret exists when it would create it, looks again, and so on.
+    // It observes, gets a conflict when it creates the secret, observes again, and so on.
     let outcome = finish_after(&rig, job, calls + 4).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(0), "SecretUnchanged"), "{outcome:#?}");
     assert_eq!(rig.versions().await, ["a"]);

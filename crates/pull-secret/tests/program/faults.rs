@@ -34,7 +34,7 @@ async fn transient_faults_are_got_over_without_a_second_version(#[case] faults: 
     assert_eq!((outcome.code, outcome.reason()), (Some(0), "SecretStored"), "{outcome:#?}");
     assert_eq!(rig.versions().await, ["a"], "{outcome:#?}");
     let retries = outcome.operations().iter().filter(|operation| *operation == "retry").count();
-    assert!(retries >= 1, "every retry is told: {outcome:#?}");
+    assert!(retries >= 1, "every retry is logged: {outcome:#?}");
     let again = rig.stored("a").await;
     assert_eq!(again.reason(), "SecretUnchanged");
 }

@@ -82,7 +82,7 @@ async fn whatever_has_drifted_is_repaired_and_the_store_left_alone(#[case] kind:
         json!({"metadata": {"labels": {"cluster-name": "other"}}}),
         json!({"metadata": {"annotations": {"hyperfleet.io/created-by": null}}}),
     ] {
-        let parameters = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        let parameters = PatchParams { field_manager: Some("another-manager".to_owned()), ..PatchParams::default() };
         place.secrets().patch(NAME, &parameters, &Patch::Merge(&drift)).await.unwrap();
         let outcome = place.stored("a").await;
         assert_eq!(outcome.reason(), "KubernetesSecretApplied", "{drift}");
@@ -184,7 +184,7 @@ async fn a_namespace_that_does_not_exist_is_waited_for(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminating_namespace_is_told_as_such(#[case] kind: Kind) {
+async fn a_terminating_namespace_is_reported_as_such(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/held"]}});
     let held: ConfigMap = serde_json::from_value(held).unwrap();
@@ -332,14 +332,15 @@ async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_shows_what_would_differ_and_has_the_server_try_it(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
-    let told = |outcome: &testkit::rig::Outcome| {
+    let dry_run_messages = |outcome: &testkit::rig::Outcome| {
         let lines = outcome.lines();
-        let told = lines.iter().filter(|line| line["operation"] == "dry-run" && line["phase"] == "k8s-secret");
-        told.map(|line| line["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let dry_run_messages =
+            lines.iter().filter(|line| line["operation"] == "dry-run" && line["phase"] == "k8s-secret");
+        dry_run_messages.map(|line| line["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let first = place.run("a", &["--dry-run"]).await;
     assert_eq!(first.code, Some(0), "{first:#?}");
-    let lines = told(&first);
+    let lines = dry_run_messages(&first);
     assert!(lines[0].starts_with("DRY RUN: Would create the Kubernetes Secret"), "{lines:#?}");
     assert!(lines.contains(&"DRY RUN: + label cluster-name: production-cluster".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"DRY RUN: + content".to_owned()), "{lines:#?}");
@@ -347,7 +348,7 @@ async fn a_dry_run_shows_what_would_differ_and_has_the_server_try_it(#[case] kin
     place.stored("a").await;
     let before = place.secret().await.unwrap();
     let second = place.run("b", &["--dry-run"]).await;
-    let lines = told(&second);
+    let lines = dry_run_messages(&second);
     assert!(lines.contains(&"DRY RUN: ~ content".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"DRY RUN: ~ annotation hyperfleet.io/gcp-secret-version: 1 -> 2".to_owned()), "{lines:#?}");
     assert_eq!(place.secret().await.unwrap().metadata.resource_version, before.metadata.resource_version);
@@ -384,7 +385,7 @@ async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_of_the_server_are_told_apart() {
+async fn refusals_of_the_server_are_distinguished() {
     for (fault, code, reason) in [
         ("create/secrets:403(message=exceeded quota: q, requested: count/secrets=1)", 75, "NamespaceQuotaExceeded"),
         (

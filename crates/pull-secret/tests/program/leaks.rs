@@ -1,4 +1,4 @@
-//! Law 5: whatever happens, no credential and no piece of one is told.
+//! No credential, and no piece of one, is ever printed, logged or reported.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ fn check_outcome(what: &str, outcome: &Outcome) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_job_tells_no_credential_however_it_ends() {
+async fn the_job_prints_no_credential_however_it_ends() {
     let faults =
         ["none:none", "createSecret:commit-then-timeout", "addVersion:permission-denied", "accessVersion:internal*0"];
     for (name, document) in documents() {
@@ -58,22 +58,22 @@ async fn a_stored_document_of_others_is_not_told_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validate_tells_no_credential() {
+async fn validate_prints_no_credential() {
     for (name, document) in documents() {
         for output in ["table", "json"] {
             let mut command = program::pull_secret(&["validate", "-", "--output", output]);
             let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
             child.stdin.take().unwrap().write_all(document.as_bytes()).await.unwrap();
-            let told = child.wait_with_output().await.unwrap();
-            check(name, &String::from_utf8_lossy(&told.stdout));
-            check(name, &String::from_utf8_lossy(&told.stderr));
+            let output = child.wait_with_output().await.unwrap();
+            check(name, &String::from_utf8_lossy(&output.stdout));
+            check(name, &String::from_utf8_lossy(&output.stderr));
         }
     }
 }
 
 /// The likeliest mistake: the document, or a key, where a path or a name belongs.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_in_the_wrong_place_is_not_told() {
+async fn a_credential_in_the_wrong_place_is_not_printed() {
     let rig = Rig::new().await;
     let key = String::from_utf8_lossy(KEY).into_owned();
     for (name, document) in documents() {
@@ -95,15 +95,15 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
             }
         }
         for arguments in [vec!["validate", &document], vec!["run-job", "pull-secret", &document], vec![&document]] {
-            let told = program::pull_secret(&arguments).output().await.unwrap();
-            check(name, &String::from_utf8_lossy(&told.stdout));
-            check(name, &String::from_utf8_lossy(&told.stderr));
+            let output = program::pull_secret(&arguments).output().await.unwrap();
+            check(name, &String::from_utf8_lossy(&output.stdout));
+            check(name, &String::from_utf8_lossy(&output.stderr));
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_credentials_file_holds_is_not_told() {
+async fn what_a_credentials_file_holds_is_not_printed() {
     let rig = Rig::new().await;
     let file = rig.path("credentials.json");
     for content in [
@@ -123,7 +123,7 @@ async fn what_a_credentials_file_holds_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_kubeconfig_holds_is_not_told() {
+async fn what_a_kubeconfig_holds_is_not_printed() {
     let rig = Rig::new().await;
     let file = rig.path("kubeconfig");
     for content in [

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use testkit::rig::{Outcome, Rig, pull_secret};
 
-fn told(outcome: &Outcome) -> Vec<String> {
+fn logged_messages(outcome: &Outcome) -> Vec<String> {
     let lines = outcome.lines();
     let dry_run = lines.iter().filter(|line| line["operation"] == "dry-run");
     dry_run.map(|line| line["message"].as_str().unwrap().to_owned()).collect()
@@ -18,7 +18,7 @@ async fn a_dry_run_on_an_empty_project_prints_the_plan_and_what_cannot_be_checke
     assert_eq!((outcome.code, outcome.reason()), (Some(0), "DryRunPassed"), "{outcome:#?}");
     assert_eq!(rig.methods_since(0), ["getSecret"]);
     assert_eq!(
-        told(&outcome),
+        logged_messages(&outcome),
         [
             "DRY RUN: Skipping secret creation/update operations",
             "DRY RUN: Would create/update secret: hyperfleet-cls-123-pull-secret (the secret does not exist)",
@@ -43,7 +43,7 @@ async fn a_dry_run_of_a_change_checks_permissions_and_changes_nothing() {
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     assert_eq!(rig.methods_since(calls), ["getSecret", "accessVersion", "accessVersion", "testIamPermissions"]);
     assert!(
-        told(&outcome).contains(&"DRY RUN: Permission secretmanager.versions.add: held".to_owned()),
+        logged_messages(&outcome).contains(&"DRY RUN: Permission secretmanager.versions.add: held".to_owned()),
         "{outcome:#?}"
     );
     assert_eq!(rig.versions().await, ["a"]);
@@ -79,7 +79,7 @@ async fn a_dry_run_of_nothing_says_so() {
     rig.stored("a").await;
     let outcome = rig.run(rig.job(&pull_secret("a")).arg("--dry-run")).await;
     assert_eq!(
-        told(&outcome).last().unwrap(),
+        logged_messages(&outcome).last().unwrap(),
         "DRY RUN: Would change nothing: version 1, the newest, holds this pull secret"
     );
 }

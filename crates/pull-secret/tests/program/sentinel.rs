@@ -40,7 +40,7 @@ async fn a_change_reaches_who_listens(broker: Broker) {
     let _sentinel = sentinel.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     curl(&[&clusters, "-d", r#"{"kind": "Cluster", "id": "cls-1", "name": "one", "spec": {}}"#]).await;
     curl(&["-X", "PATCH", &format!("{clusters}/cls-1"), "-d", r#"{"spec": {"changed": true}}"#]).await;
-    // The first state may be overtaken by the second before anybody is told.
+    // The first state may be overtaken by the second before it is published.
     loop {
         let line = events.next_line().await.unwrap().unwrap();
         let event: Value = serde_json::from_str(&line).unwrap();
@@ -52,8 +52,8 @@ async fn a_change_reaches_who_listens(broker: Broker) {
     }
     let dry = [&arguments[..], &ports[..], &["--dry-run", "--id", "cls-1"]].concat();
     let output = program(&broker, &dry).output().await.unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && told.contains("cls-1"), "{output:?}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && stdout.contains("cls-1"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +72,7 @@ async fn a_change_reaches_who_listens_on_pubsub() {
 
 /// The likeliest mistake: a credential where something else belongs; and a broker that is not there.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_in_the_wrong_place_is_not_told() {
+async fn a_credential_in_the_wrong_place_is_not_printed() {
     const PASSWORD: &str = "Zq7wordThatMustNotShow";
     let values = [
         PASSWORD.to_owned(),
@@ -93,7 +93,7 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
         "HYPERFLEET_LEADER_ELECTION_METHOD",
         "HYPERFLEET_LEADER_ELECTION_DATABASE_URL",
     ];
-    // Names are told: that is what they are for. What is no name must not be taken for one.
+    // Names are printed on purpose. Text that is not a valid name must not be taken for one.
     let names = ["BROKER_RABBITMQ_EXCHANGE", "HYPERFLEET_BROKER_TOPIC", "HYPERFLEET_RESOURCE_TYPE"];
     let sentinel = ["sentinel", "--health-port", "0", "--metrics-port", "0"];
     for variable in variables {
@@ -110,9 +110,9 @@ async fn a_credential_in_the_wrong_place_is_not_told() {
                 let mut command = Command::new("timeout");
                 command.args(["--signal=KILL", "0.4", path("pull-secret").to_str().unwrap()]).args(arguments);
                 let output = command.env_clear().envs(broker).output().await.unwrap();
-                let told = [output.stdout, output.stderr].concat();
-                let told = String::from_utf8_lossy(&told);
-                assert!(!told.contains(&PASSWORD[4..]), "{variable}: {told}");
+                let stdout = [output.stdout, output.stderr].concat();
+                let stdout = String::from_utf8_lossy(&stdout);
+                assert!(!stdout.contains(&PASSWORD[4..]), "{variable}: {stdout}");
             }
         }
     }

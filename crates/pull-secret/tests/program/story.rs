@@ -12,12 +12,12 @@ async fn a_first_run_makes_four_calls_and_logs_the_lines_of_the_specification() 
     assert_eq!(rig.versions().await, ["a"]);
     assert_eq!(outcome.stderr, "");
     let lines = outcome.lines();
-    let told: Vec<_> = lines
+    let logged: Vec<_> = lines
         .iter()
         .map(|line| format!("{}: {}", line["operation"].as_str().unwrap(), line["message"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        logged,
         [
             "start: Starting pull secret storage operation",
             "client-initialized: Successfully initialized Secret Manager client",
@@ -149,8 +149,8 @@ async fn the_result_is_what_the_status_reporter_and_the_adapter_read() {
     let termination_log = rig.path("termination-log");
     daemon::file::replace(&termination_log, b"").unwrap();
     let outcome = rig.run(rig.job(&pull_secret("a")).env("TERMINATION_LOG_PATH", &termination_log)).await;
-    let told = std::fs::read_to_string(&termination_log).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), outcome.result);
+    let logged = std::fs::read_to_string(&termination_log).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&logged).unwrap(), outcome.result);
     let mut result = outcome.result;
     let duration = result["details"].as_object_mut().unwrap().remove("durationMs");
     assert!(duration.is_some_and(|duration| duration.is_u64()));

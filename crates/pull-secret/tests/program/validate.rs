@@ -1,4 +1,4 @@
-//! `pull-secret validate`: what people and programs are told of a pull secret.
+//! `pull-secret validate`: its output for people and programs.
 
 use std::process::Stdio;
 
@@ -68,6 +68,6 @@ async fn a_file_that_is_not_there_is_no_verdict() {
     let output = command.args(["validate", "/nowhere/x.json"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.starts_with("error: cannot read the file: No such file"), "{told}");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output_text.starts_with("error: cannot read the file: No such file"), "{output_text}");
 }

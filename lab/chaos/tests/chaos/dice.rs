@@ -1,4 +1,4 @@
-//! What happens, drawn from a seed.
+//! Random choices, drawn from a seed.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Dice {
         self.next() % end.max(1)
     }
 
-    /// Whether something happens that happens in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub(crate) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }

@@ -23,7 +23,7 @@ pub(crate) const CREDENTIAL: &str = "user:Hunter2Chaos";
 const OTHERS: [&str; 3] = ["validation", "dns", "placement"];
 const PROJECTS: u64 = 4;
 
-/// What must be there in the end.
+/// The expected final state.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     pub(crate) generation: i64,
@@ -197,7 +197,7 @@ pub(crate) fn budget() -> Budget {
     Budget::new(Duration::from_secs(10), CancellationToken::new())
 }
 
-/// Tries until there is an answer: whoever is asked may be down.
+/// Retries until there is an answer: the part may be down.
 async fn insist<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
     loop {
         if let Some(done) = attempt().await {

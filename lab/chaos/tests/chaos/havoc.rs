@@ -1,4 +1,4 @@
-//! What is done to the parts, one blow after the other.
+//! Fault injection: one fault after the other.
 
 use std::time::Duration;
 

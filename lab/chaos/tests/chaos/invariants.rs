@@ -1,4 +1,4 @@
-//! What must be so in the end.
+//! Invariants that must hold in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::fleet::{Life, Lives, budget, client};
 use super::world::{MANAGEMENT, NAMESPACE, World, holds_credential};
 use testkit::broker::fetch;
 
-/// So many versions of a secret are kept.
+/// Versions of a secret that are kept.
 const RETAINED: usize = 3;
 
-/// Somebody who asks every part.
+/// Reads every part and compares them.
 pub(crate) struct Judge {
     lives: Lives,
     client: Client,
@@ -84,7 +84,7 @@ impl Judge {
                 (None, None) => {}
             }
         }
-        wrong.extend(found.into_keys().map(|id| format!("the API has {id}, which nobody made")));
+        wrong.extend(found.into_keys().map(|id| format!("the API has {id}, which was never created")));
         Some(wrong)
     }
 
@@ -176,7 +176,7 @@ impl Judge {
     }
 }
 
-/// Why what the API says of a living cluster is not the truth.
+/// The contradiction between the API's state of a living cluster and the truth, if there is one.
 fn misreported(life: &Life, resource: &Resource) -> Option<String> {
     if resource.is_deleting() || resource.generation != life.generation {
         return Some(format!("generation {}, expected {}", resource.generation, life.generation));
@@ -185,14 +185,17 @@ fn misreported(life: &Life, resource: &Resource) -> Option<String> {
         return Some("a credential shows in its status".to_owned());
     }
     let view = View::of(resource);
-    let Some(told) = view.adapter("pullsecret") else { return Some("nothing was reported".to_owned()) };
-    let conditions = told["conditions"].as_array().cloned().unwrap_or_default();
+    let Some(reported) = view.adapter("pullsecret") else { return Some("nothing was reported".to_owned()) };
+    let conditions = reported["conditions"].as_array().cloned().unwrap_or_default();
     let available = conditions.iter().find(|condition| condition["type"] == "Available");
     let is_true = available.is_some_and(|available| available["status"] == "True");
-    if !is_true || told["observed_generation"] != json!(life.generation) {
-        return Some(format!("at generation {} of {}: {available:?}", told["observed_generation"], life.generation));
+    if !is_true || reported["observed_generation"] != json!(life.generation) {
+        return Some(format!(
+            "at generation {} of {}: {available:?}",
+            reported["observed_generation"], life.generation
+        ));
     }
-    let data = &told["data"];
+    let data = &reported["data"];
     let name = format!("hyperfleet-{}-pull-secret", resource.id);
     let right = json!([name, life.project, MANAGEMENT]);
     let is_right = json!([data["secretName"], data["gcpProject"], data["namespace"]]) == right

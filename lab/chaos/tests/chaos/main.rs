@@ -1,6 +1,6 @@
 //! Chaos: every part a process of its own, killed, restarted and cut off at random; at the end everything is as it should be.
 //!
-//! What happens is drawn from one seed, which is printed and can be given as `CHAOS_SEED`; when exactly it happens is up to the
+//! All choices are drawn from one seed, which is printed and can be set as `CHAOS_SEED`; their exact times depend on the
 //! machine. `CHAOS_CLUSTERS` says how many clusters there are, `CHAOS_SECONDS` for how long they are troubled.
 
 mod dice;
@@ -29,7 +29,7 @@ const CLUSTERS: u64 = 40;
 const SECONDS: u64 = 30;
 /// The same blows every time, unless `CHAOS_SEED` says otherwise: who changes something else should not be surprised.
 const SEED: u64 = 7;
-/// So long everything may take to come right after the last blow, on a machine that has much else to do.
+/// Maximum time to converge after the last fault, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 fn number(name: &str, default: u64) -> u64 {

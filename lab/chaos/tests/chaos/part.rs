@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// So long an orderly end may take, on a machine that has much else to do.
+/// Maximum time of an orderly shutdown, on a busy machine.
 const FAREWELL: Duration = Duration::from_mins(2);
 
 pub(crate) struct Part {
@@ -68,7 +68,7 @@ impl Part {
         Ok(())
     }
 
-    /// How it has ended, if it does not run any more.
+    /// The exit of the process, if it has ended.
     pub(crate) fn has_ended(&mut self) -> Option<String> {
         let mut child = self.child.take()?;
         let ended = self.ended(&mut child);

@@ -29,7 +29,7 @@ pub(crate) const MANAGEMENT: &str = "clusters";
 const IMAGE: &str = "chaos/pull-secret:1";
 const TOKEN: &str = "chaos-readers-token";
 
-/// What Secret Manager does besides what it should, each time that it is started.
+/// Faults of Secret Manager, injected at each start.
 const FAULTS_OF_STORE: [&str; 7] = [
     "addVersion:commit-then-timeout*4@6",
     "addVersion:commit-then-cut*2@15",
@@ -39,7 +39,7 @@ const FAULTS_OF_STORE: [&str; 7] = [
     "updateSecret:unavailable*3@4",
     "deleteSecret:commit-then-timeout*2@3",
 ];
-/// The same of Kubernetes.
+/// Faults of Kubernetes, injected at each start.
 const FAULTS_OF_KUBERNETES: [&str; 7] = [
     "create/jobs:commit-then-timeout*3@12",
     "create/jobs:503*3@20",
@@ -53,10 +53,10 @@ const FAULTS_OF_KUBERNETES: [&str; 7] = [
 pub(crate) struct World {
     /// API, adapters, Sentinels, Secret Manager and Kubernetes.
     pub(crate) parts: Vec<Part>,
-    /// What was not as it should be while it happened.
+    /// Violations that were observed during the run.
     pub(crate) wrong: Vec<String>,
     folder: TempDir,
-    /// What the emulators keep; in memory where there is such a folder, as disks that others use may take seconds for a write.
+    /// The emulators' data; on a memory file system where there is one, as a busy disk may take seconds for a write.
     data: TempDir,
     ports: Ports,
     broker: Broker,
@@ -183,7 +183,7 @@ impl World {
             },
         });
         write("adapter.yaml", &config.to_string());
-        // Tells which processes there are, and keeps what they say: the emulator's logs go with their Pods.
+        // Records the processes and their output: the emulator removes logs with their Pods.
         let program = testkit::program::path("pull-secret");
         let (program, folder) = (program.display(), self.folder.path().display());
         write(
@@ -243,7 +243,7 @@ impl World {
         *self.blows.entry(format!("{name} {manner}")).or_default() += 1;
     }
 
-    /// What was done, for people.
+    /// Summary of the injected faults.
     pub(crate) fn blows(&self) -> String {
         self.blows.iter().map(|(what, count)| format!("{what} {count}x")).collect::<Vec<_>>().join(", ")
     }
@@ -292,7 +292,7 @@ impl World {
         wrong
     }
 
-    /// Where the logs are, for people.
+    /// Location of the logs.
     pub(crate) fn place(&self) -> String {
         format!("logs are in {}", self.folder.path().display())
     }
@@ -363,7 +363,7 @@ impl Database {
     }
 }
 
-/// Whether a pull secret shows: its words, their base64, or that of a whole document.
+/// True if a pull secret shows: its text, its base64, or that of a whole document.
 pub(crate) fn holds_credential(text: &str) -> bool {
     let word = CREDENTIAL.split_once(':').unwrap().1;
     // Three bytes are four digits, so that these are the first of every credential.

@@ -1,4 +1,4 @@
-//! What the story's other characters do, and what is to be seen in each place.
+//! The demo's view of the fleet plane: it plays the other adapters and reads every place.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{AFTER, BEFORE};
-use crate::fleet::Hands;
+use crate::fleet::Clients;
 
 /// The story's cluster.
 pub(super) const CLUSTER: &str = "cls-demo-1";
@@ -29,19 +29,19 @@ pub(super) const CLUSTER: &str = "cls-demo-1";
 const NAME: &str = "demo";
 /// The project that its pull secret is kept in.
 pub(super) const PROJECT: &str = "demo-project-1";
-/// What placement makes for it.
+/// The namespace that placement creates for it.
 pub(super) const NAMESPACE: &str = "clusters-cls-demo-1";
 
-/// A step that has not happened by then is told, and the story ends.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// So often one looks.
+/// Maximum time of a step.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval between two observations.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// One call may take so long.
 const CALL: Duration = Duration::from_secs(5);
 
 /// Everything around the story.
 pub(super) struct World<'a> {
-    hands: &'a Hands,
+    clients: &'a Clients,
     store: GoogleSecretManager,
     secret: SecretId,
     digest_key: SecretSlice<u8>,
@@ -49,16 +49,16 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(super) async fn of(hands: &'a Hands, secret_manager: &Endpoint) -> anyhow::Result<Self> {
+    pub(super) async fn of(clients: &'a Clients, secret_manager: &Endpoint) -> anyhow::Result<Self> {
         let settings = google::Settings {
             project: PROJECT.parse()?,
             location: None,
             endpoint: secret_manager.clone(),
             call_timeout: CALL,
         };
-        let digest_key = std::fs::read(&hands.digest_key).context("cannot read the digest key")?;
+        let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
-            hands,
+            clients,
             store: GoogleSecretManager::connect(&settings).await?,
             secret: names::secret_name(&CLUSTER.parse()?).parse()?,
             digest_key: digest_key.into(),
@@ -67,7 +67,7 @@ impl<'a> World<'a> {
     }
 
     fn calls(&self) -> Calls<'_> {
-        self.hands.client.within(&self.budget)
+        self.clients.client.within(&self.budget)
     }
 
     /// Looks until there is something to see.
@@ -76,7 +76,7 @@ impl<'a> World<'a> {
         what: &str,
         look: impl AsyncFn(&Self) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(seen) = look(self).await? {
                 return Ok(seen);
@@ -84,7 +84,7 @@ impl<'a> World<'a> {
             if Instant::now() > deadline {
                 let last = self.report().await?.map(|report| conditions(&report));
                 let last = last.unwrap_or_else(|| "it has not reported".to_owned());
-                bail!("waited {} s in vain for {what}; the adapter: {last}", PATIENCE.as_secs());
+                bail!("waited {} s in vain for {what}; the adapter: {last}", TIMEOUT.as_secs());
             }
             sleep(INTERVAL).await;
         }
@@ -142,7 +142,7 @@ impl<'a> World<'a> {
 
     /// Makes what placement makes.
     pub(super) async fn place(&self) -> anyhow::Result<()> {
-        self.hands.cluster.ensure_namespace(NAMESPACE).await?;
+        self.clients.cluster.ensure_namespace(NAMESPACE).await?;
         Ok(())
     }
 
@@ -196,27 +196,27 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Tells adapters to look at the cluster, as the Sentinel does.
+    /// Publishes an event for the cluster, as the Sentinel does.
     pub(super) async fn announce(&self, generation: i64) -> anyhow::Result<()> {
         let data = json!({ "id": CLUSTER, "kind": "Cluster", "generation": generation, "reason": "resync" });
         let kind = "com.redhat.hyperfleet.cluster.reconcile";
         let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);
         event.subject = Some(CLUSTER.to_owned());
-        self.hands.broker.publish(&self.hands.topic, &event, &self.budget).await?;
+        self.clients.broker.publish(&self.clients.topic, &event, &self.budget).await?;
         Ok(())
     }
 
-    /// Deletes the Kubernetes Secret, as somebody with kubectl would.
+    /// Deletes the Kubernetes Secret, as a user with kubectl would.
     pub(super) async fn delete_secret(&self) -> anyhow::Result<()> {
         let key = secret_key()?;
-        let seen = self.hands.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
-        self.hands.cluster.delete_secret(&key, &seen, false).await?;
+        let seen = self.clients.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
+        self.clients.cluster.delete_secret(&key, &seen, false).await?;
         Ok(())
     }
 
     /// The digest of what the Kubernetes Secret holds; `None` if there is none.
     pub(super) async fn applied_secret(&self) -> anyhow::Result<Option<String>> {
-        let seen = self.hands.cluster.find_secret(&secret_key()?).await?;
+        let seen = self.clients.cluster.find_secret(&secret_key()?).await?;
         Ok(seen.and_then(|seen| seen.content).map(|content| self.digest(content.expose_secret())))
     }
 
@@ -265,7 +265,7 @@ fn members(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// What a report says, on one line.
+/// Reason and message of a report on one line.
 fn conditions(report: &StatusItem) -> String {
     let all: BTreeMap<&str, String> = report
         .conditions

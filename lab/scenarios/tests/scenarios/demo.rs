@@ -1,4 +1,4 @@
-//! `local demo`: the whole story, told to programs and to people.
+//! `local demo`: the whole demo, for programs and for people.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use testkit::fleet::run;
 use testkit::program;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_demo_tells_the_whole_story_to_programs() {
+async fn the_demo_prints_every_step_for_programs() {
     let (code, stdout, stderr) = run(&mut program::local(&["demo", "--output", "json"])).await;
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -33,7 +33,7 @@ async fn the_demo_tells_the_whole_story_to_programs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_demo_tells_people_times_and_ends_with_a_table() {
+async fn the_demo_prints_times_for_people_and_ends_with_a_table() {
     let (code, stdout, stderr) = run(program::local(&["demo"]).env("http_proxy", "http://127.0.0.1:1")).await;
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     assert_eq!(stderr, "", "the log is there when it is asked for");

@@ -17,7 +17,7 @@ use testkit::rig::Rig;
 
 const ID: &str = "cls-1";
 
-/// An API alone, and somebody who plays all adapters.
+/// An API alone, and a player of all adapters.
 struct World {
     player: Player,
     address: String,
@@ -108,7 +108,7 @@ async fn what_is_waited_for_is_named_with_its_value() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_goes_and_one_that_is_not_there_are_told_apart() {
+async fn a_cluster_that_goes_and_one_that_is_not_there_are_distinguished() {
     let world = World::new().await;
     let (code, page, text) = world.explain().await;
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("absent")), "{text}");
@@ -135,14 +135,15 @@ async fn a_report_about_an_older_generation_is_not_enough() {
 async fn who_cannot_be_reached_and_what_is_no_address_have_codes_of_their_own() {
     let (code, _, _) = explained(&["--api", "http://127.0.0.1:1"], None).await;
     assert_eq!(code, Some(75));
-    let (code, _, told) = run(&mut program::pull_secret(&["status", "--api", "http://127.0.0.1:1"])).await;
+    let (code, _, stderr) = run(&mut program::pull_secret(&["status", "--api", "http://127.0.0.1:1"])).await;
     assert_eq!(code, Some(75));
-    assert!(told.contains("cannot be reached"), "{told}");
+    assert!(stderr.contains("cannot be reached"), "{stderr}");
     let password = testkit::leaks::PASSWORD;
     for arguments in [["explain", "cluster", ID], ["status", "--output", "json"]] {
-        let (code, _, told) = run(program::pull_secret(&arguments).args(["--api", &format!("ftp://{password}")])).await;
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("--api"), "{told}");
+        let (code, _, stderr) =
+            run(program::pull_secret(&arguments).args(["--api", &format!("ftp://{password}")])).await;
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("--api"), "{stderr}");
     }
     assert_eq!(run(&mut program::pull_secret(&["explain", "cluster"])).await.0, Some(2));
 }
@@ -173,12 +174,12 @@ async fn job_pods_and_secret_are_looked_at_where_the_cluster_is_known() {
     let (code, page, text) = explained(&flags, Some("/nowhere")).await;
     assert_eq!(code, Some(0), "what cannot be seen is no contradiction: {text}");
     assert!(page["job"]["state"].as_str().unwrap().contains("cannot be read"), "{text}");
-    up.told();
+    up.output();
 }
 
 /// The report says that all is well; the cluster says something else.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubernetes_secret_that_disagrees_with_the_report_is_told() {
+async fn a_kubernetes_secret_that_disagrees_with_the_report_is_reported() {
     let world = World::new().await;
     ready(&world).await;
     let data = json!({"secretVersion": 3, "namespace": "default", "k8sSecretName": "cls-1-pull-secret"});
@@ -228,5 +229,5 @@ async fn a_missing_permission_is_named_from_the_store_to_the_page() {
     assert!(text.contains("secretmanager.versions.add"), "{text}");
     assert!(text.contains("hint: the identity lacks the permission"), "{text}");
     assert_eq!(page["job"]["pods"][0]["exit_code"], 4, "{text}");
-    up.told();
+    up.output();
 }

@@ -22,8 +22,8 @@ async fn a_fleet_plane_prints_no_credential() {
                 let available = fleet::condition(cluster, "Available");
                 !available.is_null() && is_over(&available["reason"])
             };
-            let told = up.player.until(&id, is_over).await;
-            check(name, &serde_json::to_string(&told).unwrap());
+            let cluster_state = up.player.until(&id, is_over).await;
+            check(name, &serde_json::to_string(&cluster_state).unwrap());
         }
         for arguments in [vec!["explain", "cluster", &id], vec!["explain", "cluster", &id, "--output", "json"]] {
             drop(

@@ -35,10 +35,10 @@ async fn a_cluster_gets_its_pull_secret_keeps_it_right_and_loses_it_with_its_del
     player.finalize(ID, terminating.generation).await;
     player.until_gone(ID).await;
     assert_eq!((up.versions(ID).await, up.applied_secret(ID).await), (vec![], None));
-    let (code, told) = up.interrupt().await;
-    assert_eq!(code, Some(0), "{told}");
+    let (code, output) = up.interrupt().await;
+    assert_eq!(code, Some(0), "{output}");
     let job = r#""component":"job""#;
-    assert!(told.lines().any(|line| line.contains(job) && line.contains("SecretStored")), "{told}");
+    assert!(output.lines().any(|line| line.contains(job) && line.contains("SecretStored")), "{output}");
 }
 
 /// Killed at every stage, it goes on where it was.
@@ -73,13 +73,13 @@ async fn killed_at_any_stage_it_goes_on_and_nothing_is_lost(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_in_order_and_forgets_what_it_was_not_told_to_keep() {
+async fn it_shuts_down_in_order_and_removes_data_that_is_not_kept() {
     let up = Up::start(program::local(&["up", "--port", "0", "--output", "json"])).await;
     let data = up.path("");
     assert!(data.exists());
-    let (code, told) = up.interrupt().await;
-    assert_eq!(code, Some(0), "{told}");
-    let lines: Vec<serde_json::Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let (code, output) = up.interrupt().await;
+    assert_eq!(code, Some(0), "{output}");
+    let lines: Vec<serde_json::Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let ended = lines.iter().filter(|line| line["operation"] == "stop").map(|line| line["component"].as_str().unwrap());
     assert_eq!(ended.collect::<Vec<_>>(), ["sentinel", "adapter", "api", "cluster", "secrets"]);
     assert!(!data.exists());
@@ -101,7 +101,7 @@ async fn asked_twice_it_ends_at_once() {
     assert_eq!(up.child.wait().await.unwrap().code(), Some(143));
 }
 
-/// What was begun is not lost when it is ended in the middle of a run.
+/// A shutdown in the middle of a run loses nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn ended_in_the_middle_of_a_run_it_goes_on() {
     let folder = folder();
@@ -109,8 +109,8 @@ async fn ended_in_the_middle_of_a_run_it_goes_on() {
     first.player.create(ID, &document("a")).await;
     first.player.make_ready(&first.cluster().await, ID, 1).await;
     first.player.until(ID, |cluster| condition(cluster, "Applied")["status"] == "True").await;
-    let (code, told) = first.interrupt().await;
-    assert_eq!(code, Some(0), "{told}");
+    let (code, output) = first.interrupt().await;
+    assert_eq!(code, Some(0), "{output}");
     let second = Up::in_folder(folder.path()).await;
     second.player.until(ID, |cluster| is_available(cluster, 1)).await;
     assert_eq!(second.versions(ID).await, [document("a")]);
@@ -121,9 +121,9 @@ async fn ended_in_the_middle_of_a_run_it_goes_on() {
 async fn a_folder_is_for_one_at_a_time() {
     let folder = folder();
     let first = Up::in_folder(folder.path()).await;
-    let (code, _, told) = run(&mut up(folder.path())).await;
+    let (code, _, output) = run(&mut up(folder.path())).await;
     assert_eq!(code, Some(2));
-    assert!(told.contains("another process uses the folder"), "{told}");
+    assert!(output.contains("another process uses the folder"), "{output}");
     assert!(first.player.get(ID).await.is_none(), "the first one still answers");
 }
 
@@ -131,9 +131,9 @@ async fn a_folder_is_for_one_at_a_time() {
 async fn what_cannot_be_is_refused_before_anything_starts() {
     let folder = folder();
     std::fs::File::create(folder.path().join("thesis.txt")).unwrap();
-    let (code, _, told) = run(&mut up(folder.path())).await;
+    let (code, _, output) = run(&mut up(folder.path())).await;
     assert_eq!(code, Some(2));
-    assert!(told.contains("holds something else"), "{told}");
+    assert!(output.contains("holds something else"), "{output}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     let password = testkit::leaks::PASSWORD;
     for (flag, value) in [
@@ -144,14 +144,14 @@ async fn what_cannot_be_is_refused_before_anything_starts() {
         ("--broker", password.to_owned()),
         ("--database-url", password.to_owned()),
     ] {
-        let (code, _, told) = run(&mut program::local(&["up", flag, &value])).await;
+        let (code, _, output) = run(&mut program::local(&["up", flag, &value])).await;
         assert_eq!(code, Some(2), "{flag}");
-        assert!(told.contains(&format!("{flag}: ")), "{told}");
+        assert!(output.contains(&format!("{flag}: ")), "{output}");
     }
     for variable in ["LOCAL_BROKER", "LOCAL_DATABASE_URL"] {
-        let (code, _, told) = run(program::local(&["up"]).env(variable, password)).await;
+        let (code, _, output) = run(program::local(&["up"]).env(variable, password)).await;
         assert_eq!(code, Some(2), "{variable}");
-        assert!(told.contains(&format!("{variable}: ")), "{told}");
+        assert!(output.contains(&format!("{variable}: ")), "{output}");
     }
 }
 
@@ -161,9 +161,9 @@ async fn a_port_that_is_taken_is_named_with_what_to_do() {
     let port = listener.local_addr().unwrap().port().to_string();
     // Secret Manager's is the third of the ports.
     let first = (listener.local_addr().unwrap().port() - 2).clamp(1024, 65_000).to_string();
-    let (code, _, told) = run(&mut program::local(&["up", "--port", &first])).await;
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains(&format!("{port} (secret-manager)")) && told.contains("with --port"), "{told}");
+    let (code, _, output) = run(&mut program::local(&["up", "--port", &first])).await;
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains(&format!("{port} (secret-manager)")) && output.contains("with --port"), "{output}");
 }
 
 /// Nothing of it is anywhere else, so nothing of it may go through a proxy.
@@ -181,13 +181,13 @@ async fn proxies_do_not_matter() {
     assert_eq!(up.versions(ID).await, [document("a")]);
 }
 
-/// What is meant for other servers of the same machine has no effect here.
+/// Variables for other servers of the same machine have no effect.
 #[tokio::test(flavor = "multi_thread")]
 async fn variables_for_other_servers_do_not_matter() {
     let folder = folder();
     let mut command = up(folder.path());
     for (name, value) in [
-        ("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none"),
+        ("DATABASE_URL", "postgresql://unused@127.0.0.1:1/none"),
         ("HYPERFLEET_CONFIG", "/nowhere"),
         ("HYPERFLEET_API_BASE_URL", "http://127.0.0.1:1"),
         ("HYPERFLEET_SERVER_PORT", "1"),
@@ -201,7 +201,7 @@ async fn variables_for_other_servers_do_not_matter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_are_told_where_everything_is() {
+async fn all_addresses_are_printed_for_people() {
     let mut child = program::local(&["up", "--port", "0"]).spawn().unwrap();
     let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(child.stdout.take().unwrap()));
     let mut names = Vec::new();
@@ -213,9 +213,9 @@ async fn people_are_told_where_everything_is() {
     signal(&child, Signal::INT);
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(output.status.code(), Some(0));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let output = String::from_utf8(output.stderr).unwrap();
     for part in ["HyperFleet API  ", "Kubernetes  ", "Secret Manager  ", "sentinel  info  ", "adapter   info  "] {
-        assert!(told.contains(part), "{part} is missing: {told}");
+        assert!(output.contains(part), "{part} is missing: {output}");
     }
-    assert!(told.contains("removed at the end"), "{told}");
+    assert!(output.contains("removed at the end"), "{output}");
 }

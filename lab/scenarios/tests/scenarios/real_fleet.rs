@@ -26,7 +26,7 @@ use testkit::fleet::{self, Player, Up, applied_secret, document, is_available, u
 use testkit::rig::Rig;
 use testkit::{environment, program};
 
-/// Where the real parts are, and a database of this test's own.
+/// Addresses of the real parts, and a database of this test's own.
 struct Real {
     kubeconfig: PathBuf,
     broker: Broker,
@@ -36,7 +36,7 @@ struct Real {
 /// A node of the real cluster, played.
 struct Node(JoinHandle<()>);
 
-/// What every Pod on this node is told besides what is in its spec.
+/// Additional environment of every Pod on this node.
 #[derive(Clone)]
 struct Surroundings {
     secret_manager: String,
@@ -94,7 +94,7 @@ impl Drop for Node {
     }
 }
 
-/// Runs a Pod's container to its end and writes down how it ended. A Pod that is gone meanwhile is nobody's any more.
+/// Runs a Pod's container to its end and writes down how it ended. A Pod that is deleted meanwhile is ignored.
 async fn run(pod: Pod, pods: Api<Pod>, secrets: Api<Secret>, surroundings: Surroundings) {
     let folder = tempfile::tempdir().unwrap();
     let name = pod.metadata.name.clone().unwrap();
@@ -228,7 +228,7 @@ impl Processes {
     }
 }
 
-/// What both stories begin with: a namespace for Jobs, a node, a Secret Manager.
+/// The common start: a namespace for Jobs, a node, a Secret Manager.
 async fn prepared(real: &Real, namespace: &str) -> (Rig, kubernetes::Cluster, Node) {
     let rig = Rig::new().await;
     let cluster = fleet::cluster(&real.kubeconfig).await;
@@ -297,6 +297,6 @@ async fn every_part_of_local_up_can_be_a_real_one() {
     let listeners: Value = up.ready["listeners"].clone();
     assert!(listeners.get("kubernetes").is_none() && listeners.get("secret-manager").is_none(), "{listeners}");
     assert!(!up.path("hyperfleet.db").exists() && !up.path("broker.db").exists());
-    let (code, told) = up.interrupt().await;
-    assert_eq!(code, Some(0), "{told}");
+    let (code, output) = up.interrupt().await;
+    assert_eq!(code, Some(0), "{output}");
 }

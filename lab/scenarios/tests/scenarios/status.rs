@@ -36,8 +36,8 @@ async fn a_fleet_of_any_size_is_listed(#[case] clusters: usize, #[case] summary:
     let (_api, address) = api::server(folder.path()).await;
     let address = format!("http://{address}");
     fleet(&Player::of(&address), clusters).await;
-    let (code, table, told) = run(&mut program::pull_secret(&["status", "--api", &address])).await;
-    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let (code, table, stderr) = run(&mut program::pull_secret(&["status", "--api", &address])).await;
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(table.ends_with(summary), "{table}");
     let rows: Vec<_> = table.lines().filter(|line| line.starts_with("cls-")).collect();
     assert_eq!(rows.len(), clusters);

@@ -1,4 +1,4 @@
-//! The log of all servers of this process, for assertions.
+//! What all servers of this process log, kept to be searched.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ use tracing::level_filters::LevelFilter;
 
 static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Captured;
+struct Kept;
 
-impl Write for Captured {
+impl Write for Kept {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -21,14 +21,14 @@ impl Write for Captured {
     }
 }
 
-/// Captures the log from now on, at every level.
+/// Keeps everything from now on, down to the finest level.
 pub(super) fn capture() {
     let crates = &["hyperfleet_api", "daemon"];
     let settings = Settings { format: Format::Json, level: LevelFilter::TRACE, crates };
-    tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Captured)).unwrap();
+    tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Kept)).unwrap();
 }
 
-/// The log so far.
+/// Everything that was logged so far.
 pub(crate) fn logged() -> String {
     String::from_utf8(LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()).unwrap()
 }

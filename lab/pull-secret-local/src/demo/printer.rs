@@ -1,4 +1,4 @@
-//! How the story is told: with times, to people or to programs.
+//! Output of the demo, with times, for people or for programs.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 use crate::cli::StreamFormat;
 use daemon::output::{plain, table};
 
-/// Tells the story and remembers what it comes to.
+/// Prints the steps and collects the summary.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct Printer {
     format: StreamFormat,
     began: Instant,
     chapter: &'static str,
@@ -27,9 +27,9 @@ struct Step {
     result: &'static str,
 }
 
-// === impl Teller ===
+// === impl Printer ===
 
-impl Teller {
+impl Printer {
     /// The story begins now.
     pub(crate) fn new(format: StreamFormat) -> Self {
         let now = Instant::now();
@@ -46,7 +46,7 @@ impl Teller {
         }
     }
 
-    /// Tells what has just happened.
+    /// Prints an event of the current step.
     pub(super) fn note(&self, what: &str) -> anyhow::Result<()> {
         let elapsed = self.began.elapsed();
         match self.format {
@@ -55,7 +55,7 @@ impl Teller {
         }
     }
 
-    /// Repeats what somebody said.
+    /// Prints another part's message.
     pub(super) fn quote(&self, words: &str) -> anyhow::Result<()> {
         match self.format {
             StreamFormat::Text => print_text(format_args!("                {}\n", plain(words))),
@@ -95,7 +95,7 @@ impl Teller {
         }
     }
 
-    /// What it has come to.
+    /// Prints the summary.
     pub(super) fn summary(&self) -> anyhow::Result<()> {
         let ready = self.ready_to_available.unwrap_or_default();
         if self.format == StreamFormat::Json {
