@@ -11,7 +11,7 @@ pub(crate) struct Folder {
     _lock: File,
 }
 
-/// Why a folder cannot be used.
+/// The cause of an unusable folder.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     /// Another server uses it.

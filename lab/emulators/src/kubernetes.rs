@@ -1,9 +1,9 @@
 //! A Kubernetes API server for development and tests: this project's kinds of objects over HTTP, in memory or in a folder.
 //!
-//! **Not for production.** There is no TLS, whoever reaches the port may do everything unless [`Authorization::Rbac`] is on, and
+//! **Not for production.** There is no TLS, every caller may do everything unless [`Authorization::Rbac`] is on, and
 //! the folder holds Secrets in clear (its files are readable by their owner only).
 //!
-//! What it is for: running the fleet plane on a laptop, and seeing how clients take an API server's less friendly sides. It
+//! Its purpose is to run the fleet plane on a laptop and to show how clients behave when an API server fails. It
 //! serves discovery, create, get, list, watch, update, the four kinds of patches with the bookkeeping of
 //! `metadata.managedFields`, delete with finalizers and garbage collection, status subresources, dry runs, tables for
 //! `kubectl get`, custom kinds, RBAC, `ServiceAccount` tokens, and scripted [`Fault`]s.
@@ -66,21 +66,21 @@ pub use tokens::User;
 /// So many changes are kept for watches.
 const WATCH_HISTORY: usize = 4096;
 
-/// How long a real cluster waits before it tries a failed Pod again.
+/// Back-off of a real cluster before a failed Pod is replaced.
 const BACK_OFF: Duration = Duration::from_secs(10);
 
-/// How a server behaves.
+/// Behaviour of a server.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where objects outlive the server; in memory if none. Only one server may use a folder.
+    /// The folder in which objects outlive the server; in memory if none. One server at a time may use a folder.
     pub data_dir: Option<PathBuf>,
     /// Scripted faults, in the order in which they are tried.
     pub faults: Vec<Fault>,
-    /// Who may do what.
+    /// Authorization.
     pub authorization: Authorization,
-    /// Who calls with which bearer token; tokens of `ServiceAccount`s are known besides.
+    /// Users by bearer token; tokens of `ServiceAccount`s are accepted besides.
     pub tokens: BTreeMap<String, User>,
     /// Namespaces that are there from the start besides `default`, `kube-system` and `kube-public`.
     pub namespaces: Vec<String>,
@@ -91,17 +91,17 @@ pub struct Settings {
     pub run_pods: BTreeMap<String, PathBuf>,
     /// So long a failed Pod or a crashed container waits the first time; the later delays and their caps grow with it.
     pub back_off: Duration,
-    /// Who hears every line that Pods write.
+    /// Receiver of every line that Pods write.
     pub pod_lines: Option<UnboundedSender<PodLine>>,
 }
 
-/// Who may do what.
+/// Authorization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
     /// Everybody everything.
     #[default]
     Off,
-    /// What Roles and `ClusterRole`s allow; members of `system:masters` everything.
+    /// Roles and `ClusterRole`s decide; members of `system:masters` may do everything.
     Rbac,
 }
 
@@ -118,11 +118,11 @@ pub struct Call {
     pub namespace: String,
     /// Empty for lists and for creations.
     pub name: String,
-    /// Who called.
+    /// The caller.
     pub user: String,
-    /// What the caller's program calls itself.
+    /// The caller's user agent.
     pub user_agent: String,
-    /// Whether nothing was to be stored.
+    /// True if nothing was to be stored.
     pub dry_run: bool,
     /// The media type of the body, which tells the kinds of patches apart.
     pub content_type: String,
@@ -130,7 +130,7 @@ pub struct Call {
     pub outcome: Option<u16>,
 }
 
-/// Why a server did not start.
+/// The cause of a failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address cannot be had.
@@ -138,7 +138,7 @@ pub enum StartError {
     Listen {
         /// The address that was asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The folder cannot be made or read.
@@ -146,7 +146,7 @@ pub enum StartError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another server uses the folder.
@@ -160,13 +160,13 @@ pub enum StartError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, without any of its content.
+        /// The problem, without any of the content.
         reason: String,
     },
     /// The first objects cannot be made.
     #[error("cannot make the first objects: {reason}")]
     Initial {
-        /// What was refused.
+        /// The refusal.
         reason: String,
     },
 }
@@ -198,7 +198,7 @@ impl Kubernetes {
         Ok(Self { engine, running, controllers })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }
@@ -208,7 +208,7 @@ impl Kubernetes {
         format!("http://{}", self.address())
     }
 
-    /// A kubeconfig for somebody who may do everything.
+    /// A kubeconfig for a user that may do everything.
     ///
     /// With RBAC the token stands in the user's entry, as other clients want it, and in the server's address: without TLS
     /// kubectl sends no other credentials than those.
@@ -216,7 +216,7 @@ impl Kubernetes {
         self.kubeconfig_for(self.engine.master_token())
     }
 
-    /// A kubeconfig for whoever has this token.
+    /// A kubeconfig with this token.
     pub fn kubeconfig_for(&self, token: Option<&str>) -> String {
         let user = token.map_or_else(|| "{}".to_owned(), |token| format!("{{token: {token:?}}}"));
         let credentials = token.map_or_else(String::new, |token| format!("token:{token}@"));

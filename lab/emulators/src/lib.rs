@@ -1,6 +1,6 @@
 //! Servers that speak the real protocols on a laptop, with scripted faults.
 //!
-//! They exist for development and tests only: nothing here keeps a secret from anybody who can reach the port or read the folder.
+//! They are for development and tests only: data is stored unencrypted and readable by every process that may read the folder.
 
 mod browser_guard;
 mod connections;

@@ -1,9 +1,9 @@
-//! What all scripted faults have in common: how they are written, counted and armed.
+//! The common part of scripted faults: notation, counting, arming.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why a text is not a fault: the wrong part, and what may stand there.
+/// The error of a text that is not a fault: the wrong part, and what is allowed there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid fault {text:?}: {wrong}")]
 pub struct ParseFaultError {
@@ -11,7 +11,7 @@ pub struct ParseFaultError {
     wrong: String,
 }
 
-/// How often a fault happens, and from which fitting call on; written `*N@K`.
+/// Number of times a fault happens, and the matching call from which it does; written `*N@K`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occasions {
     times: u32,
@@ -28,9 +28,9 @@ pub(crate) struct Parts<'a> {
 
 /// Something that can happen to calls.
 pub(crate) trait Scripted {
-    /// What is known of a call when it arrives.
+    /// The properties of a call on arrival.
     type Call: ?Sized;
-    /// What happens to it.
+    /// The effect on the call.
     type Effect: Clone;
 
     fn fits(&self, call: &Self::Call) -> bool;

@@ -1,9 +1,9 @@
 //! A Google Secret Manager for development and tests: its v1 API over REST/JSON and gRPC on one port, in memory or in a folder.
 //!
-//! **Not for production.** Whoever reaches the port may read everything unless a token is required, and the folder holds
+//! **Not for production.** Every process that reaches the port may read everything unless a token is required, and the folder holds
 //! payloads in clear (its files are readable by their owner only).
 //!
-//! What it is for: running the fleet plane on a laptop, and seeing how clients take the service's less friendly sides. So
+//! Its purpose is to run the fleet plane on a laptop and to show how clients behave when the service fails. So
 //! besides the methods it has scripted [`Fault`]s, [`Quotas`], latency, denied permissions, a required token, and reads that
 //! lag behind writes as the real ones may: with [`Settings::metadata_lag`] everything but create, update, add and access *by
 //! number* shows the state of that long ago.
@@ -42,12 +42,12 @@ pub use faults::Fault;
 pub use method::Method;
 pub use status::Code;
 
-/// How a server behaves.
+/// Behaviour of a server.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where secrets outlive the server; in memory if none. Only one server may use a folder.
+    /// The folder in which secrets outlive the server; in memory if none. One server at a time may use a folder.
     pub data_dir: Option<PathBuf>,
     /// Scripted faults, in the order in which they are tried.
     pub faults: Vec<Fault>,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub latency: Duration,
     /// So far reads of metadata, lists, and `latest` and aliases lag behind. Access by number never does.
     pub metadata_lag: Duration,
-    /// Permissions that nobody has, such as `secretmanager.versions.access`.
+    /// Permissions that every caller lacks, such as `secretmanager.versions.access`.
     pub denied_permissions: BTreeSet<String>,
     /// The bearer token without which a call is UNAUTHENTICATED.
     pub required_token: Option<String>,
@@ -77,11 +77,11 @@ pub struct Quotas {
 /// A call that was received. It never holds a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What was called.
+    /// The method.
     pub method: Method,
     /// The resource's or parent's name as the caller wrote it.
     pub resource: String,
-    /// Which protocol brought it.
+    /// The protocol.
     pub wire: Wire,
     /// The code that was answered; none while it waits, and for good if its connection was cut or it hung.
     pub outcome: Option<Code>,
@@ -96,7 +96,7 @@ pub enum Wire {
     Grpc,
 }
 
-/// Why a server did not start.
+/// The cause of a failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address cannot be had.
@@ -104,7 +104,7 @@ pub enum StartError {
     Listen {
         /// The address that was asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The folder cannot be made or read.
@@ -112,7 +112,7 @@ pub enum StartError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another server uses the folder.
@@ -126,7 +126,7 @@ pub enum StartError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, without any of its content.
+        /// The problem, without any of the content.
         reason: String,
     },
 }
@@ -151,7 +151,7 @@ impl SecretManager {
         Ok(Self { engine, running })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }

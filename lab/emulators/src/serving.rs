@@ -85,7 +85,7 @@ impl Running {
     /// Waits until the server's task has ended.
     pub(crate) async fn stopped(&mut self) {
         if let Some(task) = &mut self.task {
-            // How it ended changes nothing for whoever waits: axum's server ends by its signal only.
+            // The result does not matter to the waiting caller: axum's server ends by its signal only.
             drop(task.await);
             self.task = None;
         }

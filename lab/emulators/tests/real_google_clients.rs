@@ -1,6 +1,6 @@
 //! Google's own clients against the Secret Manager emulator: whatever they rely on, it has.
 //!
-//! `make real-parts` (here: `hack/real-parts/google-clients.sh`) gets the libraries. A missing one is told in a line and lets
+//! `make real-parts` (here: `hack/real-parts/google-clients.sh`) gets the libraries. A missing one is printed in a line and lets
 //! its test pass, unless `CI=true`; only gcloud may be missing there too, because no package registry has it.
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests that may have to say which part is missing")]
@@ -12,7 +12,7 @@ use emulators::secret_manager::{Method, SecretManager, Settings};
 use rstest::rstest;
 use tokio::process::Command;
 
-/// What the scripts rely on.
+/// The requirements of the scripts.
 fn settings() -> Settings {
     Settings {
         denied_permissions: ["secretmanager.secrets.setIamPolicy".to_owned()].into(),

@@ -108,7 +108,7 @@ impl Shell {
         child.wait_with_output().await.unwrap()
     }
 
-    /// What a command that succeeds says.
+    /// The output of a command that succeeds.
     async fn says(&self, line: &str, input: &str) -> String {
         let Output { status, stdout, stderr } = self.output(line, input).await;
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));

@@ -1,4 +1,4 @@
-//! How a call ends.
+//! Answers to calls.
 
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WARNING};

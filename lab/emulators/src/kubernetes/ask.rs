@@ -78,7 +78,7 @@ impl Parameters {
         }
     }
 
-    /// Whether nothing shall be stored.
+    /// True if nothing shall be stored.
     pub(crate) fn dry_run(&self) -> Result<bool, Status> {
         match self.get("dryRun") {
             "" => Ok(false),
@@ -120,7 +120,7 @@ impl Form {
 }
 
 impl Ask {
-    /// What the caller wants, as RBAC asks it.
+    /// The request in the form that RBAC evaluates.
     pub(crate) fn wish(&self, selected: Option<&str>) -> Wish {
         let name = if self.name.is_empty() { selected.unwrap_or_default() } else { &self.name };
         Wish {

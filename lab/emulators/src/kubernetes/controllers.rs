@@ -1,4 +1,4 @@
-//! What happens by itself in a cluster: Jobs and `DaemonSets` get their Pods, Pods run, what is over is counted and cleaned up.
+//! Controllers: Jobs and `DaemonSets` get their Pods, Pods run, finished ones are counted and cleaned up.
 //!
 //! Each controller is one task: it hears that an object changed, looks at the store as it is now, decides (`job::decide`,
 //! `daemon_set::decide`: pure), and performs. What fails is decided anew a second later.
@@ -29,17 +29,17 @@ use action::Action;
 use model::{Pod, view};
 use perform::{Performing, release};
 
-/// How long after a failed round the next one comes.
+/// Delay before a failed pass is repeated.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
-/// How the controllers behave.
+/// Behaviour of the controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The first delay before a failed Pod is replaced or a crashed container is started again; ten seconds on a real cluster.
     pub(crate) back_off: Duration,
     /// The programs that stand for images; with none, every Pod stays Pending as on a cluster without nodes.
     pub(crate) run_pods: BTreeMap<String, PathBuf>,
-    /// Who hears what Pods write.
+    /// Receiver of every line that Pods write.
     pub(crate) pod_lines: Option<UnboundedSender<PodLine>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Controllers(JoinSet<()>);
 /// An object by its namespace and name.
 pub(crate) type Key = (String, String);
 
-/// Which objects are to be looked at, now or later.
+/// Objects to reconcile, now or later.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     now: BTreeSet<Key>,
@@ -137,7 +137,7 @@ fn look_at_job(store: &Arc<Store>, key: &Key, settings: job::Settings) -> Option
     if failed { retry } else { wake }
 }
 
-/// A Pod that no Job owns any more, since it was to outlive its Job, is counted by nobody.
+/// A Pod that outlives its Job is not counted by any controller.
 fn let_go(store: &Arc<Store>, pod: &Object) {
     let Some(Pod { metadata, .. }) = view::<Pod>(pod).filter(job::is_tracked) else { return };
     // A conflict means that the Pod has changed again, and comes by again.

@@ -1,4 +1,4 @@
-//! What an object says where its author said nothing, kind by kind, and what the server adds by itself.
+//! Defaults of each kind, and the members that the server sets itself.
 
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use super::value::{BASE64, child, list, object_at, set, set_default, take, text}
 
 mod pods;
 
-/// Says what the kind's author would have meant; whoever writes the object owns this too.
+/// Sets the defaults of the kind; the writer of the object owns them too.
 pub(crate) fn fill(resource: &Resource, object: &mut Value) {
     tidy(object);
     if resource.custom.is_some() {
@@ -28,7 +28,7 @@ pub(crate) fn fill(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// Adds what only the server knows; nobody owns that.
+/// Sets the members that only the server sets; they have no manager.
 pub(crate) fn add(resource: &Resource, object: &mut Value, now: Timestamp) {
     if resource.custom.is_some() {
         return;
@@ -57,7 +57,7 @@ fn tidy(object: &mut Value) {
         Value::String(text) => text.is_empty(),
         _ => false,
     };
-    // An empty list of managed fields is a request of its own; whoever does the bookkeeping looks at it.
+    // An empty list of managed fields is a request of its own, which the bookkeeping handles.
     metadata.retain(|name, value| name == "managedFields" || !is_nothing(value));
 }
 
@@ -103,7 +103,7 @@ fn job(object: &mut Value) {
     pods::template(spec);
 }
 
-/// Makes a Job find its own Pods and nobody else's.
+/// Makes a Job select its own Pods only.
 fn select(object: &mut Value) {
     let (uid, name) = (meta::uid(object).to_owned(), meta::name(object).to_owned());
     let spec = child(object, "spec");

@@ -1,4 +1,4 @@
-//! What the server tells about itself: groups, versions, resources, its version, and a little `OpenAPI`.
+//! Discovery: groups, versions, resources, the server's version, and a little `OpenAPI`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

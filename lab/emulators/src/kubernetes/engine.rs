@@ -1,4 +1,4 @@
-//! What stands around the store: who calls, what was called, which faults strike.
+//! The surroundings of the store: callers, recorded calls, scripted faults.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,14 +47,14 @@ impl Engine {
         })
     }
 
-    /// A token of somebody who may do everything, where that takes one.
+    /// The token of a user that may do everything, if authorization is on.
     pub(crate) fn master_token(&self) -> Option<&str> {
         let mut masters = self.tokens.iter().filter(|(_, user)| user.groups.iter().any(|group| group == MASTERS));
         let token = masters.next().map(|(token, _)| token.as_str());
         token.filter(|_| self.authorization == Authorization::Rbac)
     }
 
-    /// Who calls with this token.
+    /// The user of this token.
     pub(crate) fn user(&self, token: Option<&str>) -> Result<User, Status> {
         let off = self.authorization == Authorization::Off;
         let Some(token) = token else {
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// Why a user may do something; none if not.
+    /// The rule by which a user may do something; none if not allowed.
     pub(crate) fn allowed(&self, user: &User, wish: &Wish) -> Option<String> {
         match self.authorization {
             Authorization::Off => Some(String::new()),

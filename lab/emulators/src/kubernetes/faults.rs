@@ -26,7 +26,7 @@ use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, 
 /// - `*N` makes it happen `N` times, `*0` for ever; without it, once.
 /// - `@K` lets the first `K` − 1 fitting calls pass.
 ///
-/// Where several faults fit a call, the one that was added first happens; all of them count the call.
+/// If several faults match a call, the one that was added first happens; all of them count the call.
 ///
 /// ```
 /// use emulators::kubernetes::Fault;
@@ -51,7 +51,7 @@ struct Target {
     subresource: Option<String>,
 }
 
-/// What a call is aimed at.
+/// The target of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Aim {
     pub(crate) verb: &'static str,
@@ -59,7 +59,7 @@ pub(crate) struct Aim {
     pub(crate) subresource: String,
 }
 
-/// What a fault does to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Refuse { code: u16, retry_after: Option<Duration>, reason: Option<String>, message: Option<String> },

@@ -1,4 +1,4 @@
-//! Who owns which field: server-side apply and the bookkeeping of `metadata.managedFields`.
+//! Field ownership: server-side apply and the bookkeeping of `metadata.managedFields`.
 
 pub(crate) mod apply;
 mod compare;

@@ -46,7 +46,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     !text(object, "/metadata/deletionTimestamp").is_empty()
 }
 
-/// Whether nothing holds an object back any more whose deletion has begun.
+/// True if nothing holds an object back any more whose deletion has begun.
 pub(crate) fn may_go(object: &Value) -> bool {
     is_deleting(object)
         && finalizers(object).is_empty()

@@ -51,7 +51,7 @@ use spec::{Container, Data, Pod, Sources};
 /// The node of Pods when none is registered.
 const NODE: &str = "emulator";
 
-/// How long after a write that failed the next try comes.
+/// Delay before a failed write is retried.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// The node.
@@ -96,7 +96,7 @@ pub struct PodLine {
     pub line: String,
 }
 
-/// What Pods of one namespace may point to.
+/// Objects that Pods of one namespace may reference.
 struct Namespace<'a> {
     store: &'a Store,
     name: &'a str,
@@ -107,7 +107,7 @@ pub(crate) async fn run(store: Arc<Store>, settings: Settings) {
     if settings.run_pods.is_empty() {
         return;
     }
-    let logs = Arc::new(PodLogs::told_to(settings.pod_lines.clone()));
+    let logs = Arc::new(PodLogs::forwarding_to(settings.pod_lines.clone()));
     store.serve_logs(Arc::clone(&logs) as Arc<dyn super::store::Logs>);
     let isolation = Isolation::probe().await;
     let (machines, processes, queue) = (BTreeMap::new(), JoinSet::new(), Queue::default());
@@ -188,7 +188,7 @@ impl Runner {
             Step::Status(status) => return self.write_status(pod, object, status),
             Step::Start => self.start(key, pod, object),
             Step::Terminate => self.machine(key, |machine| {
-                machine.facts.told_to_end = true;
+                machine.facts.terminating = true;
                 machine.order(Order::Terminate);
             }),
             Step::Kill => self.machine(key, |machine| {
@@ -252,7 +252,7 @@ impl Runner {
         gone_is_fine(self.store.update_status("pods", new))
     }
 
-    /// Whether a Pod's container can be started now.
+    /// True if a Pod's container can be started now.
     fn readiness(&self, pod: &Pod) -> Readiness {
         let Some(container) = pod.spec.containers.first() else { return Readiness::NoImage };
         if !self.settings.run_pods.contains_key(&container.image) {

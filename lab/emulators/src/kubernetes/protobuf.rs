@@ -9,7 +9,7 @@ use super::value::{object, object_at, set, text};
 
 mod kinds;
 
-/// How a field is written.
+/// The wire type of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     Text,
@@ -28,7 +28,7 @@ pub(crate) enum Form {
 #[derive(Clone, Copy)]
 pub(crate) struct Field(pub(crate) u64, pub(crate) &'static str, pub(crate) Form, pub(crate) bool);
 
-/// What every protobuf body of Kubernetes begins with.
+/// The prefix of every protobuf body of Kubernetes.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// A field's content on the wire.
@@ -38,7 +38,7 @@ enum Wire<'a> {
 }
 
 impl Wire<'_> {
-    /// Whether there is nothing in it, nor in anything inside it.
+    /// True if there is nothing in it, nor in anything inside it.
     fn is_empty(&self) -> bool {
         match self {
             Self::Number(number) => *number == 0,

@@ -9,7 +9,7 @@ use super::store::{Object, State, Writing};
 use super::tokens::{MASTERS, User};
 use super::value::{list, text};
 
-/// What somebody wants to do.
+/// A request to authorize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wish {
     pub(crate) verb: String,
@@ -24,7 +24,7 @@ pub(crate) struct Wish {
     pub(crate) path: String,
 }
 
-/// Paths that everybody may read who is somebody.
+/// Paths that every authenticated user may read.
 const OPEN_PATHS: [&str; 7] = ["/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version"];
 
 impl Wish {
@@ -56,15 +56,15 @@ impl Wish {
     }
 }
 
-/// Why a user may do something; none if not.
+/// The rule by which a user may do something; none if not allowed.
 pub(crate) fn allows(state: &State, user: &User, wish: &Wish) -> Option<String> {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Some(String::new());
     }
-    let somebody = user.groups.iter().any(|group| group == "system:authenticated");
+    let authenticated = user.groups.iter().any(|group| group == "system:authenticated");
     let reviews = wish.group == "authorization.k8s.io" || wish.group == "authentication.k8s.io";
     let open = OPEN_PATHS.iter().any(|path| wish.path == *path || wish.path.starts_with(&format!("{path}/")));
-    if somebody && (open && wish.verb == "get" || reviews && wish.verb == "create") {
+    if authenticated && (open && wish.verb == "get" || reviews && wish.verb == "create") {
         return Some(String::new());
     }
     granting(state, user, &wish.namespace).into_iter().find_map(|(reason, rules)| {

@@ -1,4 +1,4 @@
-//! Which kinds of objects there are: the built-in table, and what `CustomResourceDefinitions` add to it.
+//! The kinds of objects: the built-in table, and the kinds of `CustomResourceDefinitions`.
 
 use std::sync::Arc;
 
@@ -91,12 +91,12 @@ impl Resource {
         Self { storage: storage.to_owned(), ..self.clone() }
     }
 
-    /// What a refusal is about that speaks of the resource.
+    /// The subject of a refusal that names the resource.
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
         About { group: &self.group, kind: &self.plural, name }
     }
 
-    /// What a refusal is about that speaks of the kind.
+    /// The subject of a refusal that names the kind.
     pub(crate) fn about_kind<'a>(&'a self, name: &'a str) -> About<'a> {
         About { group: &self.group, kind: &self.kind, name }
     }
@@ -105,32 +105,32 @@ impl Resource {
         self.flags & NAMESPACED != 0
     }
 
-    /// Whether it has a status subresource.
+    /// True if it has a status subresource.
     pub(crate) fn has_status(&self) -> bool {
         self.flags & STATUS != 0
     }
 
-    /// Whether `metadata.generation` counts changes of its specification.
+    /// True if `metadata.generation` counts changes of its specification.
     pub(crate) fn has_generation(&self) -> bool {
         self.flags & GENERATION != 0
     }
 
-    /// Whether an update must say which state it is meant for.
+    /// True if an update must say which state it is meant for.
     pub(crate) fn is_conditional(&self) -> bool {
         self.flags & CONDITIONAL != 0
     }
 
-    /// Whether an update of what is not there creates it.
+    /// True if an update of what is not there creates it.
     pub(crate) fn creates_on_update(&self) -> bool {
         self.flags & UPSERT != 0
     }
 
-    /// Whether a deletion answers with the object rather than with a status.
+    /// True if a deletion answers with the object rather than with a status.
     pub(crate) fn returns_deleted(&self) -> bool {
         self.flags & RETURNED != 0
     }
 
-    /// Whether nothing is stored: create is a question.
+    /// True if nothing is stored: create is a question.
     pub(crate) fn is_review(&self) -> bool {
         self.flags & REVIEW != 0
     }

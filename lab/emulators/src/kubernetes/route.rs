@@ -1,4 +1,4 @@
-//! What a path means.
+//! Routing of paths.
 
 use http::Method;
 

@@ -1,4 +1,4 @@
-//! Which objects a caller wants to see, by labels and by fields.
+//! Selection of objects by labels and fields.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(crate) struct Selector {
     fields: Vec<Requirement>,
 }
 
-/// What one label or field must be.
+/// A requirement on one label or field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -115,7 +115,7 @@ impl Test {
     }
 }
 
-/// What an object has in a selectable field, as a text.
+/// The value of a selectable field of an object, as text.
 fn field(object: &Value, key: &str) -> String {
     match key {
         "metadata.name" => return meta::name(object).to_owned(),

@@ -23,7 +23,7 @@ const BODY_BYTES_MAXIMUM: usize = 3 * 1024 * 1024;
 /// So much of a body that is too large is read all the same, so that its sender sees the answer.
 const BODY_BYTES_READ: usize = 8 * BODY_BYTES_MAXIMUM;
 
-/// Why a call is not answered.
+/// The cause of an unanswered call.
 enum Silence {
     Cut,
     Hang,

@@ -1,4 +1,4 @@
-//! What goes wrong, in the shape and the words of a real API server: a `Status` object.
+//! Errors in the form and wording of a real API server: a `Status` object.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub(crate) struct Status {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     details: Value,
-    /// Whether the details are told although there are none, as Go's generic refusals do.
+    /// True if the details are is_kept although there are none, as Go's generic refusals do.
     generic: bool,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Cause {
     pub(crate) field: String,
 }
 
-/// What a refusal is about: the plural or the kind, the group, the name.
+/// The subject of a refusal: the plural or the kind, the group, the name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     pub(crate) group: &'a str,
@@ -145,7 +145,7 @@ impl Status {
         self
     }
 
-    /// What the HTTP header `Retry-After` says.
+    /// The value of the HTTP header `Retry-After`.
     pub(crate) fn retry_seconds(&self) -> Option<u64> {
         self.details.get("retryAfterSeconds").and_then(Value::as_u64)
     }
@@ -156,12 +156,12 @@ impl Status {
             "message": self.message, "reason": self.reason, "details": self.details, "code": self.code,
         });
         if let Some(members) = status.as_object_mut() {
-            let told = |name: &str, value: &Value| match name {
+            let is_kept = |name: &str, value: &Value| match name {
                 "details" => self.generic || *value != json!({}),
                 "reason" => *value != "",
                 _ => true,
             };
-            members.retain(|name, value| told(name, value));
+            members.retain(|name, value| is_kept(name, value));
         }
         status
     }

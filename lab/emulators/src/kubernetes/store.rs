@@ -1,11 +1,11 @@
-//! Where the objects rest: one promise to the HTTP server and to the controllers in the same process.
+//! The object store: one interface for the HTTP server and for the controllers in the same process.
 //!
 //! A resource is named as kubectl names it: its plural, with the group behind a dot where there is one (`pods`, `jobs.batch`,
 //! `daemonsets.apps`). The namespace of a cluster-wide object is empty. Every write is checked, defaulted and stored as over
 //! HTTP, and visible to watches before the call returns; garbage collection of dependents and the end of namespaces have
 //! happened by then too. Calls never wait, and never run while another one runs.
 //!
-//! A Pod that has a node and is not finished is deleted gracefully: `deletionTimestamp` is set, and whoever plays kubelet
+//! A Pod that has a node and is not finished is deleted gracefully: `deletionTimestamp` is set, and the process that plays kubelet
 //! ends it with [`Deletion::now`]. All other deletions wait for finalizers only.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,9 +41,9 @@ pub(crate) struct Store {
     pub(crate) stopping: CancellationToken,
 }
 
-/// Where the logs of containers are.
+/// Access to the logs of containers.
 pub(crate) trait Logs: Send + Sync {
-    /// What a container has written so far; none if there is no such container. No name means the only one.
+    /// The output of a container so far; none if there is no such container. No name means the only one.
     fn read(&self, namespace: &str, pod: &str, container: Option<&str>) -> Option<Vec<u8>>;
 }
 
@@ -175,7 +175,7 @@ impl Store {
         self.lock().issue_token(namespace, account, until)
     }
 
-    /// Where `pods/log` is read from now on.
+    /// Sets the source of `pods/log`.
     pub(crate) fn serve_logs(&self, logs: Arc<dyn Logs>) {
         *self.logs.lock().unwrap_or_else(PoisonError::into_inner) = Some(logs);
     }

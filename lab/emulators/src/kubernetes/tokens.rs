@@ -1,4 +1,4 @@
-//! Who calls: bearer tokens from the settings, and those that the server issues to `ServiceAccounts`.
+//! Authentication: bearer tokens of the settings, and those that the server issues to `ServiceAccounts`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use sha2::Sha256;
 
 use super::value::{number, text};
 
-/// Somebody who calls.
+/// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// Such as `alice`, or `system:serviceaccount:NAMESPACE:NAME`.
@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
     key: Vec<u8>,
 }
 
-/// What a token of a `ServiceAccount` says.
+/// The claims of a token of a `ServiceAccount`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) namespace: String,
@@ -91,7 +91,7 @@ impl Tokens {
         format!("{signed}.{signature}")
     }
 
-    /// What a token says, if this server has issued it and it is still good.
+    /// The claims of a token, if this server issued it and it has not expired.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         if BASE64_URL_SAFE_NO_PAD.decode(signature).ok()? != self.sign(signed) {

@@ -1,4 +1,4 @@
-//! Which objects are refused, with the field, in a real server's words.
+//! Validation of objects, with the field, in a real server's wording.
 
 use serde_json::Value;
 
@@ -17,14 +17,14 @@ pub(crate) use decode::decode;
 /// So many bytes may the annotations of an object have.
 const ANNOTATION_BYTES_MAXIMUM: usize = 256 * 1024;
 
-/// What is wrong with a new object.
+/// The faults of a new object.
 pub(crate) fn created(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = metadata(resource, object);
     causes.extend(own(resource, object));
     causes
 }
 
-/// What is wrong with a change.
+/// The faults of a change.
 pub(crate) fn updated(resource: &Resource, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = metadata(resource, new);
     let added = meta::finalizers(new).iter().filter(|name| !meta::finalizers(old).contains(name));
@@ -50,7 +50,7 @@ pub(crate) fn updated(resource: &Resource, old: &Value, new: &Value) -> Vec<Caus
     causes
 }
 
-/// What the kind itself demands.
+/// The rules of the kind.
 fn own(resource: &Resource, object: &Value) -> Vec<Cause> {
     if resource.custom.is_some() {
         return Vec::new();

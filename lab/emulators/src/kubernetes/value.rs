@@ -88,7 +88,7 @@ pub(crate) fn child<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     object(value).entry(name).or_insert(Value::Null)
 }
 
-/// What Go's JSON calls a kind of value.
+/// The name of a kind of value in Go's JSON package.
 pub(crate) fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! What each verb does, apart from watching.
+//! The verbs, apart from watching.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How objects look to callers: whole, as list items, metadata only, and Events in the words of either of their groups.
+//! Views of objects: whole, as list items, metadata only, and Events in the form of either of their groups.
 
 use serde_json::{Map, Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) fn present(view: &Resource, object: &Value) -> Value {
     shown
 }
 
-/// What a caller sent as it is stored.
+/// The stored form of a caller's object.
 pub(crate) fn absorb(view: &Resource, mut object: Value) -> Value {
     if is_event_view(view) && object.is_object() {
         object = renamed(&object, |name| EVENT.iter().find(|row| row.1 == name).map(|row| row.0));

@@ -1,4 +1,4 @@
-//! Watches: what is there, then what happens, until somebody has had enough.
+//! Watches: the current objects, then changes, until the client or the server ends them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -43,12 +43,12 @@ struct Watch {
     fuse: Option<(usize, End)>,
     /// Up to which revision everything was delivered.
     seen: u64,
-    /// Whether rows were sent, so that columns need not be sent again.
+    /// True if rows were sent, so that columns need not be sent again.
     headed: bool,
     sender: Sender<Bytes, Infallible>,
 }
 
-/// How a scripted watch ends.
+/// The end of a scripted watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Cut,
@@ -98,7 +98,7 @@ pub(crate) fn watch(
 }
 
 impl Watch {
-    /// What is there now.
+    /// The current objects.
     fn begin(&mut self) -> Vec<Object> {
         let namespace = Some(self.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         let (objects, revision) = self.engine.store.read(|state| {
@@ -161,7 +161,7 @@ impl Watch {
         Ok(())
     }
 
-    /// How a change looks through the selector; none if it does not show.
+    /// A change as seen through the selector; none if it is not visible.
     fn seen_as(&self, change: &Change) -> Option<&'static str> {
         let fits = |object: &Object| {
             (self.namespace.is_empty() || meta::namespace(object) == self.namespace) && self.selector.matches(object)

@@ -16,10 +16,10 @@ use super::status::{Code, Status};
 use super::wire::{Request, Response};
 use super::{Call, Fault, Settings, StartError, Wire};
 
-/// How a call ends: answered, or not at all.
+/// The end of a call: an answer, or silence.
 pub(crate) type Answer = Result<Result<Response, Status>, Silence>;
 
-/// How a call ends that is not answered.
+/// The end of a call that is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Silence {
     /// Drop the connection.

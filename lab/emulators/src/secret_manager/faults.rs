@@ -23,7 +23,7 @@ use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, 
 /// - `*N` makes it happen `N` times, `*0` for ever; without it, once.
 /// - `@K` lets the first `K` − 1 matching calls pass.
 ///
-/// Where several faults fit a call, the one that was added first happens; all of them count the call.
+/// If several faults match a call, the one that was added first happens; all of them count the call.
 ///
 /// ```
 /// use emulators::secret_manager::Fault;
@@ -38,7 +38,7 @@ pub struct Fault {
     occasions: Occasions,
 }
 
-/// What a fault does to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Refuse { code: Code, retry_after: Option<Duration> },
@@ -131,7 +131,7 @@ fn effect_named(text: &str) -> Result<Effect, String> {
 // === impl Effect ===
 
 impl Effect {
-    /// Whether the call's work is done before the fault shows.
+    /// True if the call's work is done before the fault shows.
     pub(crate) fn commits(self) -> bool {
         matches!(self, Self::CommitThenTimeout | Self::CommitThenCut | Self::CommitThenHang)
     }

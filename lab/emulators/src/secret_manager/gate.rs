@@ -1,4 +1,4 @@
-//! What stands in front of the service on both wires: the token, scripted faults, quotas, permissions.
+//! Checks in front of the service on both wires: token, scripted faults, quotas, permissions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -15,7 +15,7 @@ use super::method::Method;
 use super::wire::{Request, Response};
 use crate::connections::Connection;
 
-/// What the paths of all methods begin with.
+/// The common prefix of all method paths.
 const SERVICE: &str = "/google.cloud.secretmanager.v1.SecretManagerService/";
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ struct Unary {
 /// Reads the message that a method takes, writes the one that was answered.
 struct Messages(Method);
 
-/// Whether a request belongs to this wire.
+/// True if a request belongs to this wire.
 pub(crate) fn is_grpc(request: &http::Request<Body>) -> bool {
     let kind = request.headers().get(http::header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))

@@ -88,7 +88,7 @@ const ROWS: [Row; 17] = [
     row(Method::RotateSecret, "rotateSecret", "RotateSecret", "secrets.update", Class::Write),
 ];
 
-/// How many of [`ROWS`] are served.
+/// Number of [`ROWS`] that are served.
 const SERVED: usize = 13;
 
 impl Method {

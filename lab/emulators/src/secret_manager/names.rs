@@ -7,7 +7,7 @@ use super::status::Status;
 /// The project number that a project id stands for has this many digits.
 const NUMBER_DIGITS_BASE: u64 = 100_000_000_000;
 
-/// Where secrets live: a project, or one location of it.
+/// The parent of secrets: a project, or one location of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parent {
     pub(crate) project: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Key {
     pub(crate) id: String,
 }
 
-/// Which version of a secret.
+/// A version of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     Latest,

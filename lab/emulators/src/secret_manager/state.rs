@@ -20,12 +20,12 @@ mod versions;
 
 /// All secrets of all projects.
 ///
-/// Requests are decided without changing anything ([`State::decide`]); whoever keeps the state durable stores the decision's
+/// Requests are decided without changing anything ([`State::decide`]); the owner of the durable state stores the decision's
 /// [`Write`] first and lets it happen afterwards ([`State::apply`]).
 #[derive(Debug, Default)]
 pub(crate) struct State {
     secrets: BTreeMap<Key, Arc<Record>>,
-    /// What the eventually consistent reads still see; empty unless they lag.
+    /// The states that eventually consistent reads still see; empty unless they lag.
     past: BTreeMap<Key, History>,
     deadlines: BTreeSet<(Timestamp, Key)>,
     lag: SignedDuration,
@@ -49,7 +49,7 @@ pub(crate) struct Version {
     pub(crate) payload: Option<Arc<SecretPayload>>,
 }
 
-/// What a request is answered, and what has to happen before.
+/// The answer to a request, and the writes that come before it.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) response: Response,
@@ -77,7 +77,7 @@ impl State {
         self.apply(Timestamp::MIN, Write { key, record: Some(Arc::new(record)), revision });
     }
 
-    /// What `request` does at `now`.
+    /// Decides `request` at `now`.
     pub(crate) fn decide(&self, now: Timestamp, request: &Request) -> Result<Decision, Status> {
         match request {
             Request::ListSecrets(list) => self.list_secrets(now, list).map(read),
@@ -117,7 +117,7 @@ impl State {
         };
     }
 
-    /// What time alone has brought about by `now`: expired secrets, delayed destructions.
+    /// Changes by time alone until `now`: expired secrets, delayed destructions.
     pub(crate) fn due(&self, now: Timestamp) -> Vec<Write> {
         let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
         let records = due.filter_map(|(_, key)| Some((key, self.secrets.get(key)?)));
@@ -172,14 +172,14 @@ impl State {
 }
 
 impl Record {
-    /// When time alone changes this secret next.
+    /// The time of the next change of this secret by time alone.
     fn deadline(&self) -> Option<Timestamp> {
         let scheduled =
             self.versions.values().filter_map(|version| instant(version.meta.scheduled_destroy_time.as_ref()));
         scheduled.chain(instant(self.secret.expire_time.as_ref())).min()
     }
 
-    /// What is left of the secret at `now`.
+    /// The secret at `now`.
     fn aged(&self, now: Timestamp, revision: u64) -> Option<Arc<Self>> {
         let due = |at: Option<&prost_types::Timestamp>| instant(at).is_some_and(|at| at <= now);
         if due(self.secret.expire_time.as_ref()) {

@@ -1,4 +1,4 @@
-//! What goes wrong, once for both wires: the canonical code, a sentence, and typed details.
+//! Errors, once for both wires: the canonical code, a message, and typed details.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub enum Code {
     Ok = 0,
     /// The caller gave up.
     Cancelled = 1,
-    /// Nobody knows.
+    /// The cause is unknown.
     Unknown = 2,
     /// The request can never succeed as written.
     InvalidArgument = 3,
@@ -42,7 +42,7 @@ pub enum Code {
     Internal = 13,
     /// The server is away for a moment.
     Unavailable = 14,
-    /// What was stored is lost.
+    /// Stored data is lost.
     DataLoss = 15,
     /// No or wrong credentials.
     Unauthenticated = 16,
@@ -173,7 +173,7 @@ impl Status {
         self.with(Detail::RetryInfo(RetryInfo { retry_delay }))
     }
 
-    /// What the HTTP header `Retry-After` says: whole seconds, rounded up.
+    /// The value of the HTTP header `Retry-After`: whole seconds, rounded up.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.details.iter().find_map(|detail| match detail {
             Detail::RetryInfo(RetryInfo { retry_delay: Some(delay) }) => {

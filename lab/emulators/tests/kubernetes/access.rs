@@ -1,4 +1,4 @@
-//! Who may do what: tokens, RBAC, the questions about them.
+//! Authorization: tokens, RBAC, access reviews.
 
 use emulators::kubernetes::{Authorization, Settings, User};
 use rstest::rstest;
@@ -45,7 +45,7 @@ async fn server() -> Server {
 #[case::one_of_all("alice", "GET", "/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Ds", 200)]
 #[case::elsewhere("alice", "GET", "/api/v1/namespaces/kube-system/secrets/s", 403)]
 #[case::delete("alice", "DELETE", "/api/v1/namespaces/default/secrets/s", 403)]
-#[case::nobody("bob", "GET", "/api/v1/namespaces/default/secrets/s", 403)]
+#[case::unknown_user("bob", "GET", "/api/v1/namespaces/default/secrets/s", 403)]
 #[case::discovery("bob", "GET", "/apis", 200)]
 #[case::unknown("mallory", "GET", "/api/v1/namespaces/default/secrets/s", 401)]
 #[case::root("root", "DELETE", "/api/v1/namespaces/default/secrets/s", 200)]
@@ -114,7 +114,7 @@ async fn a_caller_may_ask_what_it_may(#[case] token: &str, #[case] attributes: V
 }
 
 #[tokio::test]
-async fn nobody_grants_more_than_it_has() {
+async fn no_user_grants_more_than_it_has() {
     let server = server().await;
     let rule = json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]});
     let role = json!({"metadata": {"name": "grant"}, "rules": [rule]});
@@ -135,7 +135,7 @@ async fn nobody_grants_more_than_it_has() {
 #[tokio::test]
 async fn without_authorization_everybody_may_everything() {
     let server = Server::plain().await;
-    server.with("whoever", "POST", SECRETS, &secret("s")).await.expect(201);
+    server.with("unchecked", "POST", SECRETS, &secret("s")).await.expect(201);
     let review = json!({"spec": {"resourceAttributes": {"verb": "delete", "resource": "secrets"}}});
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     assert_eq!(server.post(path, &review).await.expect(201)["status"]["allowed"], true);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-/// Where the tests keep their Secrets.
+/// The namespace of the tests' Secrets.
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -16,7 +16,7 @@ pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-/// Where objects with a status are that no controller touches.
+/// The path of objects with a status that no controller touches.
 pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -162,7 +162,7 @@ impl Watch {
     }
 
     /// The next event as `ADDED name`.
-    pub(crate) async fn told(&mut self) -> String {
+    pub(crate) async fn next_event(&mut self) -> String {
         let Some(event) = self.next().await else { return "over".to_owned() };
         let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
         format!("{} {name}", event["type"].as_str().unwrap()).trim().to_owned()

@@ -118,7 +118,7 @@ async fn orphans_stay_and_know_their_owner_no_more() {
 }
 
 #[tokio::test]
-async fn the_pods_of_a_job_stay_unless_somebody_says_otherwise() {
+async fn the_pods_of_a_job_stay_unless_requested_otherwise() {
     let server = Server::plain().await;
     for (options, stays) in [(json!({}), true), (json!({"propagationPolicy": "Background"}), false)] {
         let mut object = job("j");

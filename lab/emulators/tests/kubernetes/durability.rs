@@ -36,9 +36,9 @@ async fn everything_survives_a_crash() {
     let revision = before["metadata"]["resourceVersion"].as_str().unwrap();
     let mut watch = server.watch(&format!("{SECRETS}?resourceVersion={revision}")).await;
     server.post(SECRETS, &secret("t")).await.expect(201);
-    assert_eq!(watch.told().await, "ADDED t");
+    assert_eq!(watch.next_event().await, "ADDED t");
     let mut late = server.watch(&format!("{SECRETS}?resourceVersion=2")).await;
-    assert_eq!(late.told().await, "ERROR");
+    assert_eq!(late.next_event().await, "ERROR");
 }
 
 #[tokio::test]

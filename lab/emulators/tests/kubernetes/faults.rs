@@ -69,12 +69,12 @@ async fn watches_are_cut_or_expire_after_some_events() {
         server.post(SECRETS, &secret(name)).await.expect(201);
     }
     let mut cut = server.watch(SECRETS).await;
-    assert_eq!((cut.told().await.as_str(), cut.told().await.as_str()), ("ADDED a", "over"));
+    assert_eq!((cut.next_event().await.as_str(), cut.next_event().await.as_str()), ("ADDED a", "over"));
     let mut gone = server.watch(SECRETS).await;
-    let told = [gone.told().await, gone.told().await, gone.told().await];
-    assert_eq!(told, ["ADDED a", "ERROR", "over"]);
+    let events = [gone.next_event().await, gone.next_event().await, gone.next_event().await];
+    assert_eq!(events, ["ADDED a", "ERROR", "over"]);
     let mut whole = server.watch(SECRETS).await;
-    assert_eq!((whole.told().await.as_str(), whole.told().await.as_str()), ("ADDED a", "ADDED b"));
+    assert_eq!((whole.next_event().await.as_str(), whole.next_event().await.as_str()), ("ADDED a", "ADDED b"));
 }
 
 #[tokio::test]
@@ -98,8 +98,8 @@ async fn calls_are_remembered_without_content() {
     server.raw("POST", &format!("{SECRETS}?dryRun=All"), &secret("s").to_string(), headers).await.unwrap().expect(201);
     let calls = server.kubernetes.calls();
     let call = &calls[0];
-    let told = (call.verb.as_str(), call.resource.as_str(), call.namespace.as_str(), call.user_agent.as_str());
-    assert_eq!(told, ("create", "secrets", "default", "pull-secret/1.0"));
+    let events = (call.verb.as_str(), call.resource.as_str(), call.namespace.as_str(), call.user_agent.as_str());
+    assert_eq!(events, ("create", "secrets", "default", "pull-secret/1.0"));
     assert!(call.dry_run);
     assert!(!format!("{calls:?}").contains("value"));
 }

@@ -1,4 +1,4 @@
-//! What is refused, in a real server's words.
+//! Refusals, in a real server's wording.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -112,9 +112,9 @@ async fn jobs(#[case] pointer: &str, #[case] value: Value, #[case] text: &str) {
 async fn pods_need_their_service_account() {
     let server = Server::plain().await;
     let mut object = pod("p");
-    object["spec"]["serviceAccountName"] = json!("nobody");
+    object["spec"]["serviceAccountName"] = json!("absent");
     let text =
-        "pods \"p\" is forbidden: error looking up service account default/nobody: serviceaccount \"nobody\" not found";
+        "pods \"p\" is forbidden: error looking up service account default/absent: serviceaccount \"absent\" not found";
     server.post(PODS, &object).await.refused(403, "Forbidden", text);
 }
 
@@ -139,7 +139,7 @@ async fn bodies_must_be_readable() {
 }
 
 #[tokio::test]
-async fn several_causes_are_told_at_once() {
+async fn several_causes_are_listed_at_once() {
     let server = Server::plain().await;
     let mut object = config_map("X", &json!({"a b": "1"}));
     object["metadata"]["labels"] = json!({"l": "-"});

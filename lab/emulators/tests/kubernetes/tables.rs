@@ -1,4 +1,4 @@
-//! What `kubectl get` shows.
+//! Tables of `kubectl get`.
 
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -10,12 +10,12 @@ async fn what_is_there_comes_first() {
     let server = Server::plain().await;
     server.post(SECRETS, &secret("a")).await.expect(201);
     let mut watch = server.watch(SECRETS).await;
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     server.post(SECRETS, &secret("b")).await.expect(201);
     server.merge(&format!("{SECRETS}/a"), &json!({"metadata": {"labels": {"x": "1"}}})).await.expect(200);
     server.delete(&format!("{SECRETS}/b"), &json!({})).await.expect(200);
-    for told in ["ADDED b", "MODIFIED a", "DELETED b"] {
-        assert_eq!(watch.told().await, told);
+    for events in ["ADDED b", "MODIFIED a", "DELETED b"] {
+        assert_eq!(watch.next_event().await, events);
     }
 }
 
@@ -26,7 +26,7 @@ async fn a_watch_goes_on_behind_its_revision() {
     let revision = created["metadata"]["resourceVersion"].as_str().unwrap();
     server.post(SECRETS, &secret("b")).await.expect(201);
     let mut watch = server.watch(&format!("{SECRETS}?resourceVersion={revision}")).await;
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.next_event().await, "ADDED b");
     let deleted = server.delete(&format!("{SECRETS}/b"), &json!({})).await;
     deleted.expect(200);
     let event = watch.next().await.unwrap();
@@ -46,10 +46,10 @@ async fn selectors_turn_changes_into_comings_and_goings() {
     }
     server.post(SECRETS, &secret("b")).await.expect(201);
     server.delete(&path, &json!({})).await.expect(200);
-    for told in ["ADDED a", "DELETED a", "ADDED a", "DELETED a"] {
-        assert_eq!(watch.told().await, told);
+    for events in ["ADDED a", "DELETED a", "ADDED a", "DELETED a"] {
+        assert_eq!(watch.next_event().await, events);
     }
-    assert_eq!(named.told().await, "ADDED b");
+    assert_eq!(named.next_event().await, "ADDED b");
 }
 
 #[tokio::test]
@@ -66,13 +66,13 @@ async fn what_is_forgotten_is_gone() {
     assert_eq!(event["type"], "ERROR");
     assert_eq!((&event["object"]["code"], &event["object"]["reason"]), (&json!(410), &json!("Expired")));
     assert!(event["object"]["message"].as_str().unwrap().starts_with("too old resource version: "), "{event}");
-    assert_eq!(watch.told().await, "over");
+    assert_eq!(watch.next_event().await, "over");
     let late = format!("{SECRETS}?resourceVersion={}", server.revision().await);
     let mut watch = server.watch(&late).await;
     server.delete(&format!("{SECRETS}/a"), &json!({})).await.expect(200);
-    assert_eq!(watch.told().await, "DELETED a");
+    assert_eq!(watch.next_event().await, "DELETED a");
     server.kubernetes.forget_history();
-    assert_eq!(server.watch(&late).await.told().await, "ERROR");
+    assert_eq!(server.watch(&late).await.next_event().await, "ERROR");
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn bookmarks_come_when_asked_for() {
     server.post(SECRETS, &secret("a")).await.expect(201);
     let query = "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=0";
     let mut watch = server.watch(&format!("{SECRETS}?{query}")).await;
-    assert_eq!(watch.told().await, "ADDED a");
+    assert_eq!(watch.next_event().await, "ADDED a");
     let bookmark = watch.next().await.unwrap();
     assert_eq!(bookmark["type"], "BOOKMARK");
     assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
@@ -90,7 +90,7 @@ async fn bookmarks_come_when_asked_for() {
     assert_eq!(bookmark["object"]["kind"], "Secret");
     let end = watch.next().await.unwrap();
     assert_eq!((&end["type"], &end["object"]["metadata"]["resourceVersion"]), (&json!("BOOKMARK"), &json!(revision)));
-    assert_eq!(watch.told().await, "over");
+    assert_eq!(watch.next_event().await, "over");
 }
 
 #[tokio::test]
@@ -111,5 +111,5 @@ async fn watches_end_with_the_server() {
     let server = Server::plain().await;
     let mut watch = server.watch(SECRETS).await;
     server.kubernetes.shutdown().await;
-    assert_eq!(watch.told().await, "over");
+    assert_eq!(watch.next_event().await, "over");
 }

@@ -131,18 +131,18 @@ pub(crate) fn job(image: &str, spec: &[(&str, Value)], container: &[(&str, Value
     job
 }
 
-/// Whether a condition is true.
+/// True if a condition is true.
 pub(crate) fn has(object: &Value, kind: &str) -> bool {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|condition| condition["type"] == kind && condition["status"] == "True")
 }
 
-/// How a Pod's container has ended.
+/// The end of a Pod's container.
 pub(crate) fn end(pod: &Value) -> &Value {
     &pod["status"]["containerStatuses"][0]["state"]["terminated"]
 }
 
-/// Whether a Pod's container runs.
+/// True if a Pod's container runs.
 pub(crate) fn runs(pod: &Value) -> bool {
     pod["status"]["containerStatuses"][0]["state"]["running"].is_object()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Where the tests keep their secrets.
+/// The parent of the tests' secrets.
 pub(crate) const PARENT: &str = "/v1/projects/fleet-dev";
 
 /// A server under test, with short ways to call it.

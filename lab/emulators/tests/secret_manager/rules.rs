@@ -1,4 +1,4 @@
-//! What the service accepts, keeps and lists: validation, etags, checksums, aliases, pages, filters, permissions.
+//! Rules of the service: validation, etags, checksums, aliases, pages, filters, permissions.
 
 use emulators::secret_manager::Settings;
 use rstest::rstest;

@@ -1,4 +1,4 @@
-//! What time brings about: lagging reads, expiry, delayed destruction.
+//! Effects of time: lagging reads, expiry, delayed destruction.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a controller decides to do, as values.
+//! Decisions of controllers, as values.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

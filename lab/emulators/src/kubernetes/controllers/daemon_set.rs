@@ -1,4 +1,4 @@
-//! What an apps/v1 `DaemonSet` needs now: one Pod a fitting node, replaced step by step when the template changes.
+//! Decisions about an apps/v1 `DaemonSet`: one Pod for each fitting node, replaced step by step when the template changes.
 //!
 //! No `ControllerRevision` objects are kept (`kubectl rollout undo` has nothing to go back to), `maxSurge` is not served, and
 //! of a Pod's affinity only the node's name is understood.
@@ -21,7 +21,7 @@ pub(crate) use fit::{Fit, Node, fit};
 /// The label that says which template a Pod was made from.
 const HASH_LABEL: &str = "controller-revision-hash";
 
-/// What is read of a `DaemonSet`.
+/// The members of a `DaemonSet` that the controller reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct DaemonSet {
@@ -83,7 +83,7 @@ struct Round<'a> {
     actions: Vec<Action>,
 }
 
-/// What `set` needs at `now`; `pods` are those that it controls.
+/// Decides the actions for `set` at `now`; `pods` are those that it controls.
 pub(crate) fn decide(set: &Value, nodes: &[Node], pods: &[Pod], now: Timestamp) -> Vec<Action> {
     let Some(set) = view::<DaemonSet>(set) else { return Vec::new() };
     if set.metadata.deletion_timestamp.is_some() {

@@ -1,4 +1,4 @@
-//! What a batch/v1 Job needs now: as the upstream controller decides it, from what is there and an instant.
+//! Decisions about a batch/v1 Job, as the upstream controller makes them from the observed objects and a time.
 //!
 //! Pods are counted once: a Pod bears a finalizer until its uid rests in `status.uncountedTerminatedPods`, and moves from
 //! there into the counters once the finalizer is gone. A crash between any two writes counts nothing twice.
@@ -28,14 +28,14 @@ pub(crate) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The back-off's cap as the documentation states it: six minutes where the first delay is ten seconds.
 const BACK_OFF_CAP: u32 = 36;
 
-/// How the controller behaves.
+/// Behaviour of the controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// How long it waits before it replaces the first failed Pod; doubled for each further one.
+    /// Back-off before the first failed Pod is replaced; doubled for each further one.
     pub(crate) back_off: Duration,
 }
 
-/// What is read of a Job.
+/// The members of a Job that the controller reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Job {
@@ -102,7 +102,7 @@ struct Round<'a> {
     actions: Vec<Action>,
 }
 
-/// How the Job will end once its Pods are gone.
+/// The pending end of the Job, once its Pods are gone.
 #[derive(Clone)]
 struct Target {
     succeeds: bool,
@@ -115,7 +115,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What `job` needs at `now`; `pods` are those that it controls.
+/// Decides the actions for `job` at `now`; `pods` are those that it controls.
 pub(crate) fn decide(job: &Value, pods: &[Pod], now: Timestamp, settings: Settings) -> Vec<Action> {
     let Some(job) = view::<Job>(job) else { return Vec::new() };
     let status = job.status.clone();
@@ -132,7 +132,7 @@ pub(crate) fn decide(job: &Value, pods: &[Pod], now: Timestamp, settings: Settin
 }
 
 impl Job {
-    /// When the Job came to its end, if it has.
+    /// The time of the Job's end, if it has ended.
     fn finished_at(&self) -> Option<Timestamp> {
         let conditions = &self.status.conditions;
         let ended = ["Complete", "Failed"].into_iter().find(|kind| is_true(conditions, kind))?;
@@ -152,7 +152,7 @@ impl Job {
         self.spec.backoff_limit.unwrap_or(6)
     }
 
-    /// Whether a Pod is replaced only once it has ended, not when it begins to be deleted.
+    /// True if a Pod is replaced only once it has ended, not when it begins to be deleted.
     fn replaces_ended_pods_only(&self) -> bool {
         match &self.spec.pod_replacement_policy {
             Some(policy) => policy == "Failed",
@@ -177,16 +177,16 @@ impl Round<'_> {
             None => self.manage(),
         };
         let released = self.count_ended(target.as_ref());
-        let told = target.and_then(|target| self.conclude(target));
+        let conclusion = target.and_then(|target| self.conclude(target));
         if self.status != before {
             let status = serde_json::to_value(&self.status).unwrap_or_default();
             self.actions.push(Action::UpdateStatus(status));
         }
         self.release(released.iter().copied());
-        self.actions.extend(told);
+        self.actions.extend(conclusion);
     }
 
-    /// What has been decided about the end, in this round or an earlier one.
+    /// The decided end, of this pass or an earlier one.
     fn target(&mut self) -> Option<Target> {
         let conditions = &self.status.conditions;
         let decided =

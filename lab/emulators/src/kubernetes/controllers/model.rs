@@ -1,4 +1,4 @@
-//! What controllers read of objects, and how times and conditions are written. Unknown members are left alone.
+//! The members of objects that controllers read, and the notation of times and conditions. Unknown members are preserved.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(pub(crate) Timestamp);
 
-/// What every object has.
+/// The metadata of every object.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Meta {
@@ -28,7 +28,7 @@ pub(crate) struct Meta {
     pub(crate) deletion_grace_period_seconds: Option<i64>,
 }
 
-/// Who an object belongs to.
+/// An owner of an object.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct OwnerReference {
@@ -64,7 +64,7 @@ pub(crate) struct Pod {
     pub(crate) status: PodStatus,
 }
 
-/// What controllers read of a Pod's specification.
+/// The members of a Pod's specification that controllers read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodSpec {
@@ -75,7 +75,7 @@ pub(crate) struct PodSpec {
     pub(crate) restart_policy: String,
 }
 
-/// Which taints a Pod bears.
+/// A toleration of a Pod.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Toleration {
@@ -85,7 +85,7 @@ pub(crate) struct Toleration {
     pub(crate) effect: String,
 }
 
-/// What controllers read of a Pod's status.
+/// The members of a Pod's status that controllers read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodStatus {
@@ -95,7 +95,7 @@ pub(crate) struct PodStatus {
     pub(crate) init_container_statuses: Vec<ContainerStatus>,
 }
 
-/// What controllers read of a container's status.
+/// The members of a container's status that controllers read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ContainerStatus {
@@ -113,14 +113,14 @@ pub(crate) struct ContainerState {
     pub(crate) terminated: Option<Terminated>,
 }
 
-/// Why a container does not run yet.
+/// The cause of a waiting container.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Waiting {
     pub(crate) reason: String,
 }
 
-/// How a container ended.
+/// The end of a container.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Terminated {
@@ -150,7 +150,7 @@ pub(crate) fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&
     conditions.iter().find(|condition| condition.kind == kind)
 }
 
-/// Whether the condition of a type is `True`.
+/// True if the condition of a type is `True`.
 pub(crate) fn is_true(conditions: &[Condition], kind: &str) -> bool {
     condition(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
@@ -227,7 +227,7 @@ impl Pod {
         is_name.then(|| field.pointer("/values/0")?.as_str()).flatten()
     }
 
-    /// When it ended, as well as can be told.
+    /// The best known time of its end.
     pub(crate) fn ended_at(&self) -> Option<Timestamp> {
         let containers = self.status.container_statuses.iter();
         let finished = containers.filter_map(|status| status.state.terminated.as_ref()?.finished_at);
@@ -247,7 +247,7 @@ impl Pod {
 }
 
 impl Meta {
-    /// Whether the object of this uid controls it.
+    /// True if the object of this uid controls it.
     pub(crate) fn is_controlled_by(&self, uid: &str) -> bool {
         self.owner_references.iter().any(|owner| owner.controller && owner.uid == uid)
     }

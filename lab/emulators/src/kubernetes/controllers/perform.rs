@@ -11,7 +11,7 @@ use super::super::value::text;
 use super::action::{Action, EventKind};
 use super::model::Time;
 
-/// Who tells.
+/// The component that records Events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Teller<'a> {
     pub(crate) component: &'static str,
@@ -104,7 +104,7 @@ pub(crate) fn release(store: &Arc<Store>, namespace: &str, (name, uid): (&str, &
     gone_is_fine(store.update("pods", pod))
 }
 
-/// Records an Event about `object`; one that was recorded before is counted. Nobody's work waits for it: one that cannot be
+/// Records an Event about `object`; one that was recorded before is counted. No work waits for it: one that cannot be
 /// recorded is lost.
 pub(crate) fn tell(
     store: &Arc<Store>,
@@ -162,7 +162,7 @@ pub(crate) fn tell(
     drop(store.create("events", namespace, event));
 }
 
-/// What is gone needs nothing more done to it, nor does what was replaced by another of its name.
+/// Treats an object that is gone or was replaced as done.
 pub(crate) fn gone_is_fine(result: Result<Object, Status>) -> Result<(), Status> {
     match result {
         Err(status) if status.code != 404 => Err(status),

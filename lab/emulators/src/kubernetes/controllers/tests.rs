@@ -137,7 +137,7 @@ fn pod(image: &str, container: Value) -> Value {
     pod
 }
 
-/// Whether a condition is true.
+/// True if a condition is true.
 fn has(object: &Value, kind: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
@@ -155,7 +155,7 @@ fn waits(reason: &str) -> impl Fn(&Value) -> bool {
     move |pod| state(pod)["waiting"]["reason"] == reason
 }
 
-/// Whether a process is there, zombies included.
+/// True if a process is there, zombies included.
 fn is_alive(pid: &str) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap()
 }

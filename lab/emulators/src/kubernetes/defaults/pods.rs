@@ -12,7 +12,7 @@ pub(crate) fn pod(object: &mut Value) {
     set_default(spec, &["enableServiceLinks"], true);
 }
 
-/// What admission adds to a Pod.
+/// Members that admission adds to a Pod.
 pub(crate) fn admit(object: &mut Value) {
     let spec = child(object, "spec");
     set_default(spec, &["serviceAccountName"], "default");

@@ -14,12 +14,12 @@ const PARAMETERS: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "for
 /// By which kubectl knows which kind a path is for.
 const KIND: &str = "x-kubernetes-group-version-kind";
 
-/// Where the documents of version 3 are.
+/// The path of the documents of version 3.
 pub(crate) fn paths(all: &[Arc<Resource>]) -> Value {
     let mut paths = Map::new();
     for resource in all {
         let prefix = prefix(resource);
-        // What changes with the kinds that are there is told apart by their number.
+        // Documents that change with the served kinds are distinguished by the number of kinds.
         let url = format!("/openapi/v3/{prefix}?hash={}", all.len());
         paths.insert(prefix, json!({"serverRelativeURL": url}));
     }

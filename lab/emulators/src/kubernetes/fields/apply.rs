@@ -11,18 +11,18 @@ use super::managed::{Entry, Writer, entries, strip, write_entries};
 use super::schema::{List, Schema, step};
 use super::set::Set;
 
-/// A configuration that somebody wants to be true.
+/// An applied configuration.
 #[derive(Debug)]
 pub(crate) struct Application<'a> {
     pub(crate) schema: Schema<'a>,
     pub(crate) writer: &'a Writer,
-    /// Whether to take over what others own.
+    /// True if to take over what others own.
     pub(crate) force: bool,
     pub(crate) now: Timestamp,
 }
 
 impl Application<'_> {
-    /// What the live object becomes.
+    /// The resulting object.
     pub(crate) fn apply(&self, live: &Value, configuration: &Value) -> Result<Value, Status> {
         let mut others = entries(live);
         if others.is_empty() && live.pointer("/metadata/uid").is_some() {
@@ -54,7 +54,7 @@ impl Application<'_> {
         Ok(merged)
     }
 
-    /// What an object without bookkeeping holds belongs to whoever wrote it before.
+    /// The fields of an object without bookkeeping belong to its earlier writer.
     fn before_first_apply(&self, live: &Value) -> Entry {
         let mut set = owned(self.schema, live);
         strip(&mut set);

@@ -1,11 +1,11 @@
-//! Which fields differ between two states of an object, and which a document mentions.
+//! Differing fields of two states of an object, and the fields that a document mentions.
 
 use serde_json::Value;
 
 use super::schema::{List, Schema, step};
 use super::set::Set;
 
-/// What became of an object's fields.
+/// Changes of an object's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Difference {
     pub(crate) added: Set,
@@ -27,7 +27,7 @@ pub(crate) fn owned(schema: Schema<'_>, document: &Value) -> Set {
     set
 }
 
-/// Where mentioned fields are noted, and whether the objects and lists around them count too.
+/// The collector of mentioned fields, and the option to count the objects and lists around them.
 struct Mention<'a> {
     set: &'a mut Set,
     containers: bool,
@@ -53,7 +53,7 @@ fn children<'v>(schema: Schema<'v>, value: &'v Value) -> Option<Vec<(String, Sch
 
 fn mention(schema: Schema<'_>, value: &Value, path: &mut Vec<String>, mentioned: &mut Mention<'_>) {
     let is_item = path.last().is_some_and(|step| !step.starts_with("f:"));
-    // An item's schema is that of its list: what is told apart by members is not a list again.
+    // An item's schema is that of its list: an item that is identified by members is not a list again.
     let children = children(schema, value).filter(|children| !children.is_empty());
     let container = mentioned.containers && !schema.is_always_there(path);
     if !path.is_empty() && (is_item || container || children.is_none()) {

@@ -9,7 +9,7 @@ use super::compare::compare;
 use super::schema::Schema;
 use super::set::Set;
 
-/// Who writes, and how it is noted.
+/// A writer and the operation that is recorded for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     pub(crate) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) set: Set,
 }
 
-/// Fields that nobody manages.
+/// Fields without a manager.
 const UNMANAGED: [&[&str]; 14] = [
     &["apiVersion"],
     &["kind"],
@@ -118,14 +118,14 @@ pub(crate) fn write_entries(object: &mut Value, entries: &[Entry]) {
     }
 }
 
-/// Takes out what nobody manages.
+/// Removes fields without a manager.
 pub(crate) fn strip(set: &mut Set) {
     for path in UNMANAGED {
         set.cut(path);
     }
 }
 
-/// Notes a plain write: what `writer` changed between `old` and `new` is its own now, and nobody else's.
+/// Records a plain write: the fields that `writer` changed between `old` and `new` become its own alone.
 pub(crate) fn note(schema: Schema<'_>, old: &Value, new: &mut Value, writer: &Writer, now: Timestamp) {
     let mut entries = match new.pointer("/metadata/managedFields") {
         // An empty list is how a client resets the bookkeeping.

@@ -1,11 +1,11 @@
-//! Which lists are maps by a key, which are sets, and what is replaced as a whole.
+//! Schema of lists: maps by a key, sets, and lists that are replaced as a whole.
 
 use serde_json::Value;
 
 use super::super::resources::Resource;
 use super::super::value::{list, text};
 
-/// What is known about a place in an object.
+/// The schema at a path of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Schema<'a> {
     /// A place in a built-in kind: the name of the field around it, and its own.
@@ -16,18 +16,18 @@ pub(crate) enum Schema<'a> {
     CustomRoot(Option<&'a Value>),
 }
 
-/// How a list is merged.
+/// The merge strategy of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     /// Replaced as a whole.
     Atomic,
     /// Its items are values, each once.
     Set,
-    /// Its items are objects, told apart by these members.
+    /// Its items are objects, identified by these members.
     Map(Vec<String>),
 }
 
-/// Lists whose items are told apart by members: the list's name, the name around it (empty for any), the members.
+/// Lists whose items are identified by members: the list's name, the name around it (empty for any), the members.
 const MAPS: [(&str, &str, &[&str]); 20] = [
     ("containers", "", &["name"]),
     ("initContainers", "", &["name"]),
@@ -104,7 +104,7 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// How a list at this place is merged.
+    /// The merge strategy of the list at this path.
     pub(crate) fn list(self) -> List {
         match self {
             Self::Named { name: "finalizers", .. } => List::Set,
@@ -127,7 +127,7 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// Whether an object at this place is replaced as a whole.
+    /// True if an object at this place is replaced as a whole.
     pub(crate) fn is_atomic(self) -> bool {
         match self {
             Self::Named { name, .. } => ATOMIC.contains(&name),
@@ -137,7 +137,7 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// Whether what is at this path is there in every object of the kind.
+    /// True if what is at this path is there in every object of the kind.
     pub(crate) fn is_always_there(self, path: &[String]) -> bool {
         let mut names = path.iter().map(|step| step.strip_prefix("f:"));
         match self {

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 /// Some of an object's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// Whether this very field is in the set.
+    /// True if this very field is in the set.
     pub(crate) own: bool,
     pub(crate) below: BTreeMap<String, Self>,
 }
 
-/// What a set is combined with, and how.
+/// An operand of a combination of sets.
 #[derive(Clone, Copy)]
 enum Keep {
     InBoth,

@@ -64,7 +64,7 @@ fn differences_know_added_modified_and_removed() {
 }
 
 #[test]
-fn ports_are_told_apart_by_number_and_protocol() {
+fn ports_are_distinguished_by_number_and_protocol() {
     let port = |number: u16| json!({"containerPort": number});
     let document = json!({"spec": {"containers": [{"name": "m", "ports": [port(80), port(81)]}]}});
     let paths = owned(TYPED, &document).paths();
@@ -90,7 +90,7 @@ fn custom_lists_are_what_their_schema_says() {
 }
 
 #[test]
-fn an_item_stays_while_somebody_owns_a_part_of_it() {
+fn an_item_stays_while_a_manager_owns_a_part_of_it() {
     let container = |member: &str, value: &str| json!({"spec": {"containers": [{"name": "m", member: value}]}});
     let live = apply(TYPED, &json!({}), "one", &container("image", "1"));
     let live = apply(TYPED, &live, "two", &container("workingDir", "/"));

@@ -112,7 +112,7 @@ fn reorder(schema: Schema<'_>, target: Option<&mut Value>, order: &Value) {
     items.sort_by_key(place);
 }
 
-/// What a patch says where there is nothing yet.
+/// The value of a patch where there is none yet.
 fn without_directives(patch: &Value) -> Value {
     match patch {
         Value::Object(members) => {

@@ -17,7 +17,7 @@ use super::log::Log;
 /// So long output may still come from what has left the process group.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// What a running process is told.
+/// A signal to a running process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Terminate,
@@ -68,14 +68,14 @@ impl Group {
         Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
     }
 
-    /// A process that is gone already has done what it was told.
+    /// A process that is gone already needs no signal.
     fn tell(&self, order: Order) {
         let Some(leader) = self.0 else { return };
-        let told = match order {
+        let signalled = match order {
             Order::Terminate => kill_process(leader, Signal::TERM),
             Order::Kill => kill_process_group(leader, Signal::KILL),
         };
-        told.unwrap_or_default();
+        signalled.unwrap_or_default();
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the runner does about one Pod now: from the Pod, what is known of its process, and an instant.
+//! Decisions about one Pod, from the Pod, the facts about its process, and a time.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ const CRASH_BACK_OFF_CAP: u32 = 30;
 /// After a run of this many first delays (ten minutes where that is ten seconds) the back-off starts anew.
 const CRASH_BACK_OFF_RESET: u32 = 60;
 
-/// What is known of a Pod's container in this process.
+/// Facts about a Pod's container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) life: Life,
-    /// How often it was started again.
+    /// Number of restarts.
     pub(crate) restarts: u32,
-    /// How many of these came one crash after another; decides how long the next one waits.
+    /// Number of consecutive crashes, which determines the next back-off.
     pub(crate) crashes: u32,
-    /// How it ended before the present run.
+    /// The end of the previous run.
     pub(crate) last: Option<Exit>,
-    pub(crate) told_to_end: bool,
+    pub(crate) terminating: bool,
     pub(crate) killed: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Life {
     Ended(Exit),
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) code: i32,
@@ -52,7 +52,7 @@ pub(crate) struct Exit {
     pub(crate) finished: Timestamp,
 }
 
-/// Whether a container can be started.
+/// True if a container can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
     Ready,
@@ -88,7 +88,7 @@ pub(crate) enum Step {
     Wake(Timestamp),
 }
 
-/// What to do about `pod` at `now`.
+/// Decides the steps for `pod` at `now`.
 pub(crate) fn decide(
     pod: &Pod,
     facts: &Facts,
@@ -100,7 +100,7 @@ pub(crate) fn decide(
         return depart(pod, facts, now);
     }
     if pod.has_ended() {
-        // Whoever said so, kubelet does not argue: a process that is left is ended.
+        // Kubelet follows the status whatever its writer: a remaining process is ended.
         let alive = matches!(facts.life, Life::Running { .. }) && !facts.killed;
         return if alive { vec![Step::Kill] } else { Vec::new() };
     }
@@ -127,7 +127,7 @@ fn depart(pod: &Pod, facts: &Facts, now: Timestamp) -> Vec<Step> {
         if grace == 0 || until <= now {
             return vec![Step::Kill];
         }
-        let ask = (!facts.told_to_end).then_some(Step::Terminate);
+        let ask = (!facts.terminating).then_some(Step::Terminate);
         return ask.into_iter().chain([Step::Wake(until)]).collect();
     }
     let mut steps = Vec::new();
@@ -243,7 +243,7 @@ impl Facts {
             self.last = Some(exit.clone());
         }
         self.life = Life::Running { since: now };
-        self.told_to_end = false;
+        self.terminating = false;
         self.killed = false;
     }
 }

@@ -1,4 +1,4 @@
-//! A container's environment and arguments, resolved. Pure: whoever calls brings what the references point to.
+//! A container's environment and arguments, resolved. Pure: the caller supplies the referenced objects.
 
 use std::collections::BTreeMap;
 

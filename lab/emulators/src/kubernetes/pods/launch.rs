@@ -15,7 +15,7 @@ use super::root::{Isolation, Launch, Mount, rewritten};
 use super::spec::{Container, Pod, Sources, Volume};
 use super::volumes::{Content, content};
 
-/// Where a container finds programs if it says nothing else.
+/// Default PATH of a container.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A termination message is no longer than this.
@@ -27,11 +27,11 @@ pub(crate) struct Prepared {
     pub(crate) message: MessageFile,
 }
 
-/// Where a container leaves its last words.
+/// Path of the termination message.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageFile {
     path: PathBuf,
-    /// Whether the log's end stands in for a message that is missing after a failure.
+    /// True if the log's end stands in for a message that is missing after a failure.
     or_log: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Run<'a> {
     pub(crate) program: &'a Path,
     /// The Pod's folder.
     pub(crate) folder: &'a Path,
-    /// Which run of the container it is.
+    /// The number of the container's run.
     pub(crate) number: u32,
     pub(crate) isolation: &'a Isolation,
 }
@@ -151,7 +151,7 @@ impl Container {
 }
 
 impl MessageFile {
-    /// What was written, up to its limit; after a failure perhaps the end of the log instead.
+    /// The termination message, up to its limit; after a failure perhaps the end of the log instead.
     pub(crate) fn read(&self, failed: bool, tail: impl FnOnce() -> String) -> String {
         let mut bytes = Vec::new();
         let file = File::open(&self.path);

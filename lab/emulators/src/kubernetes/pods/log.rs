@@ -1,4 +1,4 @@
-//! What containers have written, kept in memory up to a limit.
+//! Output of containers, kept in memory up to a limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ const KEPT: usize = 1024 * 1024;
 /// A termination message made of the log is no longer than this, in lines and bytes.
 const TAIL: (usize, usize) = (80, 2048);
 
-/// What one run of a container has written. It has no `Debug`: a program may print its secrets.
+/// The output of one run of a container. It has no `Debug`: a program may print its secrets.
 #[derive(Default)]
 pub(crate) struct Log {
     kept: Mutex<VecDeque<u8>>,
     listener: Option<Listener>,
 }
 
-/// Who hears every line as soon as it is whole.
+/// Receiver of every complete line.
 struct Listener {
     namespace: String,
     pod: String,
@@ -72,7 +72,7 @@ impl Listener {
         while let Some(end) = begun.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = begun.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-            // Nobody listens any more: the lines are kept all the same.
+            // The receiver is gone; the lines are kept all the same.
             let _unheard = self.hears.send(PodLine { namespace: self.namespace.clone(), pod: self.pod.clone(), line });
         }
         let excess = begun.len().saturating_sub(KEPT);
@@ -81,8 +81,8 @@ impl Listener {
 }
 
 impl PodLogs {
-    /// Logs of which every line is told too.
-    pub(crate) fn told_to(hears: Option<UnboundedSender<PodLine>>) -> Self {
+    /// Logs that also forward every line.
+    pub(crate) fn forwarding_to(hears: Option<UnboundedSender<PodLine>>) -> Self {
         Self { logs: Mutex::default(), hears }
     }
 

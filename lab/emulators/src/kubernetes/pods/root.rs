@@ -1,7 +1,7 @@
 //! A private view of the file system for a container: the machine's own, with the Pod's volumes at their mount paths.
 //!
-//! Where mount namespaces can be had (as root, or where users may make user namespaces), the process gets a new root of
-//! bind mounts that nobody else sees. Where not, volumes stay in a folder, and values of the environment and arguments that
+//! With mount namespaces (as root, or where users may make user namespaces), the process gets a new root of
+//! bind mounts of its own. Without them, volumes stay in a folder, and values of the environment and arguments that
 //! begin with a mount path are rewritten to that folder ([`rewritten`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-/// What is shown of `/dev` once something is added to it, as container runtimes do.
+/// The entries of `/dev` once something is added to it, as container runtimes do.
 const DEVICES: [&str; 12] =
     ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr", "shm", "pts"];
 
-/// Where the tools are that make a namespace.
+/// The paths of the tools that make a namespace.
 const TOOL_FOLDERS: [&str; 6] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
 /// Mounts, then becomes the program. No variable is assigned: the shell would pass it on.
 const SCRIPT: &str = r#""$1" --all --fstab "$2" >&2 || exit 125; shift 2; exec "$@""#;
 
-/// What the shell adds to the environment.
+/// Variables that the shell adds to the environment.
 const SHELL_VARIABLES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
-/// How a container is kept apart from the machine's own files.
+/// The isolation of a container from the machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
     /// A mount namespace, in a user namespace of its own if need be.

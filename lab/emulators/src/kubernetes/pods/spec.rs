@@ -1,4 +1,4 @@
-//! What the runner reads of a Pod. Nothing here has a `Debug`: a container's environment may hold secrets.
+//! The members of a Pod that the runner reads. Nothing here has a `Debug`: a container's environment may hold secrets.
 
 use std::collections::BTreeMap;
 
@@ -174,7 +174,7 @@ pub(crate) struct TokenFile {
 /// The content of a Secret or a `ConfigMap`.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
 
-/// What a Pod's specification points to, in the Pod's namespace.
+/// The objects that a Pod's specification references, in the Pod's namespace.
 pub(crate) trait Sources {
     /// A Secret's content.
     fn secret(&self, name: &str) -> Option<Data>;

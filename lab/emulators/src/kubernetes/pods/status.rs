@@ -7,7 +7,7 @@ use super::super::controllers::model::{Condition, Time, set_condition, view};
 use super::decide::{Exit, Facts};
 use super::spec::Pod;
 
-/// Where a Pod is on its way.
+/// The phase of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Pending,
@@ -76,7 +76,7 @@ pub(crate) fn unschedulable(pod: &Pod, nodes: usize, now: Timestamp) -> Map<Stri
     status
 }
 
-/// Why the container waits, as the status says.
+/// The cause of the wait, as in the status.
 pub(crate) fn waiting_reason(pod: &Pod) -> Option<&str> {
     let statuses = pod.status.get("containerStatuses")?.as_array()?;
     statuses.first()?.pointer("/state/waiting/reason")?.as_str()

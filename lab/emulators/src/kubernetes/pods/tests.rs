@@ -66,7 +66,7 @@ fn facts(text: &str) -> Facts {
     let mut facts = Facts { life, ..Facts::default() };
     for word in words {
         match word {
-            "asked" => facts.told_to_end = true,
+            "asked" => facts.terminating = true,
             "killed" => facts.killed = true,
             crashes => facts.crashes = crashes.parse().unwrap(),
         }
@@ -74,7 +74,7 @@ fn facts(text: &str) -> Facts {
     facts
 }
 
-fn told(step: &Step) -> String {
+fn render(step: &Step) -> String {
     match step {
         Step::Status(status) => {
             let state =
@@ -97,7 +97,7 @@ fn told(step: &Step) -> String {
 #[case::succeeds_on_failure("OnFailure", "Running", "0", 0, "Succeeded terminated")]
 #[case::restarts_at_once_the_first_time("OnFailure", "Running", "75", 0, "start")]
 #[case::then_after_ten_seconds("OnFailure", "Running", "75 1", 9, "tell BackOff; Running waiting; wake 10")]
-#[case::which_is_told_once("OnFailure", "Running CrashLoopBackOff", "75 1", 9, "Running waiting; wake 10")]
+#[case::which_is_reported_once("OnFailure", "Running CrashLoopBackOff", "75 1", 9, "Running waiting; wake 10")]
 #[case::then_starts("OnFailure", "Running", "75 1", 10, "start")]
 #[case::then_after_twenty("Always", "Running CrashLoopBackOff", "75 2", 10, "Running waiting; wake 20")]
 #[case::never_after_more_than_five_minutes(
@@ -109,7 +109,7 @@ fn told(step: &Step) -> String {
 )]
 #[case::restarts_after_a_success_too("Always", "Running", "0", 0, "start")]
 #[case::is_done_when_it_is_done("Never", "Succeeded", "0", 0, "")]
-#[case::is_done_when_somebody_says_so("Never", "Failed", "running", 0, "kill")]
+#[case::is_done_when_the_status_says_so("Never", "Failed", "running", 0, "kill")]
 #[case::is_killed_once("Never", "Failed", "running killed", 0, "")]
 #[case::is_asked_to_end("Never", "Running deleted", "running", 0, "terminate; wake 30")]
 #[case::has_its_time("Never", "Running deleted", "running asked", 29, "wake 30")]
@@ -127,7 +127,7 @@ fn a_pod_lives(
 ) {
     let ready = || Readiness::Ready;
     let steps = decide(&pod(policy, words), &facts(known), &ready, at(now), Duration::from_secs(10));
-    assert_eq!(steps.iter().map(told).collect::<Vec<_>>().join("; "), expected);
+    assert_eq!(steps.iter().map(render).collect::<Vec<_>>().join("; "), expected);
 }
 
 #[rstest]
@@ -141,15 +141,15 @@ fn a_pod_lives(
 fn a_pod_waits(#[case] readiness: Readiness, #[case] words: &str, #[case] expected: &str) {
     let ready = || readiness.clone();
     let steps = decide(&pod("Never", words), &facts("idle"), &ready, at(0), Duration::from_secs(10));
-    let mut told: Vec<_> = steps.iter().map(told).collect();
-    for (text, step) in told.iter_mut().zip(&steps) {
+    let mut rendered: Vec<_> = steps.iter().map(render).collect();
+    for (text, step) in rendered.iter_mut().zip(&steps) {
         if let Step::Status(status) = step {
             let waiting: Value = status["containerStatuses"][0]["state"]["waiting"]["reason"].clone();
             waiting.as_str().unwrap().clone_into(text);
         }
     }
-    told.sort();
-    assert_eq!(told.join("; "), expected);
+    rendered.sort();
+    assert_eq!(rendered.join("; "), expected);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn an_optional_secret_may_be_missing() {
     assert!(files.is_empty());
 }
 
-/// What a container writes that has a Secret at a path, in one way of starting it.
+/// The output of a container that has a Secret at a path, for one way of starting it.
 async fn run_in(isolation: &Isolation, folder: &Path) -> (String, String) {
     let pod: Pod = view(&json!({
         "metadata": { "name": "p", "namespace": "n", "uid": "u" },

@@ -1,4 +1,4 @@
-//! What is in a Pod's volumes. Pure: whoever calls brings what the references point to, and writes the files.
+//! The content of a Pod's volumes. Pure: the caller supplies the referenced objects, and writes the files.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -8,7 +8,7 @@ use super::spec::{FieldFiles, ObjectFiles, Pod, Sources, Volume};
 /// The mode of files that say nothing else.
 const DEFAULT_MODE: u32 = 0o644;
 
-/// How long a projected token is good if it does not say.
+/// Default lifetime of a projected token.
 const TOKEN_SECONDS: i64 = 3600;
 
 /// A volume's files by their paths in it, with their modes. It has no `Debug`: they may be secrets.

@@ -11,7 +11,7 @@ const fn many(number: u64, name: &'static str, form: super::Form) -> Field {
     Field(number, name, form, true)
 }
 
-/// What a body says about its kind.
+/// The kind of a body.
 pub(crate) const TYPE: &[Field] = &[one(1, "apiVersion", Text), one(2, "kind", Text)];
 
 /// The fields of a kind; none if it is not known here.

@@ -22,7 +22,7 @@ const ORPHAN: &str = "orphan";
 /// So long a Pod gets to end by itself if it says nothing about it.
 const POD_GRACE_SECONDS: i64 = 30;
 
-/// How to delete.
+/// Options of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deletion {
     /// Only the object with this uid.
@@ -34,7 +34,7 @@ pub(crate) struct Deletion {
     pub(crate) grace_seconds: Option<i64>,
 }
 
-/// What becomes of the objects that an object owns.
+/// The propagation policy for dependent objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// Deleted afterwards.
@@ -100,7 +100,7 @@ impl Deletion {
 }
 
 impl Unsettled {
-    /// What a change leaves to be done.
+    /// The follow-up work of a change.
     pub(super) fn by(change: &Change) -> Vec<Self> {
         let object = &change.object;
         let mut unsettled = Vec::new();
@@ -116,7 +116,7 @@ impl Unsettled {
         unsettled
     }
 
-    /// What an object as it is leaves to be done.
+    /// The follow-up work for an object in its current state.
     fn at_rest(storage: &str, object: &Object) -> Vec<Self> {
         let mut unsettled = Vec::new();
         if !meta::owners(object).is_empty() {
@@ -185,7 +185,7 @@ impl State {
                 Unsettled::Everything => self.look_everywhere(),
                 Unsettled::Dependent(object, storage) => self.collect(&object, &storage, now)?,
                 Unsettled::Owner(object, storage) => self.release(&object, &storage, now)?,
-                Unsettled::Gone(uid) => self.bereave(&uid, now)?,
+                Unsettled::Gone(uid) => self.collect_orphans(&uid, now)?,
                 Unsettled::Namespace(name) => self.furnish(&name, now)?,
                 Unsettled::Kind(storage) => self.clear(&storage, now)?,
             }
@@ -214,7 +214,7 @@ impl State {
     }
 
     /// Looks after the dependents of an object that has gone, and after owners that have waited for it.
-    fn bereave(&mut self, uid: &str, now: Timestamp) -> Result<(), Status> {
+    fn collect_orphans(&mut self, uid: &str, now: Timestamp) -> Result<(), Status> {
         for (storage, object) in self.dependents(uid) {
             let others = meta::owners(&object).iter().any(|owner| self.is_there(text(owner, "/uid")));
             if others {

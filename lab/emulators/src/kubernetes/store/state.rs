@@ -17,7 +17,7 @@ use super::write::Writing;
 use super::{Event, Known};
 use crate::kubernetes::tokens::Tokens;
 
-/// An object; whoever holds one sees it as it was.
+/// An immutable object.
 pub(crate) type Object = Arc<Value>;
 
 /// Namespace, which is empty for cluster-wide objects, and name.
@@ -45,7 +45,7 @@ pub(crate) struct State {
     revision: u64,
     history: VecDeque<Arc<Change>>,
     history_limit: usize,
-    /// What happened up to this revision is forgotten.
+    /// Changes up to this revision are no longer kept.
     forgotten: u64,
     files: Option<Files>,
     closed: bool,

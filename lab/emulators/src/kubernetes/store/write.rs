@@ -24,7 +24,7 @@ pub(crate) struct Writing<'a> {
     /// Empty where the object to create says it.
     pub(crate) name: &'a str,
     pub(crate) part: Part,
-    /// Whether the caller has sent the whole object, and not a patch.
+    /// True if the caller has sent the whole object, and not a patch.
     pub(crate) whole: bool,
     pub(crate) manager: Manager,
     /// Everything is checked and answered, nothing stored.
@@ -32,7 +32,7 @@ pub(crate) struct Writing<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Which part of an object a write may change.
+/// The part of an object that a write may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All but the status, where that is a subresource.
@@ -212,7 +212,7 @@ fn name_it(writing: &Writing<'_>, object: &mut Value) -> Result<(), Status> {
     Err(Status::new(500, "resourceVersion should not be set on objects to be created").because(""))
 }
 
-/// What the server alone says about a new object.
+/// Sets the members of a new object that only the server sets.
 fn begin(writing: &Writing<'_>, object: &mut Value) {
     for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
         take(object, &["metadata", member]);
@@ -257,7 +257,7 @@ fn check_identity(writing: &Writing<'_>, live: &Value, object: &Value) -> Result
     Err(Status::conflict(resource.about(writing.name), why))
 }
 
-/// Where a real server keeps the object in etcd, which its refusals tell.
+/// The object's key in etcd, which refusals of a real server contain.
 fn live_key(writing: &Writing<'_>) -> String {
     let Writing { resource, namespace, name, .. } = writing;
     let group = if resource.custom.is_some() { format!("/{}", resource.group) } else { String::new() };
@@ -265,7 +265,7 @@ fn live_key(writing: &Writing<'_>) -> String {
     format!("/registry{group}/{}{place}/{name}", resource.plural)
 }
 
-/// What a write cannot change stays as it is.
+/// Restores the members that a write cannot change.
 fn carry_over(writing: &Writing<'_>, live: &Value, object: &mut Value) {
     if writing.part == Part::Status {
         let status = object.get("status").cloned();

@@ -67,7 +67,7 @@ fn pod(object: &Value, name: Value, age: Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What is most worth knowing about a Pod in one word.
+/// The state of a Pod in one word.
 fn pod_state(object: &Value) -> String {
     let mut state = or(text(object, "/status/reason"), or(text(object, "/status/phase"), "Unknown")).to_owned();
     for status in list(object, "/status/containerStatuses").iter().rev() {
@@ -102,7 +102,7 @@ fn node(object: &Value, name: Value, age: Value) -> Vec<Value> {
         let found = list(object, "/status/addresses").iter().find(|address| text(address, "/type") == kind);
         json!(found.map_or(NONE, |address| text(address, "/address")))
     };
-    let told = |member: &str| json!(or(text(object, &format!("/status/nodeInfo/{member}")), UNKNOWN));
+    let node_info = |member: &str| json!(or(text(object, &format!("/status/nodeInfo/{member}")), UNKNOWN));
     vec![
         name,
         json!(state),
@@ -111,9 +111,9 @@ fn node(object: &Value, name: Value, age: Value) -> Vec<Value> {
         json!(text(object, "/status/nodeInfo/kubeletVersion")),
         address("InternalIP"),
         address("ExternalIP"),
-        told("osImage"),
-        told("kernelVersion"),
-        told("containerRuntimeVersion"),
+        node_info("osImage"),
+        node_info("kernelVersion"),
+        node_info("containerRuntimeVersion"),
     ]
 }
 

@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::super::meta;
 use super::super::value::members;
 
-/// What stands where there is nothing.
+/// The text for an absent value.
 pub(crate) const NONE: &str = "<none>";
 
-/// What stands where a time is not known.
+/// The text for an unknown time.
 pub(crate) const UNKNOWN: &str = "<unknown>";
 
 const MINUTE: i64 = 60;
@@ -36,7 +36,7 @@ pub(crate) fn span(seconds: i64) -> String {
     }
 }
 
-/// How long ago a time was.
+/// The age of a time.
 pub(crate) fn since(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => span(now.duration_since(time).as_secs()),
@@ -59,7 +59,7 @@ pub(crate) fn pairs(object: &Value, pointer: &str) -> String {
     if pairs.is_empty() { NONE.to_owned() } else { pairs.join(",") }
 }
 
-/// What a simple JSON path of a printer column finds: names, indices, and filters by one member.
+/// The value at a simple JSON path of a printer column: names, indices, and filters by one member.
 pub(crate) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let mut value = object;
     let mut rest = path.trim_start_matches('$');

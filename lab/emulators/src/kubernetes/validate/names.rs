@@ -16,7 +16,7 @@ fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= SUBDOMAIN_MAXIMUM && name.split('.').all(is_dns_label)
 }
 
-/// What is wrong with the name of most objects.
+/// The fault of a name of most objects.
 pub(crate) fn subdomain(name: &str) -> Option<String> {
     if name.len() > SUBDOMAIN_MAXIMUM {
         return Some(format!("must be no more than {SUBDOMAIN_MAXIMUM} characters"));
@@ -29,7 +29,7 @@ pub(crate) fn subdomain(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a namespace's name.
+/// The fault of a namespace's name.
 pub(crate) fn label(name: &str) -> Option<String> {
     if name.len() > LABEL_MAXIMUM {
         return Some(format!("must be no more than {LABEL_MAXIMUM} characters"));
@@ -41,7 +41,7 @@ pub(crate) fn label(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with the name of a role or a binding, which may hold colons.
+/// The fault of a name of a role or a binding, which may hold colons.
 pub(crate) fn path_segment(name: &str) -> Option<String> {
     if matches!(name, "." | "..") {
         return Some(format!("may not be '{name}'"));
@@ -50,7 +50,7 @@ pub(crate) fn path_segment(name: &str) -> Option<String> {
     wrong.map(|character| format!("may not contain '{character}'"))
 }
 
-/// What is wrong with a label's key: a name, perhaps with a DNS name and a slash before it.
+/// The fault of a label's key: a name, perhaps with a DNS name and a slash before it.
 pub(crate) fn label_key(key: &str) -> Option<String> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),

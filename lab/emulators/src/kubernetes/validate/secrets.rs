@@ -12,7 +12,7 @@ const BYTES_MAXIMUM: usize = 1024 * 1024;
 /// The longest key.
 const KEY_MAXIMUM: usize = 253;
 
-/// What stands in the place of a value.
+/// The text in place of a value.
 const REDACTED: &str = "<secret contents redacted>";
 
 /// Types that need certain keys.
@@ -101,7 +101,7 @@ fn redacted(field: &str, wrong: &str) -> Cause {
     }
 }
 
-/// Why a value is no JSON object, without any of it.
+/// The cause why a value is no JSON object, without any of it.
 fn json_wrong(value: &Value) -> Option<String> {
     let content = BASE64.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
     match serde_json::from_slice::<Value>(&content) {

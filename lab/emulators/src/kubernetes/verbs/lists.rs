@@ -12,7 +12,7 @@ use super::super::store::Object;
 use super::super::value::{set, text};
 use super::super::{meta, tables, views};
 
-/// Where a list goes on.
+/// The continuation of a list.
 struct Mark {
     /// The revision of the list's first page.
     revision: u64,

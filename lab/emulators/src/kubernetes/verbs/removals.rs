@@ -12,7 +12,7 @@ use super::super::store::{Deletion, Object, Propagation, Writing};
 use super::super::value::{number, text};
 use super::{lists, shown, success};
 
-/// What a real server says where a Job's Pods stay because nobody said otherwise.
+/// The warning of a real server that a Job's Pods stay by default.
 const ORPHANED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
                         them or set propagationPolicy=Orphan to suppress this warning";
 

@@ -10,7 +10,7 @@ use crate::secret_manager::wire::requests::{Add, Create, Named};
 use crate::secret_manager::wire::resources::{Automatic, Replication, Secret, SecretPayload, SecretVersion};
 use crate::secret_manager::{Code, Settings};
 
-/// What a call answered: its message, or its status with the encoded details.
+/// The answer of a call: its message, or its status with the encoded details.
 type Outcome = Result<Vec<u8>, (String, RpcStatus)>;
 
 fn engine(settings: &Settings) -> Arc<Engine> {

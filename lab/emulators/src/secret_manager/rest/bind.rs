@@ -54,7 +54,7 @@ impl Parameters {
         at.map(|at| self.rest.remove(at).1).unwrap_or_default()
     }
 
-    /// What is left is unknown to the method.
+    /// Refuses members that the method does not know.
     fn finish(self) -> Result<(), Status> {
         let Some((name, _)) = self.rest.first() else { return Ok(()) };
         let message = format!(

@@ -1,4 +1,4 @@
-//! Which method a path means, and which resource it names.
+//! Routing: the method and the resource of a path.
 
 use crate::secret_manager::method::Method;
 
@@ -9,7 +9,7 @@ pub(super) struct Routed {
     pub(super) resource: String,
 }
 
-/// What a path ends at.
+/// The target of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Secrets,

@@ -42,7 +42,7 @@ enum Token {
     Quoted(String),
 }
 
-/// What a filter can be asked about.
+/// The fields that a filter can use.
 pub(super) trait Filtered {
     /// The value of a field; none where the resource has no such field at all.
     fn field(&self, path: &str) -> Option<Value>;
@@ -57,7 +57,7 @@ pub(super) enum Value {
     Keys(Vec<String>),
 }
 
-/// How deeply parentheses and NOT may be nested.
+/// Maximum nesting of parentheses and NOT.
 const DEPTH_MAXIMUM: usize = 50;
 
 /// Longest first, so that `<=` is not read as `<`.

@@ -76,7 +76,7 @@ impl State {
         Ok(Decision { write: Some(write), ..read(Response::Empty) })
     }
 
-    /// All that is asked about, if there is such a secret: whoever calls is the owner unless permissions are denied.
+    /// All requested permissions, if there is such a secret: every caller is the owner unless permissions are denied.
     pub(super) fn test_permissions(&self, test: &TestIamPermissions) -> Result<Response, Status> {
         let key = Key::parse(&test.resource)?;
         let permissions = if self.secrets.contains_key(&key) { test.permissions.clone() } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! What a secret may look like.
+//! Validation of secrets.
 
 use jiff::{SignedDuration, Timestamp};
 

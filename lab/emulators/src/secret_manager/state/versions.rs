@@ -155,7 +155,7 @@ fn version_not_found(key: &Key, which: &Which) -> Status {
     Status::not_found(format!("Secret Version [{key}/versions/{version}] not found."))
 }
 
-/// Where a new version's content is; a regional secret has no such thing.
+/// Location of a new version's content; a regional secret has none.
 fn replication_status(secret: &Secret) -> Option<ReplicationStatus> {
     let replication = secret.replication.as_ref()?;
     let automatic = replication.automatic.as_ref().map(|automatic| AutomaticStatus {

@@ -16,7 +16,7 @@ pub(crate) struct RpcStatus {
     pub(crate) details: Vec<prost_types::Any>,
 }
 
-/// Which rule refused the call, for programs.
+/// The rule that refused the call, for programs.
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(crate) struct ErrorInfo {
     #[prost(string, tag = "1")]
@@ -27,14 +27,14 @@ pub(crate) struct ErrorInfo {
     pub(crate) metadata: BTreeMap<String, String>,
 }
 
-/// When to come back.
+/// The delay before a retry.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RetryInfo {
     #[prost(message, optional, tag = "1")]
     pub(crate) retry_delay: Option<prost_types::Duration>,
 }
 
-/// Which members of the request are wrong.
+/// The invalid members of the request.
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BadRequest {
@@ -51,7 +51,7 @@ pub(crate) struct FieldViolation {
     pub(crate) description: String,
 }
 
-/// Where to read more.
+/// Links to documentation.
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(crate) struct Help {
     #[prost(message, repeated, tag = "1")]

@@ -1,4 +1,4 @@
-//! How protobuf's special types look in JSON, and how a JSON body becomes a message.
+//! JSON forms of protobuf's special types, and the conversion of a JSON body into a message.
 
 use std::str::FromStr;
 
@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use crate::secret_manager::status::Status;
 
-/// What our own readers' messages begin with; only those may be shown, because serde's quote the value.
+/// Prefix of messages of the readers in this file; only those may be shown, because serde's quote the value.
 const SHOWABLE: &str = "Invalid value";
 
 /// Members whose keys are the caller's, not the message's.
 const MAPS: [&str; 6] = ["labels", "annotations", "tags", "versionAliases", "version_aliases", "metadata"];
 
-/// Whether a member has its default, which proto3 JSON leaves out.
+/// True if a member has its default, which proto3 JSON leaves out.
 pub(crate) fn unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

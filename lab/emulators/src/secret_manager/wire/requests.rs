@@ -1,4 +1,4 @@
-//! What can be asked and answered; requests of the same shape share a message.
+//! Requests and responses; requests of the same shape share a message.
 
 use prost::Message;
 use prost::bytes::Buf;
@@ -28,7 +28,7 @@ pub(crate) enum Request {
     Unserved(Method, String),
 }
 
-/// What can happen to a version.
+/// Changes of a version's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Disable,

@@ -59,7 +59,7 @@ pub(crate) struct Secret {
     pub(crate) tags: BTreeMap<String, String>,
 }
 
-/// Where the content is kept; exactly one of the two is set.
+/// Location of the content; exactly one of the two is set.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Replication {
@@ -110,7 +110,7 @@ pub(crate) struct Encryption {
     pub(crate) kms_key_name: String,
 }
 
-/// Where notices would be published.
+/// The topic for notifications, which are not published.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Topic {
@@ -118,7 +118,7 @@ pub(crate) struct Topic {
     pub(crate) name: String,
 }
 
-/// When notices to rotate would be published.
+/// The time of rotation notifications, which are not published.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Rotation {
@@ -130,7 +130,7 @@ pub(crate) struct Rotation {
     pub(crate) rotation_period: Option<Duration>,
 }
 
-/// Whether a version's content can be had.
+/// True if a version's content can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Enumeration)]
 pub(crate) enum VersionState {
     Unspecified = 0,
@@ -172,7 +172,7 @@ pub(crate) struct SecretVersion {
     pub(crate) customer_managed_encryption: Option<EncryptionStatus>,
 }
 
-/// Where a version's content is kept.
+/// Location of a version's content.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ReplicationStatus {

@@ -1,10 +1,10 @@
-//! Whether a Pod may be on a node: its name, its labels, its taints.
+//! True if a Pod may be on a node: its name, its labels, its taints.
 
 use serde::Deserialize;
 
 use super::super::model::{Meta, PodSpec, Toleration};
 
-/// What is read of a Node.
+/// The members of a Node that the controller reads.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Node {
@@ -12,7 +12,7 @@ pub(crate) struct Node {
     pub(crate) spec: NodeSpec,
 }
 
-/// What is read of a Node's specification.
+/// The members of a Node's specification that the controller reads.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct NodeSpec {
@@ -28,7 +28,7 @@ struct Taint {
     effect: String,
 }
 
-/// How a Pod fits a node.
+/// The fit of a Pod and a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
     /// It should be there.
@@ -39,7 +39,7 @@ pub(crate) enum Fit {
     Unwanted,
 }
 
-/// How a Pod of this specification fits `node`.
+/// The fit of a Pod of this specification and `node`.
 pub(crate) fn fit(pod: &PodSpec, node: &Node) -> Fit {
     let named = pod.node_name.is_empty() || pod.node_name == node.metadata.name;
     let selected = pod.node_selector.iter().all(|(name, value)| node.metadata.labels.get(name) == Some(value));

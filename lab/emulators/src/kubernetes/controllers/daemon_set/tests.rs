@@ -60,7 +60,7 @@ fn pod(text: &str, hash: &str) -> Pod {
     view(&pod).unwrap()
 }
 
-fn told(action: &Action) -> String {
+fn render(action: &Action) -> String {
     match action {
         Action::CreatePod(pod) => {
             let pod: Pod = view(pod).unwrap();
@@ -91,7 +91,7 @@ fn decided(spec: &Value, nodes: &str, pods: &str) -> String {
     let nodes: Vec<_> = nodes.split_whitespace().map(node).collect();
     let pods: Vec<_> = pods.split_whitespace().map(|text| pod(text, &hash)).collect();
     let actions = decide(&set, &nodes, &pods, at(10));
-    actions.iter().map(told).collect::<Vec<_>>().join("; ")
+    actions.iter().map(render).collect::<Vec<_>>().join("; ")
 }
 
 #[rstest]
@@ -148,15 +148,15 @@ fn a_daemon_set_has_its_pods(#[case] spec: Value, #[case] nodes: &str, #[case] p
 #[case::nothing_left_to_do(json!(null), "a@n1/+ b@n2/+ c@n3/+", "")]
 fn an_update_rolls(#[case] max_unavailable: Value, #[case] pods: &str, #[case] expected: &str) {
     let strategy = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": max_unavailable } });
-    let told = decided(&json!({ "updateStrategy": strategy }), "n1 n2 n3", pods);
-    let deletions: Vec<_> = told.split("; ").filter(|action| action.starts_with("delete")).collect();
+    let rendered = decided(&json!({ "updateStrategy": strategy }), "n1 n2 n3", pods);
+    let deletions: Vec<_> = rendered.split("; ").filter(|action| action.starts_with("delete")).collect();
     assert_eq!(deletions.join("; "), expected);
 }
 
 #[test]
-fn an_update_waits_for_people_if_told_so() {
-    let told = decided(&json!({ "updateStrategy": { "type": "OnDelete" } }), "n1 n2", "a@n1/o b@n2/+o");
-    assert_eq!(told, "status desired=2 current=2 updated=0 ready=1 available=1 misscheduled=0");
+fn an_update_waits_for_people_if_configured() {
+    let rendered = decided(&json!({ "updateStrategy": { "type": "OnDelete" } }), "n1 n2", "a@n1/o b@n2/+o");
+    assert_eq!(rendered, "status desired=2 current=2 updated=0 ready=1 available=1 misscheduled=0");
 }
 
 #[test]

@@ -35,7 +35,7 @@ struct OnPodCondition {
     status: String,
 }
 
-/// What a failed Pod means for its Job.
+/// The effect of a failed Pod on its Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The Job has failed, and why.
@@ -47,7 +47,7 @@ pub(crate) enum Verdict {
 }
 
 impl Policy {
-    /// What `pod` means. An action that is not served (`FailIndex`) lets the Pod count.
+    /// The effect of `pod`. An action that is not served (`FailIndex`) lets the Pod count.
     pub(crate) fn judge(&self, pod: &Pod) -> Verdict {
         let fits = self.rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule, rule.fit(pod)?)));
         for (index, rule, why) in fits {
@@ -63,7 +63,7 @@ impl Policy {
 }
 
 impl Rule {
-    /// How this rule fits `pod`, in upstream's words.
+    /// The match of this rule with `pod`, in upstream's wording.
     fn fit(&self, pod: &Pod) -> Option<String> {
         let place = format!("{}/{}", pod.metadata.namespace, pod.metadata.name);
         if let Some(codes) = &self.on_exit_codes {

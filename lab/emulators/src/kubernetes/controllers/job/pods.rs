@@ -144,7 +144,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// When the next Pod may start: doubled for each failure since the last success.
+    /// The earliest start of the next Pod: the back-off doubles with each failure since the last success.
     fn back_off_until(&self) -> Option<Timestamp> {
         let succeeded = self.pods.iter().filter(|pod| pod.status.phase == "Succeeded").filter_map(Pod::ended_at).max();
         let ended = self.failed_pods().filter_map(Pod::ended_at);
@@ -193,7 +193,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Whether a Pod bears the finalizer of those that are not counted yet.
+/// True if a Pod bears the finalizer of those that are not counted yet.
 pub(crate) fn is_tracked(pod: &Pod) -> bool {
     pod.metadata.finalizers.iter().any(|finalizer| finalizer == TRACKING)
 }

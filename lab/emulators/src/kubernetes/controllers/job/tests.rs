@@ -68,7 +68,7 @@ fn pod(text: &str) -> Pod {
     view(&pod).unwrap()
 }
 
-fn told(action: &Action) -> String {
+fn render(action: &Action) -> String {
     match action {
         Action::CreatePod(_) => "create".to_owned(),
         Action::DeletePod { name, .. } => format!("delete {name}"),
@@ -76,11 +76,11 @@ fn told(action: &Action) -> String {
         Action::DeleteOwner => "delete job".to_owned(),
         Action::Tell { reason, message, .. } => format!("tell {reason}: {message}"),
         Action::Wake(instant) => format!("wake {}", instant.as_second() - START),
-        Action::UpdateStatus(status) => format!("status {}", told_status(status)),
+        Action::UpdateStatus(status) => format!("status {}", render_status(status)),
     }
 }
 
-fn told_status(status: &Value) -> String {
+fn render_status(status: &Value) -> String {
     let mut words = Vec::new();
     for name in ["active", "ready", "terminating", "succeeded", "failed"] {
         if let Some(number) = status[name].as_u64().filter(|number| *number > 0) {
@@ -105,10 +105,10 @@ fn decided(spec: Value, status: Value, pods: &str, now: i64) -> String {
     let pods: Vec<_> = pods.split_whitespace().map(pod).collect();
     let settings = Settings { back_off: Duration::from_secs(10) };
     let actions = decide(&job(spec, status), &pods, at(now), settings);
-    actions.iter().map(told).collect::<Vec<_>>().join("; ")
+    actions.iter().map(render).collect::<Vec<_>>().join("; ")
 }
 
-/// A status as it is in the middle of a Job's life: what it would be told again is left out.
+/// The status of a running Job, without the members that would be written again.
 fn going(more: Value) -> Value {
     let mut status = json!({
         "startTime": at(0).to_string(), "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
@@ -245,12 +245,15 @@ fn a_policy_judges_failures(#[case] pods: &str, #[case] expected: &str) {
 fn a_policy_speaks_in_upstreams_words() {
     let message = "Container main for pod fleet/a failed with exit code 3 matching FailJob rule at index 0";
     let status = json!({ "uncountedTerminatedPods": { "failed": ["a"] } });
-    let told = decided(exit_policy(), going(status), "a:Failed-@5=3", 6);
-    assert!(told.ends_with(&format!("tell PodFailurePolicy: {message}")), "{told}");
+    let rendered = decided(exit_policy(), going(status), "a:Failed-@5=3", 6);
+    assert!(rendered.ends_with(&format!("tell PodFailurePolicy: {message}")), "{rendered}");
     let policy = json!({ "podFailurePolicy": { "rules": [
         { "action": "FailJob", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] }] } });
-    let told = decided(policy, going(json!({})), "a:Failed-~", 6);
-    assert!(told.ends_with("Pod fleet/a has condition DisruptionTarget matching FailJob rule at index 0"), "{told}");
+    let rendered = decided(policy, going(json!({})), "a:Failed-~", 6);
+    assert!(
+        rendered.ends_with("Pod fleet/a has condition DisruptionTarget matching FailJob rule at index 0"),
+        "{rendered}"
+    );
 }
 
 #[rstest]
@@ -258,19 +261,19 @@ fn a_policy_speaks_in_upstreams_words() {
 #[case::releases_and_deletes_what_runs(going(json!({ "active": 1 })), "a:Running",
     "release a; delete a; tell Suspended: Job suspended; status terminating=1 Suspended(JobSuspended)")]
 fn a_job_is_suspended(#[case] status: Value, #[case] pods: &str, #[case] expected: &str) {
-    let told = decided(json!({ "suspend": true, "activeDeadlineSeconds": 1 }), status, pods, 20);
-    let mut told: Vec<_> = told.split("; ").collect();
+    let rendered = decided(json!({ "suspend": true, "activeDeadlineSeconds": 1 }), status, pods, 20);
+    let mut rendered: Vec<_> = rendered.split("; ").collect();
     let mut expected: Vec<_> = expected.split("; ").collect();
-    told.sort_unstable();
+    rendered.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(told, expected);
+    assert_eq!(rendered, expected);
 }
 
 #[test]
 fn a_resumed_job_starts_its_time_anew() {
     let suspended = json!([{ "type": "Suspended", "status": "True", "reason": "JobSuspended" }]);
-    let told = decided(json!({ "suspend": false }), going(json!({ "conditions": suspended })), "", 20);
-    assert_eq!(told, "create; tell Resumed: Job resumed; status active=1 !Suspended(JobResumed)");
+    let rendered = decided(json!({ "suspend": false }), going(json!({ "conditions": suspended })), "", 20);
+    assert_eq!(rendered, "create; tell Resumed: Job resumed; status active=1 !Suspended(JobResumed)");
 }
 
 #[rstest]

@@ -204,7 +204,7 @@ async fn what_ran_on_an_emulator_that_is_gone_has_failed() {
 }
 
 #[tokio::test]
-async fn a_namespace_without_room_is_tried_again_and_told_once() {
+async fn a_namespace_without_room_is_tried_again_and_reported_once() {
     let cluster = Cluster::with(&[("ok", "true")]);
     let account = json!({ "serviceAccountName": "late", "restartPolicy": "Never", "containers": [{ "name": "main", "image": "ok" }] });
     cluster.create("jobs.batch", job("ok", json!({ "template": { "spec": account } })));

@@ -1,4 +1,4 @@
-//! What a program sees of the cluster, and what the cluster sees of the program.
+//! The cluster as a program in a Pod sees it, and the program as the cluster sees it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
