@@ -1,4 +1,4 @@
-//! What a server does a second with 1,000 and 100,000 clusters, on both databases, beside the upstream's published figures.
+//! Throughput of a server with 1,000 and 100,000 clusters on both databases, compared with HyperFleet's published figures.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,8 +26,7 @@ const CONNECTIONS: u64 = 8;
 const MARK: &str = "load: serving at ";
 const SERVE: &str = "LOAD_SERVE";
 
-/// Requests a second of the upstream's server: 1,000 clusters, 8 connections, PostgreSQL with fsync off, two shared cores
-/// (`reference/api.md` §15).
+/// Requests per second of HyperFleet's own server: 1,000 clusters, 8 connections, PostgreSQL with fsync off, two shared cores.
 const UPSTREAM: [(&str, f64); 4] = [("get", 1538.0), ("list of 100", 150.0), ("search", 136.0), ("report", 395.0)];
 
 #[tokio::main]
@@ -39,28 +38,28 @@ async fn main() {
     let seconds = variable("LOAD_SECONDS").map_or(3, |seconds| seconds.parse().unwrap());
     println!(
         "{:<10} {:>8}  {:<12} {:>9} {:>9} {:>9}  ratio to upstream's",
-        "database", "clusters", "request", "a second", "p50 ms", "p99 ms"
+        "database", "clusters", "request", "per s", "p50 ms", "p99 ms"
     );
     let postgresql = variable("REAL_POSTGRESQL_URL");
     if postgresql.is_none() {
         println!("(REAL_POSTGRESQL_URL is not set: SQLite only)");
     }
     for count in counts.split(',').map(|count| count.trim().parse().unwrap()) {
-        measure(&Place::sqlite(), count, Duration::from_secs(seconds)).await;
+        measure(&Database::sqlite(), count, Duration::from_secs(seconds)).await;
         if let Some(admin) = &postgresql {
-            let place = Place::postgresql(admin).await;
-            measure(&place, count, Duration::from_secs(seconds)).await;
-            place.end().await;
+            let database = Database::postgresql(admin).await;
+            measure(&database, count, Duration::from_secs(seconds)).await;
+            database.end().await;
         }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark is told by the environment what to measure")]
+#[expect(clippy::disallowed_methods, reason = "the environment configures the benchmark")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// This program as the server under load.
+/// Runs this program as the server under load.
 async fn serve() {
     let stop = daemon::shutdown::on_signal().unwrap();
     let settings = Settings::load(BTreeMap::new(), &ProcessEnvironment).unwrap();
@@ -69,12 +68,12 @@ async fn serve() {
     Box::pin(server.run(stop)).await.unwrap();
 }
 
-enum Place {
+enum Database {
     Sqlite(tempfile::TempDir),
     Postgresql { admin: String, url: String },
 }
 
-impl Place {
+impl Database {
     fn sqlite() -> Self {
         Self::Sqlite(tempfile::tempdir().unwrap())
     }
@@ -98,7 +97,7 @@ impl Place {
         }
     }
 
-    /// Multiplies the one cluster that is there.
+    /// Copies the one stored cluster until there are `count`.
     async fn fill(&self, count: u64) {
         let series = match self {
             Self::Sqlite(_) => {
@@ -138,7 +137,7 @@ impl Place {
             }
         }
         if let Self::Postgresql { url, .. } = self {
-            // What its autovacuum does after a while.
+            // As autovacuum does in a running system.
             run_postgresql(url, "ANALYZE").await;
         }
     }
@@ -151,23 +150,23 @@ async fn run_postgresql(url: &str, sql: &str) {
 }
 
 /// A server under load.
-struct Under {
+struct ServerUnderLoad {
     child: Child,
     base: String,
     client: reqwest::Client,
 }
 
-impl Under {
-    async fn start(place: &Place) -> Self {
+impl ServerUnderLoad {
+    async fn start(database: &Database) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(SERVE, "1").env("HYPERFLEET_LOGGING_LEVEL", "warn");
         for listener in ["SERVER", "HEALTH", "METRICS"] {
             command.env(format!("HYPERFLEET_{listener}_PORT"), "0");
             command.env(format!("HYPERFLEET_{listener}_HOST"), "127.0.0.1");
         }
-        match place {
-            Place::Sqlite(folder) => command.env("HYPERFLEET_DATABASE_PATH", folder.path().join("api.db")),
-            Place::Postgresql { url, .. } => command.env("DATABASE_URL", url),
+        match database {
+            Database::Sqlite(folder) => command.env("HYPERFLEET_DATABASE_PATH", folder.path().join("api.db")),
+            Database::Postgresql { url, .. } => command.env("DATABASE_URL", url),
         };
         let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -194,14 +193,14 @@ impl Under {
         assert_eq!(sent.unwrap().status(), 201);
     }
 
-    /// Reading what is answered is the client's work, and is not measured.
+    /// Reads a path. Parsing the response is not part of the measurement.
     async fn get(&self, path: &str) {
         let response = self.client.get(format!("{}{path}", self.base)).send().await.unwrap();
         assert_eq!(response.status(), 200);
         assert!(!response.bytes().await.unwrap().is_empty());
     }
 
-    /// In MiB: now, and at most.
+    /// The resident memory in MiB: current and peak.
     fn memory(&self) -> (u64, u64) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
         let of = |name: &str| {
@@ -212,8 +211,8 @@ impl Under {
     }
 }
 
-async fn measure(place: &Place, count: u64, time: Duration) {
-    let under = Arc::new(Under::start(place).await);
+async fn measure(database: &Database, count: u64, time: Duration) {
+    let under = Arc::new(ServerUnderLoad::start(database).await);
     let cluster = json!({
         "kind": "Cluster", "id": "c-0", "name": "c-0",
         "spec": {
@@ -228,17 +227,17 @@ async fn measure(place: &Place, count: u64, time: Duration) {
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
         under.report("c-0", adapter, 0).await;
     }
-    place.fill(count).await;
+    database.fill(count).await;
     for (request, upstream) in UPSTREAM {
         let (rate, p50, p99) = load(&under, request, count, time).await;
         println!(
             "{:<10} {count:>8}  {request:<12} {rate:>9.0} {p50:>9.2} {p99:>9.2}  {:.2}",
-            place.name(),
+            database.name(),
             rate / upstream
         );
     }
     let (now, most) = under.memory();
-    println!("{:<10} {count:>8}  memory: {now} MiB, at most {most} MiB", place.name());
+    println!("{:<10} {count:>8}  memory: {now} MiB, at most {most} MiB", database.name());
     let began = Instant::now();
     let mut stream = under.client.get(format!("{}?watch=true", under.base)).send().await.unwrap();
     let (mut bytes, mut end) = (0, Vec::new());
@@ -250,15 +249,15 @@ async fn measure(place: &Place, count: u64, time: Duration) {
     }
     println!(
         "{:<10} {count:>8}  stream's present state: {} MiB in {:.2} s; memory at most {} MiB",
-        place.name(),
+        database.name(),
         bytes >> 20,
         began.elapsed().as_secs_f64(),
         under.memory().1
     );
 }
 
-/// Requests a second, and the percentiles of their times in milliseconds.
-async fn load(under: &Arc<Under>, request: &'static str, count: u64, time: Duration) -> (f64, f64, f64) {
+/// Requests per second, and the percentiles of their times in milliseconds.
+async fn load(under: &Arc<ServerUnderLoad>, request: &'static str, count: u64, time: Duration) -> (f64, f64, f64) {
     static TURN: AtomicU64 = AtomicU64::new(1);
     let began = Instant::now();
     let workers = (0..CONNECTIONS).map(|_| {

@@ -1,11 +1,12 @@
-//! The API over HTTP: from a request to an answer, whatever the request is.
+//! The HTTP layer: routing, authentication, limits, and the response to every request.
 
-mod answer;
 pub mod auth;
-mod gate;
+pub(crate) mod document;
 mod handlers;
 pub mod jwt;
+mod middleware;
 mod query;
+mod response;
 mod route;
 mod watch;
 
@@ -19,9 +20,9 @@ use crate::metrics::Metrics;
 use crate::service::Service;
 use auth::Authentication;
 
-pub use gate::router;
+pub use middleware::router;
 
-/// Everything that answering a request takes. Clones share everything.
+/// The state that handling a request needs. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Api {
     parts: Arc<Parts>,
@@ -30,41 +31,41 @@ pub struct Api {
 /// The parts of an API.
 #[derive(Debug)]
 pub struct Parts {
-    /// What it does.
+    /// The operations.
     pub service: Service,
-    /// Who may do it.
+    /// The authentication of callers.
     pub authentication: Authentication,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Metrics,
     /// The document at `/openapi`.
     pub openapi: String,
-    /// What is told at the root.
+    /// The version that `/api/hyperfleet` reports.
     pub version: &'static str,
-    /// When it was built.
+    /// The build time that `/api/hyperfleet` reports.
     pub build_time: &'static str,
-    /// Its bounds.
+    /// The limits of each request.
     pub limits: Limits,
-    /// Cancelled when open streams should end.
+    /// Cancelled on shutdown, which ends open streams.
     pub stop: CancellationToken,
 }
 
-/// How patient and how generous the API is.
+/// Limits of each request.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The largest body, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body: usize,
-    /// A client has so long to send its body.
+    /// Maximum time for a client to send its body.
     pub read: Duration,
-    /// A request is answered within this time.
+    /// Maximum time to handle a request.
     pub request: Duration,
-    /// A stream says something at least this often.
+    /// Maximum time between two lines of a change stream.
     pub bookmark: Duration,
 }
 
 // === impl Api ===
 
 impl Api {
-    /// An API of these parts.
+    /// Creates an API from its parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
     }
@@ -73,8 +74,8 @@ impl Api {
         &self.parts.service
     }
 
-    /// The one place at which the API looks at the clock.
-    #[expect(clippy::unused_self, reason = "the clock is the API's, though it is the machine's as well")]
+    /// The current time. No other code of the HTTP layer reads the clock.
+    #[expect(clippy::unused_self, reason = "a method, so that a clock of its own can replace the system's")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

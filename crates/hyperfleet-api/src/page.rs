@@ -1,16 +1,16 @@
-//! Pages for people in a browser.
+//! HTML pages for people: an overview of each kind, a page for each resource, the list of endpoints.
 //!
-//! They load nothing and run no script. What is not as it should be comes first, in words and shapes; who is called at
-//! night needs no colours and no legend.
+//! They load nothing and run no script. Failures come first, as a word with a symbol, so that a reader on call needs neither
+//! colours nor a legend.
 
+mod badge;
 mod endpoints;
+mod escape;
 mod frame;
-mod html;
 mod overview;
 mod resource;
-mod sign;
 mod table;
-mod when;
+mod time;
 
 use jiff::Timestamp;
 
@@ -20,41 +20,41 @@ use crate::search::Search;
 use crate::service::{Address, Service};
 use crate::store::{Page, Query};
 
-/// Nothing is loaded from anywhere, and no script runs.
+/// The policy of every page: nothing is loaded from anywhere, and no script runs.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                                            base-uri 'none'; frame-ancestors 'none'";
 
-/// How many resources an overview shows at once.
-const SIZE: i64 = 100;
-/// The last page that anybody can ask for.
-const LAST: i64 = 100_000;
-/// How many transitions a resource's page shows.
+/// The last page number that is accepted.
+const LAST_PAGE: i64 = 100_000;
+/// Maximum number of transitions on a resource's page.
 const TRANSITIONS: i64 = 50;
-/// How many children of each kind a resource's page shows.
+/// Maximum number of children of each kind on a resource's page.
 const CHILDREN: i64 = 100;
 
-/// Which resources are overlooked.
+/// The parameters of an overview, as the request gives them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
-    /// Of which kind; the most important one if nothing is said.
+pub struct OverviewRequest<'a> {
+    /// The kind; by default the most important one.
     pub kind: Option<&'a str>,
-    /// Only what this finds.
+    /// The search that selects resources.
     pub search: Option<&'a str>,
-    /// Which page, counted from 1.
+    /// The page number, counted from 1.
     pub page: Option<&'a str>,
-    /// How this server was called.
+    /// The `Host` header, for the command that creates a first resource.
     pub host: Option<&'a str>,
 }
 
-/// All resources of a kind at a glance.
-pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> Result<String, Rejection> {
-    let descriptor = kind(service.registry(), asked.kind)?;
-    let written = asked.search.unwrap_or_default().trim();
-    // Who leafs has not typed the number; whatever is none means the first page.
-    let page = asked.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST);
-    let found = match Search::parse(written) {
+/// Renders the overview of a kind.
+pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Timestamp) -> Result<String, Rejection> {
+    let registry = service.registry();
+    let descriptor = kind(registry, request.kind)?;
+    let search = request.search.unwrap_or_default().trim();
+    // People follow links and do not type page numbers, so an invalid number shows the first page.
+    let page = request.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST_PAGE);
+    let found = match Search::parse(search) {
         Ok(search) => {
-            let query = Query { search, offset: (page - 1) * SIZE, ..Query::of_kind(&descriptor.kind, SIZE) };
+            let offset = (page - 1) * overview::PAGE_SIZE;
+            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, overview::PAGE_SIZE) };
             Ok(service.store().list(&query).await?)
         }
         Err(error) => Err(error),
@@ -63,11 +63,11 @@ pub async fn overview(service: &Service, asked: &Asked<'_>, now: Timestamp) -> R
     for filter in overview::filters(descriptor) {
         counts.push((filter, count(service, descriptor, filter.search).await?));
     }
-    let registry = service.registry();
-    Ok(overview::show(&overview::Seen { registry, descriptor, written, page, found, counts, host: asked.host, now }))
+    let host = request.host;
+    Ok(overview::show(&overview::Overview { registry, descriptor, search, page, found, counts, host, now }))
 }
 
-/// One resource with its timeline.
+/// Renders the page of one resource.
 pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) -> Result<String, Rejection> {
     let resource = service.get(address).await?;
     let history = service.store().history(&resource.id, 0, TRANSITIONS).await?;
@@ -76,16 +76,16 @@ pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) 
         let query = Query { owner_id: Some(resource.id.clone()), ..Query::of_kind(&descriptor.kind, CHILDREN) };
         children.push((descriptor, service.store().list(&query).await?));
     }
-    Ok(resource::show(&resource::Seen { registry: service.registry(), resource, history, children, now }))
+    Ok(resource::show(&resource::Details { registry: service.registry(), resource, history, children, now }))
 }
 
-/// The endpoints.
+/// Renders the list of endpoints.
 pub fn openapi(registry: &Registry) -> String {
     endpoints::show(registry)
 }
 
-fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descriptor, Rejection> {
-    let found = match asked {
+fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Result<&'a Descriptor, Rejection> {
+    let found = match requested {
         Some(kind) => registry.kind(kind),
         None => frame::in_order(registry).first().copied(),
     };
@@ -93,7 +93,7 @@ fn kind<'a>(registry: &'a Registry, asked: Option<&str>) -> Result<&'a Descripto
 }
 
 async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Rejection> {
-    // The searches are ours, and a test reads them all.
+    // The searches are constants; a test parses each of them.
     let search = Search::parse(search).unwrap_or_default();
     let Page { total, .. } = service.store().list(&Query { search, ..Query::of_kind(&descriptor.kind, 0) }).await?;
     Ok(total)

@@ -4,6 +4,7 @@ mod domain;
 mod rejection;
 
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::excerpt::excerpt;
@@ -24,15 +25,19 @@ pub struct Problem {
 }
 
 /// One rule that one member or parameter breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FieldError {
     /// The member's path or the parameter's name.
     pub field: String,
     /// The given value, if it is harmless to show.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub value: Option<String>,
     /// The kind of rule.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("enum" = [
+        "required", "min", "max", "min_length", "max_length", "pattern", "enum", "format", "unique",
+    ]))]
     pub constraint: Option<&'static str>,
     /// The rule, for people.
     pub message: String,

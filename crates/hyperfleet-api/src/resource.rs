@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -59,14 +60,19 @@ pub struct State {
     pub reports: BTreeMap<String, Report>,
 }
 
-/// Another resource, as an owner or a reference names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The syntax of ids: a DNS label.
+pub const ID_PATTERN: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
+
+/// A reference to another resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// Its id.
+    /// The id of the resource.
+    #[schemars(regex(pattern = ID_PATTERN))]
     pub id: String,
-    /// Its kind.
+    /// The kind of the resource.
     pub kind: String,
-    /// Where it is served.
+    /// The path of the resource.
+    #[schemars(extend("format" = "uri-reference"))]
     pub href: String,
 }
 

@@ -1,4 +1,4 @@
-//! The search language (TSL): which resources a list holds, in which order, with which fields.
+//! The search language (TSL) of lists, and their order and fields.
 
 mod error;
 mod expression;
@@ -24,38 +24,38 @@ use self::sql::Writer;
 use crate::resource::Resource;
 use crate::store::sql::{Dialect, Parameters};
 
-/// The longest search, in characters.
-pub const LONGEST: usize = 4096;
+/// Maximum length of a search, in characters.
+pub const MAX_LENGTH: usize = 4096;
 
-/// Which resources are wanted: `labels.shard = '1' and generation > 3`.
+/// A condition on resources: `labels.shard = '1' and generation > 3`.
 ///
-/// What it means is defined twice, as SQL and in memory, and a test holds the one to the other.
+/// It is evaluated as SQL and in memory; a test holds both to the same results.
 #[derive(Clone, Debug, Default)]
 pub struct Search(Option<Expression>);
 
 // === impl Search ===
 
 impl Search {
-    /// Reads the language. A blank text wants every resource.
+    /// Parses a search. A blank text selects every resource.
     pub fn parse(text: &str) -> Result<Self, SearchError> {
-        if text.chars().nth(LONGEST).is_some() {
-            let message = format!("a search has at most {LONGEST} characters: ask for less at a time");
-            return Err(SearchError::search(LONGEST + 1, message));
+        if text.chars().nth(MAX_LENGTH).is_some() {
+            let message = format!("a search has at most {MAX_LENGTH} characters: split it into several searches");
+            return Err(SearchError::search(MAX_LENGTH + 1, message));
         }
         parser::parse(text).map(Self)
     }
 
-    /// Whether every resource is wanted.
+    /// True if every resource is selected.
     pub fn is_blank(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether this resource is wanted.
+    /// True if this resource is selected.
     pub fn matches(&self, resource: &Resource) -> bool {
         self.0.as_ref().is_none_or(|expression| expression.matches(resource))
     }
 
-    /// The same as an SQL condition over the table alias `r`; whatever the user wrote becomes a parameter.
+    /// The SQL condition over the table alias `r`. Text of the user becomes a parameter, never SQL.
     pub fn sql(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
         match &self.0 {
             None => "TRUE".to_owned(),

@@ -1,4 +1,4 @@
-//! Who calls: identity, tenancy, and what they allow.
+//! Authentication: the caller's identity and tenancy, and the requests that they permit.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use super::jwt::Issuers;
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
 
-/// The identity of whoever writes while authentication is off.
+/// The identity of every caller while authentication is off.
 pub const SYSTEM_IDENTITY: &str = "system@hyperfleet.local";
 
-/// The longest identity that the store takes.
-const LONGEST_IDENTITY: usize = 256;
+/// Maximum length of an identity in the store, in characters.
+const MAX_IDENTITY: usize = 256;
 
-/// How callers prove who they are, and what follows from it.
+/// The authentication of callers and their permissions.
 #[derive(Debug, Default)]
 pub struct Authentication {
     /// The issuers of tokens; `None` where authentication is off.
     pub issuers: Option<Issuers>,
-    /// Whose resources a caller creates.
+    /// The tenancy of the resources that a caller creates.
     pub tenancy: Option<Tenancy>,
     /// The identities that may read pull secrets.
     pub pull_secret_readers: Vec<String>,
-    /// A token that may read pull secrets and nothing more than everybody else; for one machine's own parts.
+    /// A token for components on the same machine. It permits reading pull secrets in addition to what any caller may do.
     pub pull_secret_token: Option<SecretString>,
 }
 
-/// Which headers say whose a resource is.
+/// The headers that set the tenancy of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tenancy {
-    /// A header that marks a caller as part of the system when it is `true`.
+    /// A header that marks the caller as a system component if its value is `true`.
     #[serde(default)]
     pub system_header: Option<String>,
     /// The dimensions of tenancy.
@@ -46,11 +46,11 @@ pub struct Tenancy {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dimension {
-    /// The header that says it.
+    /// The header that carries the value.
     pub header: String,
-    /// Its name in a resource's `tenancy`.
+    /// The key in a resource's `tenancy`.
     pub key: String,
-    /// Whether a caller without it is refused.
+    /// True if a request without the header is refused.
     #[serde(default)]
     pub required: bool,
 }
@@ -58,22 +58,22 @@ pub struct Dimension {
 // === impl Authentication ===
 
 impl Authentication {
-    /// The caller of a request, or why it is not admitted.
-    pub async fn admit(
+    /// Authenticates the caller of a request, or returns the problem that refuses it.
+    pub async fn authenticate(
         &self,
         headers: &HeaderMap,
         writes: bool,
         reports: bool,
         now: Timestamp,
     ) -> Result<Caller, Rejection> {
-        if writes && self.issuers.is_none() && is_foreign_page(headers) {
-            let detail = "a page of another origin may not write here";
+        if writes && self.issuers.is_none() && is_cross_origin(headers) {
+            let detail = "a cross-origin request may not write: send it without an Origin header";
             return Err(Problem::new(Code::PermissionDenied, detail).into());
         }
-        let own_part = self.is_own_part(headers);
+        let is_local = self.is_local_component(headers);
         let identity = match &self.issuers {
             None => Some(SYSTEM_IDENTITY.to_owned()),
-            Some(_) if own_part => Some(SYSTEM_IDENTITY.to_owned()),
+            Some(_) if is_local => Some(SYSTEM_IDENTITY.to_owned()),
             Some(issuers) => issuers.identity(headers, now).await?,
         };
         let identity = identity.filter(|identity| is_identity(identity));
@@ -86,12 +86,12 @@ impl Authentication {
             return Err(Problem::new(Code::PermissionDenied, detail).into());
         }
         let tenancy = if writes && !reports { self.tenancy(headers)? } else { BTreeMap::new() };
-        let reads_pull_secrets = own_part || self.pull_secret_readers.contains(&identity) && self.issuers.is_some();
+        let reads_pull_secrets = is_local || self.pull_secret_readers.contains(&identity) && self.issuers.is_some();
         Ok(Caller { identity, tenancy, reads_pull_secrets })
     }
 
-    /// Whether the caller has the token of this machine's own parts.
-    fn is_own_part(&self, headers: &HeaderMap) -> bool {
+    /// True if the caller sends the token of the components on this machine.
+    fn is_local_component(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.pull_secret_token else { return false };
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         given.is_some_and(|given| {
@@ -110,7 +110,7 @@ impl Authentication {
         for Dimension { header, key, required } in dimensions {
             match headers.get(header).map(|value| value.to_str().unwrap_or("\0")).filter(|value| !value.is_empty()) {
                 None if *required => {
-                    let detail = format!("the header {header} is required: it says whose the resource is");
+                    let detail = format!("the header {header} is required: it sets the tenancy of the resource");
                     return Err(Problem::new(Code::PermissionDenied, detail));
                 }
                 None => {}
@@ -126,9 +126,10 @@ impl Authentication {
     }
 }
 
-/// Whether a browser says that a page of another origin asks. Where nobody has to say who he is, any page that a developer
-/// looks at could otherwise write to the API on his machine.
-fn is_foreign_page(headers: &HeaderMap) -> bool {
+/// True if a browser sends the request for a page of another origin.
+///
+/// Without authentication, any web page that a developer opens could otherwise write to the API on the same machine.
+fn is_cross_origin(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
     let Some(origin) = text(header::ORIGIN) else { return false };
     let authority = origin.split_once("://").map(|(_, authority)| authority);
@@ -136,7 +137,7 @@ fn is_foreign_page(headers: &HeaderMap) -> bool {
 }
 
 fn is_identity(identity: &str) -> bool {
-    (1..=LONGEST_IDENTITY).contains(&identity.chars().count()) && !identity.chars().any(char::is_control)
+    (1..=MAX_IDENTITY).contains(&identity.chars().count()) && !identity.chars().any(char::is_control)
 }
 
 fn is_tenant(value: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What each endpoint does with a request that has passed the gate.
+//! The handlers of the endpoints.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -6,9 +6,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::document::ServiceDocument;
 use super::query::{Parameters, invalid};
 use super::route::Route;
-use super::{Api, answer, watch};
+use super::{Api, response, watch};
 use crate::decide::body;
 use crate::decide::change::RequestInfo;
 use crate::decide::report;
@@ -21,8 +22,8 @@ use crate::search::Fields;
 use crate::service::{Address, Caller, Reported};
 use crate::store::{Query, StoreError};
 
-/// A request that may be answered: its route is known, its caller allowed, its body read.
-pub(super) struct Asked<'a> {
+/// A request whose route is known, whose caller is authenticated and whose body is read.
+pub(super) struct AuthenticatedRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) route: Route<'a>,
     pub(super) parameters: Parameters,
@@ -31,14 +32,14 @@ pub(super) struct Asked<'a> {
     pub(super) caller: Caller,
 }
 
-/// The answer to it.
-pub(super) async fn answer(api: &Api, asked: Asked<'_>) -> Result<Response, Rejection> {
-    let Asked { method, route, parameters, headers, body, caller } = asked;
+/// Handles a request.
+pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Result<Response, Rejection> {
+    let AuthenticatedRequest { method, route, parameters, headers, body, caller } = request;
     let request = RequestInfo::now(&caller, api.now());
     let post = *method == Method::POST;
     match route {
         Route::Service => Ok(service(api)),
-        Route::OpenApi => Ok(answer::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
+        Route::OpenApi => Ok(response::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
         Route::Page(None) => overview(api, &parameters, headers, request.time).await,
         Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, request.time).await?)),
@@ -85,14 +86,14 @@ async fn read(
     } else {
         api.service().read(address).await?
     };
-    let mut response = answer::json_text(StatusCode::OK, project(object, fields.as_ref())?);
+    let mut response = response::json_text(StatusCode::OK, project(object, fields.as_ref())?);
     if with_pull_secret {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     Ok(response)
 }
 
-/// The fields of a resource that were asked for.
+/// The requested fields of a resource.
 fn project(object: String, fields: Option<&Fields>) -> Result<String, Rejection> {
     let Some(fields) = fields else { return Ok(object) };
     let parsed =
@@ -110,7 +111,7 @@ async fn force_delete(
     let children = api.service().force_delete(address, request).await?.join(",");
     let (caller, id) = (&request.caller, address.id);
     tracing::warn!(operation = "force-delete", caller, id, reason, children, "removed without waiting for adapters");
-    Ok(answer::empty(StatusCode::NO_CONTENT))
+    Ok(response::empty(StatusCode::NO_CONTENT))
 }
 
 async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
@@ -120,14 +121,14 @@ async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> 
     let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
     let taken = usize::try_from(paging.size).unwrap_or(usize::MAX);
     let items: Vec<Value> = reports.values().skip(skipped).take(taken).map(|report| json!(report)).collect();
-    Ok(answer::page(paging.page, total, &items))
+    Ok(response::page(paging.page, total, &items))
 }
 
 async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
     let page = api.service().history(address, paging.offset(), paging.size).await?;
     let items: Vec<Value> = page.items.iter().map(|transition| json!(transition)).collect();
-    Ok(answer::page(paging.page, page.total, &items))
+    Ok(response::page(paging.page, page.total, &items))
 }
 
 async fn create(
@@ -190,7 +191,7 @@ async fn list(
     let listing = api.service().list(&query).await?;
     let items = listing.items.into_iter().map(|object| project(object, fields.as_ref()));
     let items = items.collect::<Result<Vec<_>, _>>()?;
-    Ok(answer::page_of_texts(paging.page, listing.total, &items))
+    Ok(response::page_of_texts(paging.page, listing.total, &items))
 }
 
 async fn report(
@@ -202,31 +203,29 @@ async fn report(
 ) -> Result<Response, Rejection> {
     let report = report::parse(body::object(body)?)?;
     match api.service().report(address, report, request).await? {
-        Reported::Discarded(why) => {
-            api.parts.metrics.discarded(why);
-            Ok(answer::empty(StatusCode::NO_CONTENT))
+        Reported::Discarded(reason) => {
+            api.parts.metrics.discarded(reason);
+            Ok(response::empty(StatusCode::NO_CONTENT))
         }
-        // The alias of 2025 tells an update from a first report; PUT always says "created".
-        Reported::Stored { report, first: false, .. } if post => Ok(answer::json(StatusCode::OK, &report)),
-        Reported::Stored { report, .. } => Ok(answer::json(StatusCode::CREATED, &report)),
+        // POST, the alias of 2025, returns 200 for an update and 201 for a first report; PUT always returns 201.
+        Reported::Stored { report, first: false, .. } if post => Ok(response::json(StatusCode::OK, &report)),
+        Reported::Stored { report, .. } => Ok(response::json(StatusCode::CREATED, &report)),
     }
 }
 
 fn item(status: StatusCode, resource: &Resource) -> Response {
-    answer::json_text(status, render::text(resource))
+    response::json_text(status, render::text(resource))
 }
 
 fn service(api: &Api) -> Response {
-    answer::json(
-        StatusCode::OK,
-        &json!({
-            "id": "hyperfleet",
-            "kind": "API",
-            "href": "/api/hyperfleet",
-            "version": api.parts.version,
-            "build_time": api.parts.build_time,
-        }),
-    )
+    let document = ServiceDocument {
+        id: "hyperfleet",
+        kind: "API",
+        href: "/api/hyperfleet",
+        version: api.parts.version,
+        build_time: api.parts.build_time,
+    };
+    response::json(StatusCode::OK, &document)
 }
 
 async fn overview(
@@ -235,23 +234,23 @@ async fn overview(
     headers: &HeaderMap,
     now: Timestamp,
 ) -> Result<Response, Rejection> {
-    let asked = page::Asked {
+    let request = page::OverviewRequest {
         kind: parameters.first("kind"),
         search: parameters.first("search"),
         page: parameters.first("page"),
         host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
     };
-    Ok(html(page::overview(api.service(), &asked, now).await?))
+    Ok(html(page::overview(api.service(), &request, now).await?))
 }
 
 fn html(text: String) -> Response {
-    let mut response = answer::with_type(StatusCode::OK, "text/html; charset=utf-8", Body::from(text));
+    let mut response = response::with_type(StatusCode::OK, "text/html; charset=utf-8", Body::from(text));
     let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }
 
-/// The generation that `If-Match` names; `*` is any.
+/// The generation in `If-Match`; `None` if any generation is accepted.
 fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
     let mut values = headers.get_all(header::IF_MATCH).iter();
     let (first, more) = (values.next(), values.next());

@@ -1,4 +1,4 @@
-//! Tokens: whose signature is trusted, and which identity they give.
+//! JSON Web Tokens: their trusted issuers, their verification, and the identity in their claims.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,45 +15,45 @@ use tokio::time::Instant;
 
 use crate::problem::{Code, Problem, Rejection};
 
-/// Clocks may disagree by so much.
+/// Maximum clock skew between the issuer and this server.
 const LEEWAY_SECONDS: i64 = 30;
-/// Keys are fetched at most this often when a token names one that is not known.
-const SHORTEST_REFRESH: Duration = Duration::from_secs(30);
-/// Keys are fetched at least this often, so that a withdrawn one is forgotten.
-const LONGEST_TRUST: Duration = Duration::from_mins(10);
-/// Fetching keys takes no longer.
+/// Minimum interval between two fetches of keys when tokens name an unknown key.
+const MIN_REFRESH: Duration = Duration::from_secs(30);
+/// Maximum age of fetched keys, so that a revoked key expires.
+const MAX_KEY_AGE: Duration = Duration::from_mins(10);
+/// Timeout of one fetch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// No set of keys is larger.
-const LARGEST_KEY_SET: usize = 1024 * 1024;
+/// Maximum size of a key set, in bytes.
+const MAX_KEY_SET: usize = 1024 * 1024;
 
-/// Who may issue tokens, as `server.jwt.configs[]` says.
+/// A trusted issuer, an item of `server.jwt.configs[]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IssuerSettings {
-    /// The `iss` of its tokens, exactly.
+    /// The exact `iss` claim of its tokens.
     pub issuer_url: String,
-    /// Where its keys are fetched; https, or http on loopback.
+    /// The URL of its keys; https, or http on loopback.
     #[serde(default)]
     pub jwk_cert_url: Option<String>,
     /// The file that holds its keys.
     #[serde(default)]
     pub jwk_cert_file: Option<PathBuf>,
-    /// The certificates to trust when fetching.
+    /// The file of the CA certificates for fetching keys.
     #[serde(default)]
     pub jwk_cert_ca_file: Option<PathBuf>,
     /// The header that carries the token.
     #[serde(default = "authorization")]
     pub header: String,
-    /// The `aud` that its tokens must have.
+    /// The required `aud` claim of its tokens.
     #[serde(default)]
     pub audience: Option<String>,
-    /// The claim that is the caller's identity.
+    /// The claim that holds the caller's identity.
     #[serde(default = "email")]
     pub identity_claim: String,
-    /// What that claim must match as a whole.
+    /// A regular expression that must match the whole claim.
     #[serde(default)]
     pub identity_claim_pattern: Option<String>,
-    /// A header that is the caller's identity instead, where a gateway sets it.
+    /// A header that holds the caller's identity instead of the claim; a gateway sets it.
     #[serde(default)]
     pub identity_header: Option<String>,
 }
@@ -66,7 +66,7 @@ fn email() -> String {
     "email".to_owned()
 }
 
-/// The issuers that are trusted.
+/// The trusted issuers.
 #[derive(Debug)]
 pub struct Issuers(Vec<Issuer>);
 
@@ -87,22 +87,22 @@ struct Keys {
 // === impl Issuers ===
 
 impl Issuers {
-    /// The issuers of these settings, or what is wrong with them.
+    /// Creates the issuers, or returns every fault of the settings.
     pub fn new(settings: Vec<IssuerSettings>) -> Result<Self, Vec<String>> {
         if settings.is_empty() {
             return Err(vec!["server.jwt.configs: authentication is on, but no issuer is configured".to_owned()]);
         }
-        let made = settings.into_iter().enumerate().map(|(index, settings)| {
+        let created = settings.into_iter().enumerate().map(|(index, settings)| {
             Issuer::new(settings).map_err(|fault| format!("server.jwt.configs[{index}].{fault}"))
         });
-        let (made, faults): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+        let (created, faults): (Vec<_>, Vec<_>) = created.partition(Result::is_ok);
         if faults.is_empty() {
-            return Ok(Self(made.into_iter().filter_map(Result::ok).collect()));
+            return Ok(Self(created.into_iter().filter_map(Result::ok).collect()));
         }
         Err(faults.into_iter().filter_map(Result::err).collect())
     }
 
-    /// The identity of a request's token; `None` where a valid token has none.
+    /// The identity in a request's token; `None` if a valid token has none.
     pub(super) async fn identity(&self, headers: &HeaderMap, now: Timestamp) -> Result<Option<String>, Rejection> {
         let given = self.0.iter().find_map(|issuer| headers.get(&issuer.settings.header));
         let missing = || Problem::new(Code::Unauthenticated, "missing authorization header");
@@ -152,7 +152,7 @@ impl Issuer {
         Ok(issuer)
     }
 
-    /// The claims of a token that is valid now.
+    /// Verifies a token at time `now` and returns its claims.
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Map<String, Value>, Rejection> {
         let broken = || Rejection::from(invalid("invalid JWT token"));
         let header = decode_header(token).map_err(|_malformed| broken())?;
@@ -161,7 +161,7 @@ impl Issuer {
         }
         let key = self.key(header.kid.as_deref()).await?.ok_or_else(broken)?;
         let mut validation = Validation::new(Algorithm::RS256);
-        // Times are checked below, against the time of the request.
+        // Times are checked below against the time of the request, not the system clock.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         validation.required_spec_claims = ["exp", "iss"].map(str::to_owned).into();
@@ -169,7 +169,7 @@ impl Issuer {
         match &self.settings.audience {
             Some(audience) => {
                 validation.set_audience(&[audience]);
-                // Where it is not required, a token without any is taken.
+                // The crate accepts a token without `aud` unless the claim is required.
                 validation.required_spec_claims.insert("aud".to_owned());
             }
             None => validation.validate_aud = false,
@@ -187,7 +187,7 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The key with that id, or the only one; fetched if it is not known.
+    /// The key with that id, or the only key if there is no id. An unknown key makes it fetch the set.
     async fn key(&self, id: Option<&str>) -> Result<Option<DecodingKey>, Rejection> {
         let mut keys = self.keys.lock().await;
         let find = |set: &JwkSet| {
@@ -200,13 +200,13 @@ impl Issuer {
         let known = keys.set.as_ref().and_then(find);
         let age = keys.fetched.map(|fetched| fetched.elapsed());
         let (Some(client), Some(url)) = (&self.client, &self.settings.jwk_cert_url) else { return Ok(known) };
-        let due = age.is_none_or(|age| age > if known.is_some() { LONGEST_TRUST } else { SHORTEST_REFRESH });
+        let due = age.is_none_or(|age| age > if known.is_some() { MAX_KEY_AGE } else { MIN_REFRESH });
         if !due {
             return Ok(known);
         }
         match fetch(client, url).await {
             Some(set) => *keys = Keys { set: Some(set), fetched: Some(Instant::now()) },
-            // What was good ten minutes ago is better than locking everybody out.
+            // An outage of the issuer must not lock out callers whose key was valid ten minutes ago.
             None if known.is_some() => return Ok(known),
             None => {
                 let detail = "the keys of the token's issuer cannot be fetched: try again";
@@ -243,14 +243,14 @@ async fn fetch(client: &reqwest::Client, url: &str) -> Option<JwkSet> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
         body.extend_from_slice(&chunk);
-        if body.len() > LARGEST_KEY_SET {
+        if body.len() > MAX_KEY_SET {
             return None;
         }
     }
     serde_json::from_slice(&body).ok()
 }
 
-/// The issuer that a token names, before anything about it is believed.
+/// The issuer that a token names. The claim is not verified yet.
 fn unverified_issuer(token: &str) -> Option<String> {
     use base64::Engine as _;
     let claims = token.split('.').nth(1)?;

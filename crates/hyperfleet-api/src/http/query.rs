@@ -1,4 +1,4 @@
-//! What a request's parameters ask for.
+//! The query parameters of a request.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,22 @@ use crate::excerpt::excerpt;
 use crate::problem::{Code, FieldError, Problem};
 use crate::search::{Fields, Order, Search, SearchError};
 
-/// The parameters of a request by name, each as often as it was given.
+/// The query parameters by name, with all values of each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parameters(BTreeMap<String, Vec<String>>);
 
-/// Which part of a list.
+/// One page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Paging {
-    /// Counted from 1.
+    /// The page number, counted from 1.
     pub(super) page: i64,
-    /// How many on each.
+    /// Maximum number of items on a page.
     pub(super) size: i64,
 }
 
+/// Default, minimum and maximum of `page`.
 const PAGE: (i64, i64, i64) = (1, 1, 100_000);
+/// Default, minimum and maximum of `size`.
 const SIZE: (i64, i64, i64) = (20, 1, 100);
 
 impl Parameters {
@@ -31,27 +33,25 @@ impl Parameters {
         Self(parameters)
     }
 
-    /// The parameter's first value that is not empty.
+    /// The first value of a parameter that is not empty.
     pub(super) fn first(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.iter().map(String::as_str).find(|value| !value.is_empty())
     }
 
-    /// The parameter's values.
+    /// All values of a parameter.
     pub(super) fn all(&self, name: &str) -> &[String] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The page that is asked for. The names of before June 2026 are taken where today's are not there.
+    /// The requested page. `pageSize`, HyperFleet's name before June 2026, counts if `size` is absent.
     pub(super) fn paging(&self) -> Result<Paging, Problem> {
         let mut faults = Vec::new();
-        let mut number = |field: &'static str, text: Option<&str>, (default, least, most): (i64, i64, i64)| {
+        let mut number = |field: &'static str, text: Option<&str>, (default, min, max): (i64, i64, i64)| {
             let Some(text) = text else { return default };
             let fault = match text.parse::<i64>() {
                 Err(_no_number) => FieldError::new(field, "format", "must be a valid integer"),
-                Ok(number) if number < least => {
-                    FieldError::new(field, "min", format!("{field} must be at least {least}"))
-                }
-                Ok(number) if number > most => FieldError::new(field, "max", format!("{field} must be at most {most}")),
+                Ok(number) if number < min => FieldError::new(field, "min", format!("{field} must be at least {min}")),
+                Ok(number) if number > max => FieldError::new(field, "max", format!("{field} must be at most {max}")),
                 Ok(number) => return number,
             };
             faults.push(fault.with_value(excerpt(text)));
@@ -62,7 +62,7 @@ impl Parameters {
         if faults.is_empty() { Ok(Paging { page, size }) } else { Err(invalid(faults)) }
     }
 
-    /// The reference that is asked for.
+    /// The requested reference, as its type and target id.
     pub(super) fn reference(&self) -> Result<Option<(String, String)>, Problem> {
         let message = "ref_type and ref_target_id must be provided together";
         match (self.first("ref_type"), self.first("ref_target_id")) {
@@ -103,11 +103,11 @@ impl Parameters {
         }
     }
 
-    /// Whether the pull secret is to be shown.
+    /// True if `include=pullSecret` is given.
     pub(super) fn with_pull_secret(&self) -> Result<bool, Problem> {
-        let wanted = self.all("include").iter().flat_map(|value| value.split(','));
+        let included = self.all("include").iter().flat_map(|value| value.split(','));
         let mut with = false;
-        for name in wanted.filter(|name| !name.is_empty()) {
+        for name in included.filter(|name| !name.is_empty()) {
             if name != "pullSecret" {
                 return Err(invalid(vec![FieldError::new("include", "enum", "must be pullSecret")]));
             }

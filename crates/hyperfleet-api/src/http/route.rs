@@ -1,39 +1,39 @@
-//! Which endpoint a path names.
+//! The endpoint that a path names.
 
 use http::Method;
 
 use crate::entity::{BASE_PATH, Descriptor, Registry};
 use crate::service::Address;
 
-/// An endpoint, with what its path says.
+/// An endpoint with the parameters of its path.
 #[derive(Clone, Debug)]
 pub(super) enum Route<'a> {
-    /// What this service is.
+    /// The service's name and version.
     Service,
     /// The `OpenAPI` document.
     OpenApi,
-    /// The same for people.
+    /// The list of endpoints as an HTML page.
     OpenApiPage,
-    /// The pages for people in a browser: the overview, or one resource.
+    /// An HTML page: the overview, or one resource.
     Page(Option<Address<'a>>),
-    /// All resources of a kind, perhaps below an owner.
+    /// The resources of a kind, or those below one owner.
     Collection {
-        /// The kind; `None` is every kind.
+        /// The kind; `None` means every kind.
         descriptor: Option<&'a Descriptor>,
         /// The owner in the path.
         owner_id: Option<&'a str>,
     },
     /// One resource.
     Item(Address<'a>),
-    /// Its removal without waiting for adapters.
+    /// The removal of a resource without waiting for adapters.
     ForceDelete(Address<'a>),
-    /// Its adapters' reports.
+    /// The adapters' reports about a resource.
     Statuses(Address<'a>),
-    /// The transitions of its conditions.
+    /// The transitions of a resource's conditions.
     History(Address<'a>),
 }
 
-/// The endpoint that a path names, if it names one.
+/// The endpoint that a path names; `None` if nothing is served there.
 pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'a>> {
     let path = path.strip_suffix('/').unwrap_or(path);
     match path {
@@ -61,7 +61,7 @@ pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'
     }
 }
 
-/// What a path has named so far.
+/// The part of a path that is parsed already.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     descriptor: Option<&'a Descriptor>,
@@ -73,7 +73,7 @@ fn below<'a>(scope: Scope<'a>, rest: &[&'a str], registry: &'a Registry) -> Opti
     let [id, rest @ ..] = rest else {
         return Some(Route::Collection { descriptor, owner_id });
     };
-    // A path holds no character that a database refuses: it is taken as it came, percent signs and all.
+    // The path stays percent-encoded, so it holds no character that a database refuses.
     let address = Address { descriptor, owner_id, id };
     match rest {
         [] => Some(Route::Item(address)),
@@ -96,7 +96,7 @@ fn valid(id: &str) -> Option<&str> {
 // === impl Route ===
 
 impl Route<'_> {
-    /// The methods that it answers.
+    /// The methods that it supports.
     pub(super) fn allowed(&self) -> &'static [Method] {
         match self {
             Self::Service | Self::OpenApi | Self::OpenApiPage | Self::Page(_) | Self::History(_) => {
@@ -109,12 +109,12 @@ impl Route<'_> {
         }
     }
 
-    /// Whether it is answered to anybody.
+    /// True if it needs no authentication.
     pub(super) fn is_public(&self) -> bool {
         matches!(self, Self::Service | Self::OpenApi | Self::OpenApiPage)
     }
 
-    /// The path as a metric's label: ids are `-`.
+    /// The path as a metric's label, with `-` in place of ids.
     pub(super) fn template(&self) -> String {
         let of = |address: &Address<'_>| {
             let plural = address.descriptor.map_or("resources", |descriptor| &descriptor.plural);

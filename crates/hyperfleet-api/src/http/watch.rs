@@ -1,4 +1,4 @@
-//! The change stream: one JSON line an event, from the present state or from a version on.
+//! The change stream: one JSON line per event, from the current state or from a version on.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +8,53 @@ use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::{Api, answer};
+use super::{Api, response};
 use crate::problem::{Code, Problem, Rejection};
 use crate::render;
 use crate::search::Search;
 use crate::service::Address;
 use crate::store::{Change, ChangeKind, FeedError, Query};
 
-/// So many resources or changes are read at a time.
+/// Maximum number of resources or changes per read.
 const BATCH: i64 = 500;
 
-/// One reader's place in the stream.
-struct Reader {
+/// The state of one open change stream.
+struct Watch {
     api: Api,
     query: Query,
     kind: String,
-    /// What the reader is known to hold or not to hold, each as of a version.
+    /// The resources of which the client has, or has not, a copy, by id.
     known: BTreeMap<String, Known>,
-    /// Whether what is not known is not held: the reader has been told the present state.
+    /// True if the client has no copy of a resource that is not in `known`: the stream began with the current state.
     complete: bool,
-    /// All changes up to here have been told.
+    /// The version up to which all changes are sent.
     version: i64,
     phase: Phase,
 }
 
-/// What is known of one resource.
+/// The knowledge about the client's copy of one resource, as of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
-    held: bool,
+    is_held: bool,
     version: i64,
 }
 
-/// What is told next.
+/// The next kind of lines to send.
 enum Phase {
-    /// The present state, from the resources after this id on. It is read in parts, each as of its own version.
+    /// The current state, from the resources after this id on. It is read in batches, each as of its own version.
     State(String),
-    /// What has changed while the state was read, up to this version; then a bookmark.
+    /// The changes up to this version, which happened while the state was read; then a bookmark.
     CatchUp(i64),
-    /// What happens.
+    /// Changes as they happen.
     Follow,
-    /// Nothing any more.
+    /// Nothing: the stream has ended.
     Ended,
 }
 
-/// What the events of the present state carry: who resumes from there begins with the present state again.
+/// The version of the events of the current state. A client that resumes from it gets the current state again.
 const BEGINNING: i64 = 0;
 
-/// A stream of changes of a kind, after that version or, without one, after the present state.
+/// Opens a stream of the changes of a kind: after `version`, or without one after the current state.
 pub(super) async fn stream(
     api: &Api,
     kind: Option<&str>,
@@ -63,7 +63,7 @@ pub(super) async fn stream(
     version: Option<&str>,
 ) -> Result<Response, Rejection> {
     let Some(kind) = kind else {
-        return Err(Problem::validation("watching needs a kind: ask one kind's own path, or give `kind`").into());
+        return Err(Problem::validation("watching needs a kind: use the path of one kind, or set `kind`").into());
     };
     if let Some(id) = owner_id {
         let parent = api.service().registry().kind(kind).and_then(|child| child.parent_kind.as_deref());
@@ -74,7 +74,7 @@ pub(super) async fn stream(
     let version = match version {
         None => BEGINNING,
         Some(text) => {
-            let fault = || Problem::validation("resource_version must be one that a change stream has told");
+            let fault = || Problem::validation("resource_version must be one that a change stream has returned");
             text.parse().ok().filter(|version| *version >= 0).ok_or_else(fault)?
         }
     };
@@ -82,12 +82,12 @@ pub(super) async fn stream(
     let version = if begins {
         store.newest_version().await?
     } else {
-        // Whether it can be resumed is said at once, not in the stream.
+        // A version that is too old is refused with 410 instead of an event in the stream.
         store.changes_since(version, kind, 0).await.map_err(gone)?;
         version
     };
     let owner_id = owner_id.map(str::to_owned);
-    let reader = Reader {
+    let watch = Watch {
         api: api.clone(),
         query: Query { owner_id, search, ..Query::of_kind(kind, BATCH) },
         kind: kind.to_owned(),
@@ -96,11 +96,11 @@ pub(super) async fn stream(
         version,
         phase: if begins { Phase::State(String::new()) } else { Phase::Follow },
     };
-    let lines = stream::unfold(reader, |mut reader| async move {
-        let next = reader.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(next), reader))
+    let lines = stream::unfold(watch, |mut watch| async move {
+        let next = watch.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(next), watch))
     });
-    let mut response = answer::with_type(StatusCode::OK, "application/x-ndjson", Body::from_stream(lines));
+    let mut response = response::with_type(StatusCode::OK, "application/x-ndjson", Body::from_stream(lines));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
@@ -109,17 +109,17 @@ fn gone(error: FeedError) -> Rejection {
     match error {
         FeedError::Gone => Problem::new(
             Code::Gone,
-            "what came after that resource_version is no longer kept: list again and start anew",
+            "the changes after that resource_version are no longer kept: watch again without resource_version",
         )
         .into(),
         FeedError::Store(error) => error.into(),
     }
 }
 
-// === impl Reader ===
+// === impl Watch ===
 
-impl Reader {
-    /// The next lines; `None` at the end of the stream. The database's absence ends it too: the reader resumes.
+impl Watch {
+    /// The next lines; `None` at the end of the stream. A database error ends the stream too, and the client resumes it.
     async fn next(&mut self) -> Option<Bytes> {
         let stop = self.api.parts.stop.clone();
         tokio::select! {
@@ -134,13 +134,13 @@ impl Reader {
                 Phase::Ended => return Ok(None),
                 Phase::State(after) => {
                     let after = after.clone();
-                    self.tell_state(&after).await?
+                    self.read_state(&after).await?
                 }
                 Phase::CatchUp(until) if self.version >= *until => {
                     self.phase = Phase::Follow;
                     bookmark(self.version, &self.kind)
                 }
-                Phase::CatchUp(_) => self.tell_changes().await?,
+                Phase::CatchUp(_) => self.read_changes().await?,
                 Phase::Follow => {
                     let store = self.api.service().store().clone();
                     let beyond = store.wait_beyond(self.version);
@@ -148,7 +148,7 @@ impl Reader {
                         Err(_quiet) => bookmark(self.version, &self.kind),
                         Ok(waited) => {
                             waited?;
-                            self.tell_changes().await?
+                            self.read_changes().await?
                         }
                     }
                 }
@@ -159,8 +159,8 @@ impl Reader {
         }
     }
 
-    /// The next part of the present state.
-    async fn tell_state(&mut self, after: &str) -> Result<Bytes, FeedError> {
+    /// Reads the next batch of the current state.
+    async fn read_state(&mut self, after: &str) -> Result<Bytes, FeedError> {
         let service = self.api.service();
         let (objects, version) = service.store().scan(&self.query, after, BATCH).await?;
         self.phase = match objects.last() {
@@ -170,23 +170,23 @@ impl Reader {
         let mut lines = Vec::new();
         for (id, object) in objects {
             lines.extend(event(ChangeKind::Added.as_str(), BEGINNING, &object));
-            self.known.insert(id, Known { held: true, version });
+            self.known.insert(id, Known { is_held: true, version });
         }
         Ok(lines.into())
     }
 
-    /// The next changes.
-    async fn tell_changes(&mut self) -> Result<Bytes, FeedError> {
+    /// Reads the next batch of changes.
+    async fn read_changes(&mut self) -> Result<Bytes, FeedError> {
         let store = self.api.service().store().clone();
         match store.changes_since(self.version, &self.kind, BATCH).await {
             Ok((feed, version)) => {
-                let lines = feed.changes.into_iter().filter_map(|(at, change)| self.tell(at, change)).flatten();
+                let lines = feed.changes.into_iter().filter_map(|(at, change)| self.event_of(at, change)).flatten();
                 let lines: Vec<u8> = lines.collect();
                 self.version = version;
                 Ok(lines.into())
             }
             Err(FeedError::Gone) => {
-                // The reader is slower than the past is long. It learns so, and starts anew.
+                // The client is too slow for the retained history and has to start again.
                 self.phase = Phase::Ended;
                 let problem = json!({ "code": Code::Gone.as_str(), "status": 410, "title": Code::Gone.title() });
                 Ok(event("ERROR", self.version, &problem.to_string()))
@@ -195,17 +195,17 @@ impl Reader {
         }
     }
 
-    /// A change as this reader sees it: what begins to match is added, what ceases to match is deleted. What it has been
-    /// told as of a later version is not told again.
-    fn tell(&mut self, version: i64, change: Change) -> Option<Bytes> {
+    /// The event of a change for this client: a resource that begins to match is added, one that ceases to match is deleted.
+    /// `None` if the client has a later version or is not affected.
+    fn event_of(&mut self, version: i64, change: Change) -> Option<Bytes> {
         let Change { kind, resource_id, object, .. } = change;
         let known = self.known.get(&resource_id).copied();
         if known.is_some_and(|known| known.version >= version) {
             return None;
         }
         let matches = kind != ChangeKind::Deleted && self.matches(&object);
-        let held = known.map(|known| known.held).or_else(|| self.complete.then_some(false));
-        let told = match (matches, held) {
+        let held = known.map(|known| known.is_held).or_else(|| self.complete.then_some(false));
+        let event_kind = match (matches, held) {
             (true, Some(true)) => ChangeKind::Modified,
             (true, Some(false)) => ChangeKind::Added,
             (true, None) => kind,
@@ -215,9 +215,9 @@ impl Reader {
         if kind == ChangeKind::Deleted || (self.complete && !matches) {
             self.known.remove(&resource_id);
         } else {
-            self.known.insert(resource_id, Known { held: matches, version });
+            self.known.insert(resource_id, Known { is_held: matches, version });
         }
-        Some(event(told.as_str(), version, &object))
+        Some(event(event_kind.as_str(), version, &object))
     }
 
     fn matches(&self, object: &str) -> bool {
@@ -232,7 +232,7 @@ impl Reader {
     }
 }
 
-/// A line about an object that is JSON text already.
+/// An event line with a serialised object.
 fn event(kind: &str, version: i64, object: &str) -> Bytes {
     Bytes::from(format!("{{\"type\":\"{kind}\",\"resource_version\":\"{version}\",\"object\":{object}}}\n"))
 }

@@ -1,10 +1,10 @@
-//! Requests to begin with, after the specification's own; a test sends each of them.
+//! Example requests; a test sends each of them.
 
 use serde_json::{Map, Value, json};
 
 use crate::entity::{Descriptor, ReferenceRule};
 
-/// A body that creates one of that kind.
+/// Bodies that create a resource of that kind.
 pub(super) fn creation(descriptor: &Descriptor) -> Value {
     let kind = &descriptor.kind;
     let name = sample_name(descriptor);
@@ -14,7 +14,7 @@ pub(super) fn creation(descriptor: &Descriptor) -> Value {
         if let (false, Some(members)) = (required.is_empty(), body.as_object_mut()) {
             members.insert("references".to_owned(), Value::Object(required));
         }
-        return named("minimal", "The least", &body);
+        return named("minimal", "The required members", &body);
     }
     let document =
         r#"{"auths":{"quay.io":{"auth":"b3BlcmF0b3I6bm90LWEtcmVhbC1wYXNzd29yZA==","email":"user@example.com"}}}"#;
@@ -36,16 +36,16 @@ pub(super) fn creation(descriptor: &Descriptor) -> Value {
     examples
 }
 
-/// A body that changes one.
+/// Bodies that change a resource.
 pub(super) fn patch() -> Value {
     let labels = json!({ "labels": { "environment": "production", "hyperfleet.io/shard": "2" } });
     let spec = json!({ "spec": { "provider": "gcp", "gcp": { "projectId": "customer-prod-67890" } } });
-    let mut examples = named("labels", "Other labels", &labels);
-    add(&mut examples, "spec", "Another spec, which is always the complete one", &spec);
+    let mut examples = named("labels", "New labels", &labels);
+    add(&mut examples, "spec", "A new spec, which must be complete", &spec);
     examples
 }
 
-/// A report of an adapter.
+/// Bodies of an adapter's report.
 pub(super) fn report() -> Value {
     let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message });
     let conditions = [
@@ -54,26 +54,26 @@ pub(super) fn report() -> Value {
         condition("Health", "NoErrors", "DNS adapter executed without errors"),
     ];
     let data = json!({ "recordsCreated": ["api.cluster.example.com", "*.apps.cluster.example.com"] });
-    let today = json!({
+    let current = json!({
         "adapter": "dns",
         "observed_generation": 1,
         "conditions": conditions,
         "data": data,
         "metadata": { "job_name": "dns-cls-123-gen1", "job_namespace": "hyperfleet-system", "attempt": 1 },
     });
-    let of_2025 = json!({ "adapter": "dns", "observedGeneration": 1, "conditions": conditions, "data": data });
-    let mut examples = named("today", "The names of today", &today);
-    add(&mut examples, "of_2025", "The names of 2025", &of_2025);
+    let legacy = json!({ "adapter": "dns", "observedGeneration": 1, "conditions": conditions, "data": data });
+    let mut examples = named("current", "Current member names", &current);
+    add(&mut examples, "legacy", "Member names of 2025", &legacy);
     examples
 }
 
-/// A body that removes one by force.
+/// The body of a forced deletion.
 pub(super) fn force_delete() -> Value {
-    let body = json!({ "reason": "the management cluster is gone, so no adapter can clean up" });
-    named("reason", "With its reason", &body)
+    let body = json!({ "reason": "the management cluster is lost, so no adapter can clean up" });
+    named("reason", "With a reason", &body)
 }
 
-/// The fewest references of a type that a resource must have, if it must have any.
+/// The required references of a type; `None` if none is required.
 fn needed(rule: &ReferenceRule) -> Option<(String, Value)> {
     let targets = (1..=rule.min).map(|number| json!({ "id": format!("{}-{number}", rule.target_kind.to_lowercase()) }));
     (rule.min > 0).then(|| (rule.ref_type.clone(), targets.collect()))

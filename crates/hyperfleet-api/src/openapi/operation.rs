@@ -1,48 +1,48 @@
-//! One operation: a method of a path, put together from what differs.
+//! An operation of the document: a method of a path with its parameters, body and responses.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::problems;
 
-/// An operation as it is described; the rest follows.
+/// The parts of an operation that differ; the rest is added when it is rendered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operation {
-    /// Unique in the document; generators name functions after it.
+    /// The id, unique in the document; code generators name functions after it.
     pub(super) id: String,
-    /// The group under which it is shown.
+    /// The group in which it is listed.
     pub(super) tag: String,
-    /// What it does, in a line.
+    /// The purpose in one line.
     pub(super) summary: String,
-    /// What there is to know besides.
+    /// Further explanation.
     pub(super) description: String,
-    /// Parameters of query and headers; those of the path stand beside the operations.
+    /// The parameters in query and headers. Those of the path are listed beside the operations.
     pub(super) parameters: Vec<Value>,
     /// The schema and the examples of the body.
     pub(super) body: Option<(Value, Value)>,
-    /// What is answered when it is done.
-    pub(super) answers: Vec<Answer>,
-    /// What it can be refused with, besides what follows from its nature.
+    /// The responses of success.
+    pub(super) responses: Vec<SuccessResponse>,
+    /// The statuses of its problems, in addition to those of its access.
     pub(super) problems: Vec<StatusCode>,
-    /// What it is by nature.
-    pub(super) nature: Nature,
+    /// The access that it needs.
+    pub(super) access: Access,
 }
 
-/// What an operation is by nature, from which most problems follow.
+/// The access of an operation, which decides most of its problems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Nature {
-    /// Answered to anybody, out of memory.
+pub(super) enum Access {
+    /// Needs no authentication and no database.
     #[default]
     Public,
     /// Reads the database.
     Reads,
-    /// Takes a body and writes.
+    /// Writes to the database, usually with a request body.
     Writes,
 }
 
-/// An answer to something that was done.
+/// A response of success.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct SuccessResponse {
     pub(super) status: StatusCode,
     pub(super) description: &'static str,
     /// Schemas by media type.
@@ -50,14 +50,14 @@ pub(super) struct Answer {
 }
 
 impl Operation {
-    /// As the document has it.
+    /// Renders the operation.
     pub(super) fn value(self) -> Value {
         let mut responses = Map::new();
         for status in self.all_problems() {
             responses.insert(status.as_str().to_owned(), problems::response(status));
         }
-        for answer in self.answers {
-            responses.insert(answer.status.as_str().to_owned(), answer.value());
+        for response in self.responses {
+            responses.insert(response.status.as_str().to_owned(), response.value());
         }
         let mut operation = json!({
             "operationId": self.id,
@@ -80,7 +80,7 @@ impl Operation {
             let content = json!({ "application/json": { "schema": schema, "examples": examples } });
             put("requestBody", json!({ "required": true, "content": content }));
         }
-        if self.nature == Nature::Public {
+        if self.access == Access::Public {
             put("security", json!([]));
         }
         operation
@@ -96,22 +96,22 @@ impl Operation {
             ],
             [StatusCode::FORBIDDEN, StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
         );
-        let natural: Vec<StatusCode> = match self.nature {
-            Nature::Public => Vec::new(),
-            Nature::Reads => read.to_vec(),
-            Nature::Writes => [&read[..], &write[..]].concat(),
+        let of_access: Vec<StatusCode> = match self.access {
+            Access::Public => Vec::new(),
+            Access::Reads => read.to_vec(),
+            Access::Writes => [&read[..], &write[..]].concat(),
         };
-        natural.into_iter().chain(self.problems.iter().copied()).collect()
+        of_access.into_iter().chain(self.problems.iter().copied()).collect()
     }
 }
 
-impl Answer {
-    /// An answer in JSON.
+impl SuccessResponse {
+    /// A JSON response.
     pub(super) fn json(status: StatusCode, description: &'static str, schema: Value) -> Self {
         Self { status, description, content: vec![("application/json", schema)] }
     }
 
-    /// An answer without content.
+    /// A response without content.
     pub(super) fn empty(description: &'static str) -> Self {
         Self { status: StatusCode::NO_CONTENT, description, content: Vec::new() }
     }

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::component;
+use super::reference::component;
+use crate::resource::ID_PATTERN;
 use crate::search;
 
-/// An id that a client may choose, which every id is: a DNS label.
-pub(super) const ID: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
-
-/// What lists can be ordered by.
+/// The columns by which lists can be ordered.
 pub(super) const COLUMNS: &[&str] = &[
     "id",
     "kind",
@@ -26,7 +24,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "owner_kind",
 ];
 
-/// Members of a resource that can be asked for as a whole only.
+/// Members of a resource that can only be selected as a whole.
 const WHOLE: &[&str] = &[
     "id",
     "kind",
@@ -41,28 +39,28 @@ const WHOLE: &[&str] = &[
     "deleted_by",
 ];
 
-const SEARCH: &str = "Which resources, in the search language: comparisons (`=`, `!=`, `<`, `<=`, `>`, `>=`, `like`, `ilike`, \
+const SEARCH: &str = "A condition on the resources, in the search language: comparisons (`=`, `!=`, `<`, `<=`, `>`, `>=`, `like`, `ilike`, \
 `in [...]`, `between ... and ...`, `is null`) joined by `and`, `or`, `not` and parentheses.
 
-It knows the columns that lists can be ordered by; `labels.KEY`; `spec.PATH`; `status.conditions.TYPE` with `=` and one of \
-'True', 'False', 'Unknown'; and of a condition `.last_updated_time`, `.last_transition_time` and `.observed_generation`. Of labels and conditions there \
-is no `not`.";
+Its fields are the columns by which lists can be ordered; `labels.KEY`; `spec.PATH`; `status.conditions.TYPE` with `=` and one of \
+'True', 'False', 'Unknown'; and the parts `.last_updated_time`, `.last_transition_time` and `.observed_generation` of a condition. Labels and conditions \
+do not support `not`.";
 
-const WATCH: &str = "Answers with a stream of changes instead of a list: a JSON document a line, for as long as the client \
-listens. Without `resource_version` the present state comes first, as ADDED, and then a BOOKMARK. Of the other parameters \
-only `search` counts; what begins to match is ADDED, what ceases to match is DELETED.";
+const WATCH: &str = "Returns a stream of changes instead of a list: one JSON document per line, until the client \
+disconnects. Without `resource_version` the current state comes first, as ADDED, and then a BOOKMARK. Of the other parameters \
+only `search` applies: a resource that begins to match is ADDED, one that ceases to match is DELETED.";
 
-/// The parameters that several operations have.
+/// The parameters that several operations share.
 pub(super) fn components() -> Value {
     let order = alternatives(COLUMNS);
     let key = format!(" *({order})( +(asc|desc))? *");
     json!({
-        "Page": query("page", "Which page, counted from 1.", &bounded(1, 100_000, 1)),
-        "Size": query("size", "How many on a page. Formerly `pageSize`, which is still taken.", &bounded(1, 100, 20)),
+        "Page": query("page", "The page number, counted from 1.", &bounded(1, 100_000, 1)),
+        "Size": query("size", "The number of items on a page. The former name `pageSize` is still accepted.", &bounded(1, 100, 20)),
         "Search": with_examples(
-            query("search", SEARCH, &json!({ "type": "string", "maxLength": search::LONGEST })),
+            query("search", SEARCH, &json!({ "type": "string", "maxLength": search::MAX_LENGTH })),
             &[
-                ("living", "deleted_time is null"),
+                ("not_deleted", "deleted_time is null"),
                 ("label", "labels.shard = '1' and labels.hyperfleet.io/cluster-id != 'cls-123'"),
                 ("unreconciled", "status.conditions.Reconciled = 'False' and generation > 1"),
                 ("spec", "spec.provider = 'gcp' and name like 'prod-%'"),
@@ -71,8 +69,8 @@ pub(super) fn components() -> Value {
         "Order": list(
             "order",
             &format!(
-                "By what, the first first; each with `asc` (which is also meant by nothing) or `desc`. Repeated or with \
-                 commas. Formerly `orderBy`, which is still taken. One of: {}.",
+                "The columns to order by, each with `asc` (the default) or `desc`. Repeated or separated by commas. The former name \
+                 `orderBy` is still accepted. One of: {}.",
                 COLUMNS.join(", ")
             ),
             &json!({ "type": "string", "pattern": format!("^{key}(,{key})*$") }),
@@ -80,39 +78,39 @@ pub(super) fn components() -> Value {
         ),
         "Fields": query(
             "fields",
-            "Which members, by name or as a path such as `spec.gcp`; all if none is named. Repeated or with commas. What \
-             is not asked for is left out, even if it is there otherwise; `id` never is.",
+            "The members to return, by name or as a path such as `spec.gcp`; by default all. Repeated or separated by \
+             commas. `id` is always returned; members that are otherwise required may be absent.",
             &json!({ "type": "array", "items": { "type": "string", "pattern": fields() } }),
         ),
         "RefType": query(
             "ref_type",
-            "Only resources with a reference of this type to `ref_target_id`, which must be given as well.",
+            "Only resources with a reference of this type to `ref_target_id`, which is then required.",
             &json!({ "type": "string" }),
         ),
         "RefTargetId": query("ref_target_id", "See `ref_type`.", &json!({ "type": "string" })),
         "Watch": query("watch", WATCH, &json!({ "type": "boolean", "default": false })),
         "ResourceVersion": query(
             "resource_version",
-            "With `watch`: go on after this version, as an earlier stream told it. It means nothing else.",
+            "With `watch`: resume after this version of an earlier stream. Ignored otherwise.",
             &json!({ "type": "string" }),
         ),
         "Include": query(
             "include",
-            "Shows the pull secret in `spec.pullSecret.data` in clear, to those in `pull_secret.readers`.",
+            "Returns the pull secret in `spec.pullSecret.data` in clear, to callers in `pull_secret.readers`.",
             &json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
         ),
         "IfMatch": {
             "name": "If-Match",
             "in": "header",
-            "description": "The generation that the caller has seen, in quotes. If the resource has another one by now, \
-                            nothing is changed and the answer is 412. `*` is any.",
+            "description": "The generation that the caller has observed, in quotes. If the resource has another one, \
+                            nothing is changed and the response is 412. `*` matches any.",
             "schema": { "type": "string", "pattern": "^(\\*|\"[1-9][0-9]{0,17}\")$" },
             "example": "\"3\"",
         },
     })
 }
 
-/// A reference to one of them.
+/// A reference to a shared parameter.
 pub(super) fn shared(name: &str) -> Value {
     component("parameters", name)
 }
@@ -124,11 +122,11 @@ pub(super) fn id(name: &str, kind: &str) -> Value {
         "in": "path",
         "required": true,
         "description": format!("The id of the {kind}."),
-        "schema": { "type": "string", "pattern": ID, "maxLength": 63 },
+        "schema": { "type": "string", "pattern": ID_PATTERN, "maxLength": 63 },
     })
 }
 
-/// The kind, where the path does not say it.
+/// The kind as a parameter, for paths of every kind.
 pub(super) fn kind(kinds: &[&str]) -> Value {
     query("kind", "Only resources of this kind.", &json!({ "type": "string", "enum": kinds }))
 }
@@ -150,15 +148,15 @@ fn with_examples(mut parameter: Value, examples: &[(&str, &str)]) -> Value {
     parameter
 }
 
-fn bounded(least: i64, most: i64, default: i64) -> Value {
-    json!({ "type": "integer", "minimum": least, "maximum": most, "default": default })
+fn bounded(min: i64, max: i64, default: i64) -> Value {
+    json!({ "type": "integer", "minimum": min, "maximum": max, "default": default })
 }
 
 fn alternatives(names: &[&str]) -> String {
     names.join("|")
 }
 
-/// One or several names of members, or paths below those that have something below.
+/// The pattern of one or several members or paths, separated by commas.
 fn fields() -> String {
     let whole = alternatives(WHOLE);
     let keys = r"(labels|tenancy|references)(\.[^,]*[^, ])?";

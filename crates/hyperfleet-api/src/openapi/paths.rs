@@ -1,15 +1,16 @@
-//! Every path with its operations.
+//! The paths of the document with their operations.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::operation::{Answer, Nature, Operation};
+use super::examples;
+use super::operation::{Access, Operation, SuccessResponse};
 use super::parameters::{self, shared};
+use super::reference::schema;
 use super::scope::Scope;
-use super::{examples, schema};
 use crate::entity::{BASE_PATH, Registry};
 
-/// All paths: the service's own, each kind's, each kind's below its parent, and those of every kind.
+/// All paths: the service's own, those of each kind, those below a parent, and those of every kind.
 pub(super) fn all(registry: &Registry) -> Map<String, Value> {
     let mut paths = service();
     for descriptor in registry.descriptors() {
@@ -27,17 +28,24 @@ fn service() -> Map<String, Value> {
         id: id.to_owned(),
         tag: "Service".to_owned(),
         summary: summary.to_owned(),
-        answers: vec![Answer { status: StatusCode::OK, description: "It.", content: vec![(media, schema)] }],
+        responses: vec![SuccessResponse {
+            status: StatusCode::OK,
+            description: "The document.",
+            content: vec![(media, schema)],
+        }],
         ..Operation::default()
     };
     let (json, html) = ("application/json", "text/html");
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
     let paths = [
-        ("/api/hyperfleet".to_owned(), operation("getService", "What this service is", json, schema("Service"))),
-        (format!("{BASE_PATH}/openapi"), operation("getOpenApi", "This document", json, document)),
+        (
+            "/api/hyperfleet".to_owned(),
+            operation("getService", "Read the service's name and version", json, schema("Service")),
+        ),
+        (format!("{BASE_PATH}/openapi"), operation("getOpenApi", "Read this document", json, document)),
         (
             format!("{BASE_PATH}/openapi.html"),
-            operation("getOpenApiPage", "This document, for people", html, json!({ "type": "string" })),
+            operation("getOpenApiPage", "Read the list of endpoints as HTML", html, json!({ "type": "string" })),
         ),
     ];
     paths.into_iter().map(|(path, operation)| (path, item(&[], vec![("get", operation)]))).collect()
@@ -75,30 +83,30 @@ fn list(scope: &Scope<'_>, registry: &Registry) -> Operation {
     let mut parameters: Vec<Value> = names.into_iter().map(shared).collect();
     let kinds: Vec<&str> = registry.descriptors().iter().map(|descriptor| descriptor.kind.as_str()).collect();
     let mut problems = vec![StatusCode::BAD_REQUEST, StatusCode::GONE];
-    let mut description = "Those whose deletion was asked for are among them.".to_owned();
+    let mut description = "The list includes resources whose deletion was requested.".to_owned();
     if scope.descriptor.is_none() {
         parameters.push(parameters::kind(&kinds));
-        description += " Watching needs a `kind`.";
+        description += " `watch` requires a `kind`.";
     }
     if scope.parent.is_some() {
         problems.push(StatusCode::NOT_FOUND);
     }
     let content = vec![("application/json", scope.list()), ("application/x-ndjson", schema("ChangeEvent"))];
-    let told = "A page of them; with `watch`, a stream of changes, one a line.";
+    let description_of_page = "A page of the list; with `watch`, a stream of changes, one per line.";
     Operation {
         id: format!("list{}", scope.word()),
         summary: format!("List or watch {}", scope.all()),
         description,
         parameters,
-        answers: vec![Answer { status: StatusCode::OK, description: told, content }],
+        responses: vec![SuccessResponse { status: StatusCode::OK, description: description_of_page, content }],
         problems,
-        ..of(scope, Nature::Reads)
+        ..of(scope, Access::Reads)
     }
 }
 
 fn create(scope: &Scope<'_>, registry: &Registry) -> Operation {
     let mut problems = vec![StatusCode::BAD_REQUEST];
-    let refused = "It is always refused, with where to create it.";
+    let refused = "Always refused: the problem names the path at which to create it.";
     let description = if scope.misses_owner() { refused.to_owned() } else { String::new() };
     if scope.misses_owner() || scope.descriptor.is_none() {
         problems.push(StatusCode::UNPROCESSABLE_ENTITY);
@@ -106,13 +114,12 @@ fn create(scope: &Scope<'_>, registry: &Registry) -> Operation {
     if scope.parent.is_some() {
         problems.push(StatusCode::NOT_FOUND);
     }
-    let created = Answer::json(StatusCode::CREATED, "As it is now.", scope.resource());
-    let answers = if scope.misses_owner() { Vec::new() } else { vec![created] };
-    if !answers.is_empty() {
+    let created = SuccessResponse::json(StatusCode::CREATED, "The resource.", scope.resource());
+    let responses = if scope.misses_owner() { Vec::new() } else { vec![created] };
+    if !responses.is_empty() {
         problems.push(StatusCode::CONFLICT);
     }
-    // What is shown must be accepted, so that nothing is shown where nothing is; any kind is shown by one that has no
-    // parent.
+    // A test sends every example, so a path for any kind shows a kind without a parent.
     let shown = scope.descriptor.or_else(|| registry.descriptors().iter().find(|one| one.parent_kind.is_none()));
     let examples = shown.map_or_else(|| json!({}), examples::creation);
     Operation {
@@ -120,9 +127,9 @@ fn create(scope: &Scope<'_>, registry: &Registry) -> Operation {
         summary: format!("Create {}", scope.one()),
         description,
         body: Some((scope.creation(), examples)),
-        answers,
+        responses,
         problems,
-        ..of(scope, Nature::Writes)
+        ..of(scope, Access::Writes)
     }
 }
 
@@ -131,42 +138,43 @@ fn get(scope: &Scope<'_>) -> Operation {
         id: format!("get{}", scope.word()),
         summary: format!("Read {}", scope.one()),
         parameters: vec![shared("Fields"), shared("Include")],
-        answers: vec![Answer::json(StatusCode::OK, "As it is now.", scope.resource())],
+        responses: vec![SuccessResponse::json(StatusCode::OK, "The resource.", scope.resource())],
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND],
-        ..of(scope, Nature::Reads)
+        ..of(scope, Access::Reads)
     }
 }
 
 fn patch(scope: &Scope<'_>) -> Operation {
     Operation {
         id: format!("update{}", scope.word()),
-        summary: format!("Change what is wanted of {}", scope.one()),
-        description: "Nothing is merged. What changes nothing makes no new generation.".to_owned(),
+        summary: format!("Change the desired state of {}", scope.one()),
+        description: "Each given member replaces the stored one. A patch without a difference makes no new generation."
+            .to_owned(),
         parameters: vec![shared("IfMatch")],
         body: Some((scope.patch(), examples::patch())),
-        answers: vec![Answer::json(StatusCode::OK, "As it is now.", scope.resource())],
+        responses: vec![SuccessResponse::json(StatusCode::OK, "The resource.", scope.resource())],
         problems: vec![
             StatusCode::BAD_REQUEST,
             StatusCode::NOT_FOUND,
             StatusCode::CONFLICT,
             StatusCode::PRECONDITION_FAILED,
         ],
-        ..of(scope, Nature::Writes)
+        ..of(scope, Access::Writes)
     }
 }
 
 fn delete(scope: &Scope<'_>) -> Operation {
-    let told = "Its deletion is asked for, or was before: as it is now, or was when it went.";
+    let deleted = "The resource, whose deletion is requested now or was before; or its last state, if it is removed.";
     Operation {
         id: format!("delete{}", scope.word()),
-        summary: format!("Ask for the deletion of {}", scope.one()),
+        summary: format!("Request the deletion of {}", scope.one()),
         description:
-            "It goes when its adapters have reported `Finalized` and nothing is below it any more; at once if it \
-                      has no adapters. Asking again changes nothing."
+            "It is removed once its adapters have reported `Finalized` and it has no children; at once if it has no \
+             adapters. Requesting it again has no effect."
                 .to_owned(),
-        answers: vec![Answer::json(StatusCode::ACCEPTED, told, scope.resource())],
+        responses: vec![SuccessResponse::json(StatusCode::ACCEPTED, deleted, scope.resource())],
         problems: vec![StatusCode::NOT_FOUND, StatusCode::CONFLICT],
-        ..of(scope, Nature::Writes)
+        ..of(scope, Access::Writes)
     }
 }
 
@@ -175,25 +183,25 @@ fn force_delete(scope: &Scope<'_>) -> Operation {
         id: format!("forceDelete{}", scope.word()),
         summary: format!("Remove {} without waiting for its adapters", scope.one()),
         description:
-            "Only after its deletion was asked for. All below it goes as well, references to it are cleared, and \
-                      whatever it has in clouds and clusters stays."
+            "Only after its deletion was requested. Its descendants are removed as well and references to it are cleared. \
+             Objects in clouds and clusters remain."
                 .to_owned(),
         body: Some((schema("ForceDelete"), examples::force_delete())),
-        answers: vec![Answer::empty("It is gone.")],
+        responses: vec![SuccessResponse::empty("The resource is removed.")],
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::CONFLICT],
-        ..of(scope, Nature::Writes)
+        ..of(scope, Access::Writes)
     }
 }
 
 fn statuses(scope: &Scope<'_>) -> Operation {
     Operation {
         id: format!("list{}Statuses", scope.word()),
-        summary: format!("Read the adapters' last reports about {}", scope.one()),
-        description: "In the order of the adapters' names.".to_owned(),
+        summary: format!("Read the adapters' latest reports about {}", scope.one()),
+        description: "Ordered by the adapters' names.".to_owned(),
         parameters: vec![shared("Page"), shared("Size")],
-        answers: vec![Answer::json(StatusCode::OK, "A page of them.", schema("AdapterStatusList"))],
+        responses: vec![SuccessResponse::json(StatusCode::OK, "A page of reports.", schema("AdapterStatusList"))],
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
-        ..of(scope, Nature::Reads)
+        ..of(scope, Access::Reads)
     }
 }
 
@@ -201,7 +209,10 @@ fn put_status(scope: &Scope<'_>) -> Operation {
     Operation {
         id: format!("put{}Status", scope.word()),
         summary: format!("Report about {}", scope.one()),
-        answers: vec![Answer::json(StatusCode::CREATED, "As it is stored.", schema("AdapterStatus")), discarded()],
+        responses: vec![
+            SuccessResponse::json(StatusCode::CREATED, "The stored report.", schema("AdapterStatus")),
+            discarded(),
+        ],
         ..report(scope)
     }
 }
@@ -209,10 +220,18 @@ fn put_status(scope: &Scope<'_>) -> Operation {
 fn post_status(scope: &Scope<'_>) -> Operation {
     Operation {
         id: format!("post{}Status", scope.word()),
-        summary: format!("Report about {}, as in 2025", scope.one()),
-        answers: vec![
-            Answer::json(StatusCode::OK, "As it is stored, in the place of an earlier one.", schema("AdapterStatus")),
-            Answer::json(StatusCode::CREATED, "The adapter's first one, as it is stored.", schema("AdapterStatus")),
+        summary: format!("Report about {} with the method of 2025", scope.one()),
+        responses: vec![
+            SuccessResponse::json(
+                StatusCode::OK,
+                "The stored report, which replaces an earlier one.",
+                schema("AdapterStatus"),
+            ),
+            SuccessResponse::json(
+                StatusCode::CREATED,
+                "The stored report, the adapter's first one.",
+                schema("AdapterStatus"),
+            ),
             discarded(),
         ],
         ..report(scope)
@@ -222,31 +241,35 @@ fn post_status(scope: &Scope<'_>) -> Operation {
 fn report(scope: &Scope<'_>) -> Operation {
     Operation {
         description:
-            "Adapters report whenever they have looked, also if nothing has changed. Discarded is a report about a \
-                      generation that is not there yet, one that is older than the adapter's last one, and one whose \
-                      `Available` is `Unknown` after one that said more."
+            "Adapters report after every reconcile, also if nothing has changed. A report is discarded if its generation \
+             is in the future, if it is older than the adapter's latest one, or if its `Available` is `Unknown` and an \
+             earlier report exists."
                 .to_owned(),
         body: Some((schema("Report"), examples::report())),
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
-        ..of(scope, Nature::Writes)
+        ..of(scope, Access::Writes)
     }
 }
 
-fn discarded() -> Answer {
-    Answer::empty("It is discarded.")
+fn discarded() -> SuccessResponse {
+    SuccessResponse::empty("The report is discarded.")
 }
 
 fn history(scope: &Scope<'_>) -> Operation {
     Operation {
         id: format!("list{}History", scope.word()),
-        summary: format!("Read how the conditions of {} changed", scope.one()),
+        summary: format!("Read the transitions of the conditions of {}", scope.one()),
         parameters: vec![shared("Page"), shared("Size")],
-        answers: vec![Answer::json(StatusCode::OK, "A page of transitions, newest first.", schema("TransitionList"))],
+        responses: vec![SuccessResponse::json(
+            StatusCode::OK,
+            "A page of transitions, newest first.",
+            schema("TransitionList"),
+        )],
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
-        ..of(scope, Nature::Reads)
+        ..of(scope, Access::Reads)
     }
 }
 
-fn of(scope: &Scope<'_>, nature: Nature) -> Operation {
-    Operation { tag: scope.tag(), nature, ..Operation::default() }
+fn of(scope: &Scope<'_>, access: Access) -> Operation {
+    Operation { tag: scope.tag(), access, ..Operation::default() }
 }

@@ -1,12 +1,12 @@
-//! What is answered instead of what was asked for: one response a status, with the codes that it can have.
+//! The problem responses: one per status, with its codes.
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::{component, schema};
+use super::reference::{component, schema};
 use crate::problem::Code;
 
-/// The statuses of problems and the codes that come with them where they are not the code's own.
+/// The statuses of problems, each with its codes if they differ from the codes of that status.
 const STATUSES: &[(StatusCode, &[Code])] = &[
     (StatusCode::BAD_REQUEST, &[]),
     (StatusCode::UNAUTHORIZED, &[]),
@@ -23,16 +23,16 @@ const STATUSES: &[(StatusCode, &[Code])] = &[
     (StatusCode::GATEWAY_TIMEOUT, &[]),
 ];
 
-/// What a status means where its code does not say it.
+/// The description of a status that its code does not describe.
 fn meaning(status: StatusCode) -> Option<&'static str> {
     match status {
-        StatusCode::REQUEST_TIMEOUT => Some("The request's body did not arrive in time."),
-        StatusCode::UNPROCESSABLE_ENTITY => Some("A kind that has a parent can only be created below one."),
+        StatusCode::REQUEST_TIMEOUT => Some("The request body did not arrive in time."),
+        StatusCode::UNPROCESSABLE_ENTITY => Some("A kind with a parent can only be created below an owner."),
         _ => None,
     }
 }
 
-/// All responses that are problems.
+/// All problem responses.
 pub(super) fn responses() -> Map<String, Value> {
     let response = |(status, further): &(StatusCode, &[Code])| {
         let codes: Vec<Code> = Code::ALL.iter().copied().filter(|code| code.status() == *status).collect();
@@ -52,34 +52,34 @@ pub(super) fn responses() -> Map<String, Value> {
     STATUSES.iter().map(response).collect()
 }
 
-/// A reference to the response with that status.
+/// A reference to the problem response of a status.
 pub(super) fn response(status: StatusCode) -> Value {
     component("responses", &name(status))
 }
 
-/// The headers of answers.
+/// The header components.
 pub(super) fn headers() -> Value {
     let seconds = json!({ "type": "integer", "minimum": 0 });
     json!({
         "RequestId": {
-            "description": "The request in the server's log.",
+            "description": "The id of the request in the server's log.",
             "required": true,
             "schema": { "type": "string", "format": "uuid" },
         },
         "RetryAfter": {
-            "description": "After how many seconds to try again.",
+            "description": "Seconds until the next try.",
             "required": true,
             "schema": seconds,
         },
         "Authenticate": {
-            "description": "How to authenticate.",
+            "description": "The authentication scheme.",
             "required": true,
             "schema": { "type": "string", "enum": ["Bearer"] },
         },
     })
 }
 
-/// The headers of every answer.
+/// The headers of every response.
 pub(super) fn common_headers() -> Value {
     json!({ "X-Request-ID": component("headers", "RequestId") })
 }

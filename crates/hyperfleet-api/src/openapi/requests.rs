@@ -1,21 +1,21 @@
-//! What request bodies look like, with the rules that the server checks.
+//! The schemas of request bodies, with the rules that the server checks.
 
 use serde_json::{Map, Value, json};
 
-use super::parameters::ID;
-use super::schema;
+use super::reference::schema;
 use crate::entity::{Descriptor, ReferenceRule, Registry};
+use crate::resource::ID_PATTERN;
 
-/// A name: a DNS label without its bound, which is the kind's.
+/// The syntax of names: a DNS label; its maximum length depends on the kind.
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
-/// A label's value, or the last part of its key: up to 63 characters.
+/// The syntax of a label's value and of the last part of its key.
 const LABEL: &str = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
 
-/// A part of a DNS name.
+/// The syntax of a part of a DNS name.
 const DNS: &str = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
 
-/// The bodies that are of a kind.
+/// The bodies of each kind.
 pub(super) fn of_kinds(registry: &Registry) -> Map<String, Value> {
     let mut schemas = Map::new();
     for descriptor in registry.descriptors() {
@@ -27,7 +27,7 @@ pub(super) fn of_kinds(registry: &Registry) -> Map<String, Value> {
     let roots: Vec<&str> = roots.map(|root| root.kind.as_str()).collect();
     schemas.insert("ResourceCreate".to_owned(), any_creation(&roots));
     let any = json!({
-        "description": "By type of reference; which types there are, the kind says.",
+        "description": "By type of reference; the kind defines the types.",
         "type": ["object", "null"],
         "additionalProperties": { "type": ["array", "null"], "items": target(None) },
     });
@@ -35,7 +35,7 @@ pub(super) fn of_kinds(registry: &Registry) -> Map<String, Value> {
     schemas
 }
 
-/// The bodies, and parts of bodies, that are the same for every kind.
+/// The bodies and parts of bodies that are the same for every kind.
 pub(super) fn common() -> Vec<(&'static str, Value)> {
     vec![
         ("Labels", labels()),
@@ -57,19 +57,19 @@ fn creation(descriptor: &Descriptor) -> Value {
         format!(" Its spec must satisfy `{name}` of the document in `server.openapi_schema_path`.")
     });
     json!({
-        "description": format!("What is wanted of a new {kind}.{more} Members that are not known are ignored."),
+        "description": format!("The desired state of a new {kind}.{more} Unknown members are ignored."),
         "type": "object",
         "required": required,
         "properties": {
             "id": {
-                "description": "The client's own id, unique over all kinds. Without it the server makes a UUID, version 7.",
+                "description": "An id of the client's choice, unique over all kinds. By default the server generates a UUID, version 7.",
                 "type": ["string", "null"],
-                "pattern": ID,
+                "pattern": ID_PATTERN,
                 "maxLength": 63,
             },
             "kind": { "type": "string", "enum": [kind] },
             "name": {
-                "description": "Unique among those that live: of a kind, or below an owner.",
+                "description": "Unique among the resources of the kind, or below the owner, that are not deleted.",
                 "type": "string",
                 "pattern": NAME,
                 "minLength": descriptor.min_name_length(),
@@ -84,23 +84,23 @@ fn creation(descriptor: &Descriptor) -> Value {
 
 fn any_creation(roots: &[&str]) -> Value {
     if roots.is_empty() {
-        return json!({ "description": "No kinds are served, so nothing can be created.", "not": {} });
+        return json!({ "description": "No kinds are configured, so nothing can be created.", "not": {} });
     }
     let one = |kind: &&str| schema(&format!("{kind}Create"));
     let mapping: Map<String, Value> =
         roots.iter().map(|kind| ((*kind).to_owned(), json!(format!("#/components/schemas/{kind}Create")))).collect();
     json!({
-        "description": "What is wanted of a new resource. A kind that has a parent can only be created below one.",
+        "description": "The desired state of a new resource. A kind with a parent can only be created below an owner.",
         "oneOf": roots.iter().map(one).collect::<Vec<_>>(),
         "discriminator": { "propertyName": "kind", "mapping": mapping },
     })
 }
 
-fn patch(what: &str, references: &Value) -> Value {
+fn patch(kind: &str, references: &Value) -> Value {
     json!({
         "description": format!(
-            "What is to change of a {what}. Each member that is given replaces what is there as a whole: send the complete \
-             spec. A change makes a new generation; references that are given always count as one."
+            "The changes of a {kind}. Each given member replaces the stored one as a whole: send the complete spec. A change \
+             makes a new generation; given references always count as a change."
         ),
         "type": "object",
         "additionalProperties": false,
@@ -134,7 +134,7 @@ fn references(rules: &[ReferenceRule]) -> Value {
     let properties: Map<String, Value> = rules.iter().map(of).collect();
     let required: Vec<&str> = rules.iter().filter(|rule| rule.min > 0).map(|rule| rule.ref_type.as_str()).collect();
     let mut references = json!({
-        "description": "What it refers to, by type of reference. What is referred to cannot be deleted.",
+        "description": "The references by type. A resource that is referred to cannot be deleted.",
         "type": if required.is_empty() { json!(["object", "null"]) } else { json!("object") },
         "additionalProperties": false,
         "properties": properties,
@@ -162,7 +162,7 @@ fn target(kind: Option<&str>) -> Value {
     json!({
         "type": "object",
         "required": ["id"],
-        "properties": { "id": { "type": "string", "pattern": ID, "maxLength": 63 }, "kind": kind },
+        "properties": { "id": { "type": "string", "pattern": ID_PATTERN, "maxLength": 63 }, "kind": kind },
     })
 }
 
@@ -177,15 +177,15 @@ fn labels() -> Value {
 
 fn spec() -> Value {
     json!({
-        "description": "What is wanted, in whatever form the kind's adapters expect. Numbers have at most 64 bits, as they \
-                        would be rounded otherwise; texts have no NUL character.",
+        "description": "The desired state, in the form that the kind's adapters expect. Numbers have at most 64 bits, so that \
+                        none is rounded; texts have no NUL character.",
         "type": "object",
         "properties": { "pullSecret": {
-            "description": "The pull secret: inline in `data`, or where it is in `secretRef`.",
+            "description": "The pull secret: inline in `data`, or a reference in `secretRef`.",
             "properties": {
                 "data": {
-                    "description": "A Docker config document: as text, in base64, or as an object. It is encrypted at rest \
-                                    and read back as `{\"redacted\": true, \"digest\": …}`; a PATCH with that keeps it.",
+                    "description": "A Docker config document: as text, in base64, or as an object. It is stored encrypted \
+                                    and returned as `{\"redacted\": true, \"digest\": …}`; a PATCH with that keeps it.",
                     "type": ["string", "object", "null"],
                 },
                 "secretRef": { "description": "A Secret of the management cluster: `namespace`, `name`, `key`." },
@@ -196,11 +196,11 @@ fn spec() -> Value {
 
 fn force_delete() -> Value {
     json!({
-        "description": "Why adapters are not waited for.",
+        "description": "The reason for which adapters are not waited for.",
         "type": "object",
         "required": ["reason"],
         "properties": { "reason": {
-            "description": "It is written to the log, with the caller.",
+            "description": "Logged together with the caller.",
             "type": "string",
             "minLength": 1,
             "maxLength": 1024,
@@ -216,9 +216,9 @@ fn report() -> Value {
         }
         schema
     };
-    // An older name is not looked at where today's is there, so it has no type of its own.
+    // The server ignores an older name beside the current one, so it has no type.
     let alias = |name: &str| {
-        let description = format!("An older name of `{name}`; it does not count where that is there.");
+        let description = format!("An older name of `{name}`; ignored if that is given.");
         json!({ "description": description, "deprecated": true })
     };
     let mandatory = ["Available", "Applied", "Health"];
@@ -226,7 +226,7 @@ fn report() -> Value {
         json!({ "contains": { "type": "object", "required": ["type"], "properties": { "type": { "const": kind } } } })
     });
     json!({
-        "description": "What an adapter found when it looked at a resource. Members that are not known are ignored.",
+        "description": "An adapter's report about a resource. Unknown members are ignored.",
         "type": "object",
         "required": ["adapter", "conditions"],
         "anyOf": [
@@ -234,25 +234,25 @@ fn report() -> Value {
             { "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
         ],
         "properties": {
-            "adapter": { "description": "Who reports; any name may.", "type": "string", "minLength": 1 },
-            "observed_generation": with("The generation that it looked at.", generation.clone()),
+            "adapter": { "description": "The name of the adapter; any name is accepted.", "type": "string", "minLength": 1 },
+            "observed_generation": with("The generation that the adapter observed.", generation.clone()),
             "observedGeneration": alias("observed_generation"),
             "observed_time": with(
-                "When it looked; now, if it does not say. At most 5 minutes ahead and 30 minutes ago. A report that is \
-                 older than the adapter's last one about the same generation is discarded.",
+                "The time of the observation, by default now. At most 5 minutes ahead and 30 minutes ago. A report that \
+                 is older than the adapter's latest one about the same generation is discarded.",
                 json!({ "type": ["string", "null"], "format": "date-time" }),
             ),
             "observedTime": alias("observed_time"),
             "lastUpdated": alias("observed_time"),
             "conditions": {
-                "description": "What it found: Available, Applied and Health at least, each type once. Finalized says that \
-                                it has cleaned up.",
+                "description": "The conditions: at least Available, Applied and Health, each type once. Finalized is True once \
+                                the adapter has cleaned up.",
                 "type": "array",
                 "minItems": mandatory.len(),
                 "items": schema("ReportedCondition"),
                 "allOf": contains,
             },
-            "data": { "description": "Whatever else it tells, for people and other adapters.", "type": ["object", "null"] },
+            "data": { "description": "Further data, for people and other adapters.", "type": ["object", "null"] },
             "metadata": { "anyOf": [schema("Metadata"), { "type": "null" }] },
         },
     })
@@ -260,14 +260,14 @@ fn report() -> Value {
 
 fn reported_condition() -> Value {
     json!({
-        "description": "One finding. When its status last changed, the server finds out by itself.",
+        "description": "A condition in a report. The server determines the time of its last transition.",
         "type": "object",
         "required": ["type", "status"],
         "properties": {
             "type": { "type": "string", "minLength": 1 },
             "status": { "type": "string", "enum": ["True", "False", "Unknown"] },
-            "reason": { "description": "One word, for programs.", "type": ["string", "null"] },
-            "message": { "description": "A sentence, for people.", "type": ["string", "null"] },
+            "reason": { "description": "The reason in one word, for programs.", "type": ["string", "null"] },
+            "message": { "description": "An explanation, for people.", "type": ["string", "null"] },
         },
     })
 }
@@ -276,7 +276,7 @@ fn metadata() -> Value {
     let text = json!({ "type": ["string", "null"] });
     let time = json!({ "type": ["string", "null"], "format": "date-time" });
     json!({
-        "description": "About the run behind a report.",
+        "description": "The Job behind a report.",
         "type": "object",
         "properties": {
             "job_name": text,

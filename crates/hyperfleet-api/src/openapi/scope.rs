@@ -1,24 +1,25 @@
-//! Which resources a group of paths is about: a kind, a kind below its parent, or every kind.
+//! The resources of a group of paths: a kind, a kind below its parent, or every kind.
 
 use serde_json::Value;
 
-use super::{parameters, schema};
+use super::parameters;
+use super::reference::schema;
 use crate::entity::{BASE_PATH, Descriptor};
 
-/// The tag of what is about every kind. It has a blank, so no kind has that name.
+/// The tag of the paths for every kind. No kind can have that name, since it contains a blank.
 pub(super) const ANY_KIND: &str = "Any kind";
 
-/// What a group of paths is about.
+/// The resources of a group of paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
-    /// The kind; `None` is every kind.
+    /// The kind; `None` means every kind.
     pub(super) descriptor: Option<&'a Descriptor>,
     /// The kind of the owner in the path.
     pub(super) parent: Option<&'a Descriptor>,
 }
 
 impl Scope<'_> {
-    /// Where all of them are.
+    /// The path of the collection.
     pub(super) fn collection(&self) -> String {
         let plural = self.descriptor.map_or("resources", |descriptor| &descriptor.plural);
         match self.parent {
@@ -27,12 +28,12 @@ impl Scope<'_> {
         }
     }
 
-    /// Where one of them is.
+    /// The path of one resource.
     pub(super) fn item(&self) -> String {
         format!("{}/{{{}}}", self.collection(), self.id_parameter())
     }
 
-    /// What operations are named after: `NodePoolOfCluster`.
+    /// The name in the ids of operations, such as `NodePoolOfCluster`.
     pub(super) fn word(&self) -> String {
         let kind = self.descriptor.map_or("AnyResource", |descriptor| &descriptor.kind);
         match self.parent {
@@ -41,7 +42,7 @@ impl Scope<'_> {
         }
     }
 
-    /// One of them, in a sentence: `a NodePool of a Cluster`.
+    /// One resource in a sentence, such as `a NodePool of a Cluster`.
     pub(super) fn one(&self) -> String {
         let article = |kind: &str| if kind.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
         match (self.descriptor, self.parent) {
@@ -53,7 +54,7 @@ impl Scope<'_> {
         }
     }
 
-    /// All of them, in a sentence.
+    /// All resources in a sentence.
     pub(super) fn all(&self) -> String {
         match (self.descriptor, self.parent) {
             (None, _) => "the resources of all kinds".to_owned(),
@@ -62,32 +63,32 @@ impl Scope<'_> {
         }
     }
 
-    /// The group under which the operations are shown.
+    /// The tag of the operations.
     pub(super) fn tag(&self) -> String {
         self.descriptor.map_or(ANY_KIND, |descriptor| &descriptor.kind).to_owned()
     }
 
-    /// The schema of what is read.
+    /// The schema of a resource.
     pub(super) fn resource(&self) -> Value {
         schema(self.descriptor.map_or("Resource", |descriptor| &descriptor.kind))
     }
 
-    /// The schema of a list of them.
+    /// The schema of a list.
     pub(super) fn list(&self) -> Value {
         schema(&format!("{}List", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// The schema of the body that changes one.
+    /// The schema of a PATCH body.
     pub(super) fn patch(&self) -> Value {
         schema(&format!("{}Patch", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// The schema of the body that creates one.
+    /// The schema of a POST body.
     pub(super) fn creation(&self) -> Value {
         schema(&format!("{}Create", self.descriptor.map_or("Resource", |descriptor| &descriptor.kind)))
     }
 
-    /// Whether nothing can be created here, as the owner is missing in the path.
+    /// True if nothing can be created at the collection, since the path names no owner.
     pub(super) fn misses_owner(&self) -> bool {
         self.parent.is_none() && self.descriptor.is_some_and(|descriptor| descriptor.parent_kind.is_some())
     }
@@ -98,7 +99,7 @@ impl Scope<'_> {
         self.parent.map(of).into_iter().collect()
     }
 
-    /// The path parameters of one of them.
+    /// The path parameters of one resource.
     pub(super) fn item_parameters(&self) -> Vec<Value> {
         let kind = self.descriptor.map_or("resource", |descriptor| &descriptor.kind);
         let mut parameters = self.owner_parameters();

@@ -1,4 +1,4 @@
-//! The document holds together in itself, for the standard kinds and for others.
+//! The consistency of the document, for the standard kinds and for others.
 
 use std::collections::BTreeSet;
 
@@ -29,14 +29,14 @@ fn documents() -> Vec<Value> {
     [Registry::standard(), other, none].iter().map(|registry| document(registry, "1")).collect()
 }
 
-/// Calls `see` with each object of the document.
-fn objects<'a>(value: &'a Value, see: &mut impl FnMut(&'a Map<String, Value>)) {
+/// Calls `visit` with each object of the document.
+fn objects<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Map<String, Value>)) {
     match value {
         Value::Object(members) => {
-            see(members);
-            members.values().for_each(|member| objects(member, see));
+            visit(members);
+            members.values().for_each(|member| objects(member, visit));
         }
-        Value::Array(items) => items.iter().for_each(|item| objects(item, see)),
+        Value::Array(items) => items.iter().for_each(|item| objects(item, visit)),
         _ => {}
     }
 }
@@ -58,13 +58,13 @@ fn operations(document: &Value) -> Vec<(&String, &str, &Value)> {
 }
 
 #[test]
-fn every_reference_leads_to_something_and_everything_is_referred_to() {
+fn every_reference_resolves_and_every_component_is_used() {
     for document in documents() {
         let mut used = BTreeSet::new();
         objects(&document, &mut |object| {
             if let Some(Value::String(reference)) = object.get("$ref") {
                 let pointer = reference.strip_prefix('#').unwrap();
-                assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+                assert!(document.pointer(pointer).is_some(), "{reference} does not resolve");
                 used.insert(reference.clone());
             }
         });
@@ -79,7 +79,7 @@ fn every_reference_leads_to_something_and_everything_is_referred_to() {
 }
 
 #[test]
-fn every_path_parameter_is_declared_and_every_declared_one_is_in_the_path() {
+fn path_parameters_match_their_declarations() {
     for document in documents() {
         for (path, item) in document["paths"].as_object().unwrap() {
             let named: BTreeSet<&str> =
@@ -93,14 +93,14 @@ fn every_path_parameter_is_declared_and_every_declared_one_is_in_the_path() {
 }
 
 #[test]
-fn operations_have_their_own_ids_and_known_tags() {
+fn operations_have_unique_ids_and_known_tags() {
     for document in documents() {
         let tags: BTreeSet<&str> =
             document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
         let mut ids = BTreeSet::new();
         for (path, method, operation) in operations(&document) {
             let id = operation["operationId"].as_str().unwrap();
-            assert!(ids.insert(id), "{id} is there twice, once at {method} {path}");
+            assert!(ids.insert(id), "{id} is a duplicate, at {method} {path}");
             assert!(tags.contains(operation["tags"][0].as_str().unwrap()), "{id}");
             assert!(operation["summary"].as_str().unwrap().len() > 5, "{id}");
         }
@@ -108,7 +108,7 @@ fn operations_have_their_own_ids_and_known_tags() {
 }
 
 #[test]
-fn every_schema_is_one_and_every_example_satisfies_its_own() {
+fn every_schema_is_valid_and_every_example_satisfies_it() {
     for document in documents() {
         let validator = |schema: &Value| {
             let mut whole = schema.clone();
@@ -118,18 +118,18 @@ fn every_schema_is_one_and_every_example_satisfies_its_own() {
         for schema in document["components"]["schemas"].as_object().unwrap().values() {
             validator(schema);
         }
-        let mut seen = 0;
+        let mut examples_checked = 0;
         objects(&document, &mut |media| {
             if let (Some(schema), Some(Value::Object(examples))) = (media.get("schema"), media.get("examples")) {
                 let validator = validator(schema);
                 for (name, example) in examples {
-                    seen += 1;
+                    examples_checked += 1;
                     let faults: Vec<String> =
                         validator.iter_errors(&example["value"]).map(|error| error.to_string()).collect();
                     assert!(faults.is_empty(), "{name}: {faults:?}");
                 }
             }
         });
-        assert!(seen > 10, "{seen}");
+        assert!(examples_checked > 10, "{examples_checked}");
     }
 }

@@ -1,81 +1,85 @@
-//! What the API answers, one line an endpoint.
+//! The page that lists every endpoint of the API.
 
-use super::frame::{self, capitalised, navigation};
-use super::html::{Element, classed, el, fragment, link};
+use maud::{Markup, html};
+
+use super::frame::{self, Frame, capitalised, navigation};
 use super::table::Table;
 use crate::entity::{BASE_PATH, Descriptor, Registry};
 
-/// The page.
-pub(super) fn show(registry: &Registry) -> String {
-    let openapi = format!("{BASE_PATH}/openapi");
-    let introduction = el("p")
-        .text("Bodies and answers are JSON, problems are RFC 9457. The same for programs: ")
-        .child(link(&openapi, &openapi))
-        .text(". A list takes page, size, search, order, fields, and watch=true for a stream of changes.");
-    let general: [(&str, &str, &str); 5] = [
-        ("GET", "/api/hyperfleet", "What this service is"),
-        ("GET", &openapi, "The OpenAPI document"),
-        ("GET", &format!("{openapi}.html"), "This page"),
-        ("GET", "/", "All resources of a kind, for people"),
-        ("GET", "/ui/{plural}/{id}", "One resource with its timeline, for people"),
-    ];
-    let any = endpoints(&format!("{BASE_PATH}/resources"), "resource of any kind", "resources of all kinds");
-    let kinds = frame::in_order(registry).into_iter().map(|descriptor| {
-        let parent = descriptor.parent_kind.as_deref().and_then(|parent| registry.kind(parent));
-        kind(descriptor, parent)
-    });
-    let main = el("main")
-        .child(el("h1").text("HyperFleet API"))
-        .child(introduction)
-        .child(section("This service", &general))
-        .children(kinds)
-        .child(section("Any kind", &borrowed(&any)));
-    frame::page("API", navigation(registry, None), main, None)
+/// A method and path with its purpose.
+struct Endpoint {
+    method: &'static str,
+    path: String,
+    purpose: String,
 }
 
-type Endpoint = (&'static str, String, String);
-
-fn kind(descriptor: &Descriptor, parent: Option<&Descriptor>) -> Element {
-    let Descriptor { kind, plural, .. } = descriptor;
-    let mut lines = Vec::new();
-    let all = endpoints(&format!("{BASE_PATH}/{plural}"), kind, plural);
-    match parent {
-        Some(parent) => {
-            let path = format!("{BASE_PATH}/{}/{{owner}}/{plural}", parent.plural);
-            lines.extend(endpoints(&path, kind, &format!("{plural} of one {}", parent.kind)));
-            // One that belongs to another is created below it, and nowhere else.
-            lines.extend(all.into_iter().filter(|(method, path, _)| *method != "POST" || path.contains('{')));
+/// Renders the page.
+pub(super) fn show(registry: &Registry) -> String {
+    let openapi = format!("{BASE_PATH}/openapi");
+    let service = [
+        Endpoint::new("GET", "/api/hyperfleet", "Read the service's name and version"),
+        Endpoint::new("GET", &openapi, "Read the OpenAPI document"),
+        Endpoint::new("GET", &format!("{openapi}.html"), "This page"),
+        Endpoint::new("GET", "/", "Browse the resources of a kind"),
+        Endpoint::new("GET", "/ui/{plural}/{id}", "Browse one resource with its timeline"),
+    ];
+    let any = endpoints(&format!("{BASE_PATH}/resources"), "resource of any kind", "resources of all kinds");
+    let main = html! {
+        h1 { "HyperFleet API" }
+        p {
+            "Request and response bodies are JSON, problems are RFC 9457. The machine-readable form is "
+            a href=(openapi) { (openapi) }
+            ". A list takes page, size, search, order, fields, and watch=true for a stream of changes."
         }
-        None => lines.extend(all),
-    }
-    section(&capitalised(plural), &borrowed(&lines))
+        (section("This service", &service))
+        @for descriptor in frame::in_order(registry) {
+            @let parent = descriptor.parent_kind.as_deref().and_then(|parent| registry.kind(parent));
+            (section(&capitalised(&descriptor.plural), &endpoints_of_kind(descriptor, parent)))
+        }
+        (section("Any kind", &any))
+    };
+    frame::page(&Frame { title: "API", navigation: navigation(registry, None), main, as_of: None })
+}
+
+fn endpoints_of_kind(descriptor: &Descriptor, parent: Option<&Descriptor>) -> Vec<Endpoint> {
+    let Descriptor { kind, plural, .. } = descriptor;
+    let all = endpoints(&format!("{BASE_PATH}/{plural}"), kind, plural);
+    let Some(parent) = parent else { return all };
+    let path = format!("{BASE_PATH}/{}/{{owner}}/{plural}", parent.plural);
+    let below_owner = endpoints(&path, kind, &format!("{plural} of one {}", parent.kind));
+    // A resource with an owner can only be created below it.
+    let others = all.into_iter().filter(|endpoint| endpoint.method != "POST" || endpoint.path.contains('{'));
+    below_owner.into_iter().chain(others).collect()
 }
 
 fn endpoints(path: &str, one: &str, all: &str) -> Vec<Endpoint> {
-    let line = |method, below: &str, purpose: String| (method, format!("{path}{below}"), purpose);
+    let endpoint = |method, below: &str, purpose: &str| Endpoint::new(method, &format!("{path}{below}"), purpose);
     vec![
-        line("GET", "", format!("List {all}; or watch them")),
-        line("POST", "", format!("Create a {one}")),
-        line("GET", "/{id}", format!("Read a {one}")),
-        line("PATCH", "/{id}", "Change its spec, labels or references: a new generation".to_owned()),
-        line("DELETE", "/{id}", "Ask for its deletion; adapters finish it".to_owned()),
-        line("POST", "/{id}/force-delete", "Remove it without waiting for adapters".to_owned()),
-        line("GET", "/{id}/statuses", "Read the adapters' reports".to_owned()),
-        line("PUT", "/{id}/statuses", "Report, as an adapter; POST does the same".to_owned()),
-        line("GET", "/{id}/statuses/history", "Read the transitions of its conditions, newest first".to_owned()),
+        endpoint("GET", "", &format!("List or watch {all}")),
+        endpoint("POST", "", &format!("Create a {one}")),
+        endpoint("GET", "/{id}", &format!("Read a {one}")),
+        endpoint("PATCH", "/{id}", "Change its spec, labels or references: a new generation"),
+        endpoint("DELETE", "/{id}", "Request its deletion; it is removed once its adapters report Finalized"),
+        endpoint("POST", "/{id}/force-delete", "Remove it without waiting for adapters"),
+        endpoint("GET", "/{id}/statuses", "Read the adapters' reports"),
+        endpoint("PUT", "/{id}/statuses", "Report as an adapter; POST does the same"),
+        endpoint("GET", "/{id}/statuses/history", "Read the transitions of its conditions, newest first"),
     ]
 }
 
-fn borrowed(lines: &[Endpoint]) -> Vec<(&str, &str, &str)> {
-    lines.iter().map(|(method, path, purpose)| (*method, path.as_str(), purpose.as_str())).collect()
+fn section(heading: &str, endpoints: &[Endpoint]) -> Markup {
+    let caption = html! { caption class="visually-hidden" { (heading) ": endpoints" } };
+    let table = endpoints.iter().fold(Table::new(caption, ["Endpoint", "Purpose"]), |table, endpoint| {
+        let Endpoint { method, path, purpose } = endpoint;
+        table.row("row", [html! { code { b { (method) } " " (path) } }, html! { (purpose) }])
+    });
+    html! { section { h2 { (heading) } (table.finish()) } }
 }
 
-fn section(heading: &str, lines: &[(&str, &str, &str)]) -> Element {
-    let mut table =
-        Table::new(classed("caption", "unseen").text(&format!("{heading}: endpoints")), ["Endpoint", "Purpose"]);
-    for (method, path, purpose) in lines {
-        let endpoint = el("code").child(el("b").text(method)).text(" ").text(path);
-        table = table.row("row", [endpoint, fragment().text(purpose)]);
+// === impl Endpoint ===
+
+impl Endpoint {
+    fn new(method: &'static str, path: &str, purpose: &str) -> Self {
+        Self { method, path: path.to_owned(), purpose: purpose.to_owned() }
     }
-    el("section").child(el("h2").text(heading)).child(table.finish())
 }

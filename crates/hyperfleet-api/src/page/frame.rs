@@ -1,51 +1,80 @@
-//! What every page has around it: its head, the way to the other pages, its foot.
+//! The parts that every page has: head, navigation and footer, and the links between pages.
 
 use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::html::{Element, classed, el, fragment, link};
-use super::when;
+use super::escape::neutralize;
+use super::time::exactly;
 use crate::entity::{BASE_PATH, Descriptor, Registry};
 use crate::resource::Target;
 
-const SHEET: &str = include_str!("style.css");
+const STYLE_SHEET: &str = include_str!("style.css");
 
-/// A whole page.
-pub(super) fn page(title: &str, navigation: Element, main: Element, as_of: Option<Timestamp>) -> String {
-    let meta = |name, content| el("meta").attr("name", name).attr("content", content);
-    let head = el("head")
-        .child(el("meta").attr("charset", "utf-8"))
-        .child(meta("viewport", "width=device-width, initial-scale=1"))
-        .child(meta("color-scheme", "light dark"))
-        // A browser that is given no icon asks for one, which is then not there.
-        .child(el("link").attr("rel", "icon").attr("href", "data:,"))
-        .child(el("title").text(title).text(" · HyperFleet"))
-        .child(el("style").sheet(SHEET));
-    let skip = link("#main", "To the content").attr("class", "skip");
-    let header = el("header").child(link("/", "HyperFleet").attr("class", "brand")).child(navigation);
-    let foot = as_of.map(|now| el("footer").text("As of ").child(when::exactly(now)).text("; reload for now."));
-    let body = el("body").child(skip).child(header).child(main.attr("id", "main")).children(foot);
-    el("html").attr("lang", "en").child(head).child(body).document()
+/// A whole page, before it is rendered.
+pub(super) struct Frame<'a> {
+    pub(super) title: &'a str,
+    pub(super) navigation: Markup,
+    pub(super) main: Markup,
+    /// The time of the data, for the footer.
+    pub(super) as_of: Option<Timestamp>,
 }
 
-/// The way to the overviews of all kinds, and to the description of the API.
-pub(super) fn navigation(registry: &Registry, current: Option<&Descriptor>) -> Element {
-    let kinds = in_order(registry).into_iter().map(|descriptor| {
-        let here = current.is_some_and(|current| current.kind == descriptor.kind);
-        let link = link(&overview_path(descriptor, "", 1), &capitalised(&descriptor.plural));
-        el("li").child(if here { link.attr("aria-current", "page") } else { link })
-    });
-    let api = el("li").child(link(&format!("{BASE_PATH}/openapi.html"), "API"));
-    el("nav").attr("aria-label", "Kinds").child(el("ul").children(kinds).child(api))
+/// Renders a page.
+pub(super) fn page(frame: &Frame<'_>) -> String {
+    let Frame { title, navigation, main, as_of } = frame;
+    let body = html! {
+        a class="skip" href="#main" { "Skip to content" }
+        header { a class="brand" href="/" { "HyperFleet" } (navigation) }
+        main id="main" { (main) }
+        @if let Some(now) = *as_of {
+            footer { "As of " (exactly(now)) ". Reload to refresh." }
+        }
+    };
+    let page = html! {
+        (DOCTYPE) "\n"
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // Without an icon a browser requests /favicon.ico, which is a 404.
+                link rel="icon" href="data:,";
+                title { (neutralize(&html! { (title) })) " · HyperFleet" }
+                style { (PreEscaped(STYLE_SHEET)) }
+            }
+            body { (neutralize(&body)) }
+        }
+    };
+    page.into_string()
 }
 
-/// The kinds as they matter: first those that adapters work on, owners before what belongs to them.
+/// Links to the overview of each kind, and to the API's endpoints.
+pub(super) fn navigation(registry: &Registry, current: Option<&Descriptor>) -> Markup {
+    html! {
+        nav aria-label="Kinds" {
+            ul {
+                @for descriptor in in_order(registry) {
+                    @let is_current = current.is_some_and(|current| current.kind == descriptor.kind);
+                    li {
+                        a href=(overview_path(descriptor, "", 1)) aria-current=[is_current.then_some("page")] {
+                            (capitalised(&descriptor.plural))
+                        }
+                    }
+                }
+                li { a href={ (BASE_PATH) "/openapi.html" } { "API" } }
+            }
+        }
+    }
+}
+
+/// The kinds by importance: those with adapters first, owners before what they own.
 pub(super) fn in_order(registry: &Registry) -> Vec<&Descriptor> {
     let mut kinds: Vec<&Descriptor> = registry.descriptors().iter().collect();
     kinds.sort_by_key(|descriptor| (!descriptor.has_adapters(), descriptor.parent_kind.is_some()));
     kinds
 }
 
-/// Where a kind's overview is, narrowed by a search.
+/// The path of a kind's overview, narrowed by a search.
 pub(super) fn overview_path(descriptor: &Descriptor, search: &str, page: i64) -> String {
     let mut query = form_urlencoded::Serializer::new("/?".to_owned());
     query.append_pair("kind", &descriptor.kind);
@@ -58,21 +87,34 @@ pub(super) fn overview_path(descriptor: &Descriptor, search: &str, page: i64) ->
     query.finish()
 }
 
-/// Where a resource's page is; its kind has none when it is no longer configured.
+/// The path of a resource's page; `None` when its kind is no longer configured.
 pub(super) fn resource_path(registry: &Registry, kind: &str, id: &str) -> Option<String> {
     registry.kind(kind).map(|descriptor| format!("/ui/{}/{id}", descriptor.plural))
 }
 
-/// A link to another resource.
-pub(super) fn target(registry: &Registry, target: &Target) -> Element {
-    let name = classed("code", "id").text(&target.id);
-    match resource_path(registry, &target.kind, &target.id) {
-        Some(path) => fragment().text(&target.kind).text(" ").child(el("a").attr("href", &path).child(name)),
-        None => fragment().text(&target.kind).text(" ").child(name),
+/// A reference to another resource, as a link where it has a page.
+pub(super) fn target(registry: &Registry, target: &Target) -> Markup {
+    let id = html! { code class="id" { (target.id) } };
+    html! {
+        (target.kind) " "
+        @match resource_path(registry, &target.kind, &target.id) {
+            Some(path) => { a href=(path) { (id) } }
+            None => { (id) }
+        }
     }
 }
 
-/// With a capital letter.
+/// A `CamelCase` word such as `ReconciledMissingAdapters`, which may wrap before each capital letter.
+pub(super) fn wrappable(word: &str) -> Markup {
+    html! {
+        @for (index, letter) in word.char_indices() {
+            @if index > 0 && letter.is_uppercase() { wbr; }
+            (letter)
+        }
+    }
+}
+
+/// The text with a capital first letter.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()

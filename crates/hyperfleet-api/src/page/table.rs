@@ -1,43 +1,62 @@
-//! Tables that are read as tables on a wide screen, and as cards on a narrow one.
+//! Tables, which the style sheet shows as cards on a narrow screen.
 
-use super::html::{Element, classed, el};
+use maud::{Markup, html};
 
 /// A table under construction.
 #[derive(Debug)]
 pub(super) struct Table {
-    caption: Element,
+    caption: Markup,
     headings: Vec<String>,
-    body: Element,
+    rows: Vec<Markup>,
 }
 
 impl Table {
-    /// An empty table with these columns; the first names the rows.
-    pub(super) fn new<'a>(caption: Element, headings: impl IntoIterator<Item = &'a str>) -> Self {
+    /// An empty table with these columns; the first column holds the row headers.
+    pub(super) fn new<'a>(caption: Markup, headings: impl IntoIterator<Item = &'a str>) -> Self {
         let headings = headings.into_iter().map(str::to_owned).collect();
-        Self { caption, headings, body: el("tbody").attr("role", "rowgroup") }
+        Self { caption, headings, rows: Vec::new() }
     }
 
-    /// With one more row.
-    pub(super) fn row(mut self, class: &str, cells: impl IntoIterator<Item = Element>) -> Self {
-        let cells = cells.into_iter().zip(&self.headings).enumerate().map(|(index, (inside, heading))| match index {
-            0 => el("th").attr("scope", "row").attr("role", "rowheader").child(inside),
-            // A card has no column heads: each value carries its own.
-            _ => el("td").attr("role", "cell").attr("data-head", heading).child(inside),
-        });
-        let row = classed("tr", class).attr("role", "row").children(cells);
-        self.body = self.body.child(row);
+    /// Adds a row with one cell per column.
+    pub(super) fn row(mut self, class: &str, cells: impl IntoIterator<Item = Markup>) -> Self {
+        let cells = cells.into_iter().zip(&self.headings).enumerate();
+        let row = html! {
+            tr class=(class) role="row" {
+                @for (index, (content, heading)) in cells {
+                    @if index == 0 {
+                        th scope="row" role="rowheader" { (content) }
+                    } @else {
+                        // A card has no column headers, so each cell carries its own.
+                        td role="cell" data-head=(heading) { (content) }
+                    }
+                }
+            }
+        };
+        self.rows.push(row);
         self
     }
 
-    /// The table. The roles are those that the elements have anyway, until a style sheet makes cards of them.
-    pub(super) fn finish(self) -> Element {
-        let heads = self
-            .headings
-            .iter()
-            .map(|heading| el("th").attr("scope", "col").attr("role", "columnheader").text(heading));
-        let head = el("thead").attr("role", "rowgroup").child(el("tr").attr("role", "row").children(heads));
-        let table = el("table").attr("role", "table").child(self.caption).child(head).child(self.body);
-        // With many adapters it is wider than any screen; then it scrolls, and not the page.
-        classed("div", "scroll").child(table)
+    /// Renders the table.
+    ///
+    /// The roles repeat what the elements mean by default: the style sheet turns rows into cards with `display: grid`, and
+    /// browsers then drop the default roles. The surrounding element scrolls when many adapters make the table wide.
+    pub(super) fn finish(&self) -> Markup {
+        html! {
+            div class="scroll" {
+                table role="table" {
+                    (self.caption)
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            @for heading in &self.headings {
+                                th scope="col" role="columnheader" { (heading) }
+                            }
+                        }
+                    }
+                    tbody role="rowgroup" {
+                        @for row in &self.rows { (row) }
+                    }
+                }
+            }
+        }
     }
 }

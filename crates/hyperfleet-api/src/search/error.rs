@@ -1,21 +1,21 @@
-//! What is wrong with a search, an order or a choice of fields, and where.
+//! Errors of a search, an order or a selection of fields, with their location.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-/// The longest quote of the user's text.
-const LONGEST_QUOTE: usize = 32;
+/// Maximum length of a quote of the user's text, in characters.
+const MAX_QUOTE: usize = 32;
 
-/// A text of the user's that cannot be followed: always his fault (400).
+/// An invalid search, order or selection of fields; always an error of the caller (400).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {message}")]
+#[error("{location}: {message}")]
 pub struct SearchError {
-    place: Place,
+    location: Location,
     message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// The column counts characters, from 1.
+enum Location {
+    /// A character of the search, counted from 1.
     Search {
         column: usize,
     },
@@ -23,44 +23,44 @@ enum Place {
     Fields,
 }
 
-/// A short piece of the user's text in quotes, with nothing in it that a terminal or a log would obey.
+/// A short piece of the user's text in quotes, with control characters escaped.
 pub(super) struct Quote<'a>(pub(super) &'a str);
 
 // === impl SearchError ===
 
 impl SearchError {
     pub(super) fn search(column: usize, message: impl Into<String>) -> Self {
-        Self { place: Place::Search { column }, message: message.into() }
+        Self { location: Location::Search { column }, message: message.into() }
     }
 
     pub(super) fn order(message: impl Into<String>) -> Self {
-        Self { place: Place::Order, message: message.into() }
+        Self { location: Location::Order, message: message.into() }
     }
 
     pub(super) fn fields(message: impl Into<String>) -> Self {
-        Self { place: Place::Fields, message: message.into() }
+        Self { location: Location::Fields, message: message.into() }
     }
 
-    /// The contract's code of this error.
+    /// The code of the problem.
     pub fn code(&self) -> &'static str {
-        match self.place {
-            Place::Search { .. } | Place::Order => "VAL-005",
-            Place::Fields => "VAL-000",
+        match self.location {
+            Location::Search { .. } | Location::Order => "VAL-005",
+            Location::Fields => "VAL-000",
         }
     }
 
-    /// Where in the search the fault is: the character, counted from 1.
+    /// The character of the search at which the error is, counted from 1.
     pub fn column(&self) -> Option<usize> {
-        match self.place {
-            Place::Search { column } => Some(column),
-            Place::Order | Place::Fields => None,
+        match self.location {
+            Location::Search { column } => Some(column),
+            Location::Order | Location::Fields => None,
         }
     }
 }
 
-// === impl Place ===
+// === impl Location ===
 
-impl Display for Place {
+impl Display for Location {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Search { column } => write!(f, "search, column {column}"),
@@ -81,9 +81,9 @@ impl Display for Quote<'_> {
                 '\'' | '"' | '\\' => shown.push(character),
                 _ => write!(shown, "{}", character.escape_debug())?,
             }
-            if shown.chars().count() > LONGEST_QUOTE {
+            if shown.chars().count() > MAX_QUOTE {
                 shown.truncate(before);
-                // The dots stand outside: within the quotes they could be the user's.
+                // The ellipsis is outside the quotes, where it cannot be text of the user.
                 return write!(f, "'{shown}'…");
             }
         }

@@ -1,8 +1,8 @@
-//! What a search means, and whether a resource is meant.
+//! The expressions of a search, and their evaluation in memory.
 //!
 //! There is no negation of a whole expression: the parser moves it down to the tests (`not (a = 1 or b < 2)` becomes
-//! `a != 1 and b >= 2`, in SQL's three-valued logic the same). So what SQL calls unknown needs no name here: a test
-//! without a value to look at does not hold, and neither does its opposite.
+//! `a != 1 and b >= 2`, which is the same in SQL's three-valued logic). SQL's `unknown` therefore needs no counterpart: a
+//! test of an absent value is false, and so is its negation.
 
 use std::cmp::Ordering;
 
@@ -20,14 +20,14 @@ pub(super) enum Expression {
     Test(Field, Test),
 }
 
-/// What is asked of a field.
+/// A test of one field.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     Null {
         negated: bool,
     },
     Compare(Comparison, Scalar<'static>),
-    /// The values are of one type.
+    /// All values have one type.
     In {
         negated: bool,
         values: Vec<Scalar<'static>>,
@@ -65,7 +65,7 @@ impl Field {
     }
 }
 
-/// What the spec has there; null is the same as nothing.
+/// The value at a path of the spec; `None` if it is absent or null.
 fn find<'a>(spec: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let value = rest.iter().try_fold(spec.get(first)?, |value, segment| value.as_object()?.get(segment))?;
@@ -78,11 +78,11 @@ impl Test {
     fn holds(&self, value: Option<Scalar<'_>>) -> bool {
         match (self, value) {
             (Self::Null { negated }, value) => value.is_none() != *negated,
-            (Self::Compare(comparison, wanted), Some(value)) => {
-                value.compare(wanted).is_some_and(|ordering| comparison.accepts(ordering))
+            (Self::Compare(comparison, expected), Some(value)) => {
+                value.compare(expected).is_some_and(|ordering| comparison.accepts(ordering))
             }
             (Self::In { negated, values }, Some(value)) => {
-                let mut found = values.iter().map(|wanted| value.compare(wanted));
+                let mut found = values.iter().map(|expected| value.compare(expected));
                 if *negated {
                     found.all(|ordering| ordering.is_some_and(Ordering::is_ne))
                 } else {
@@ -94,7 +94,7 @@ impl Test {
         }
     }
 
-    /// Objects and arrays are there, but there is nothing to compare them with.
+    /// Tests a JSON value. Objects and arrays are not null, but no comparison with them is true.
     fn holds_for_json(&self, value: Option<&Value>) -> bool {
         match self {
             Self::Null { negated } => value.is_none() != *negated,

@@ -1,15 +1,15 @@
-//! What can be searched: columns, labels, values of the spec, conditions.
+//! The fields that can be searched: columns, labels, values of the spec, conditions.
 
 use crate::resource::{Condition, Resource};
 
 use super::literal::{self, Literal};
 use super::scalar::Scalar;
 
-/// The contract's words for a name that nobody knows.
+/// HyperFleet's message for an unknown field.
 pub(super) const INVALID: &str = "invalid field in search or order query";
 
-/// The deepest path into a spec.
-const DEEPEST: usize = 32;
+/// Maximum number of segments of a path into a spec.
+const MAX_DEPTH: usize = 32;
 
 /// The left side of a comparison.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) enum Field {
     Column(&'static Column),
     /// `labels.<key>`.
     Label(String),
-    /// `spec.<a>.<b>`, down to a value.
+    /// `spec.<a>.<b>`, the path to a value.
     Spec(Vec<String>),
     /// `status.conditions.<Type>`.
     Status(String),
@@ -42,7 +42,7 @@ pub(super) struct Part {
     pub(super) value: fn(&Condition) -> i64,
 }
 
-/// What a field holds, and so what it is compared with.
+/// The type of a field, which decides the literals that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -60,7 +60,7 @@ const fn nullable(name: &'static str, kind: Kind, value: fn(&Resource) -> Option
     Column { name, kind, nullable: true, value }
 }
 
-/// Every column that can be searched and ordered by. Whatever is not listed here never gets into SQL.
+/// Every column that can be searched and ordered by. Only these names get into SQL.
 pub(super) const COLUMNS: &[Column] = &[
     column("id", Kind::Text, |r| Some(Scalar::text(&r.id))),
     column("kind", Kind::Text, |r| Some(Scalar::text(&r.kind))),
@@ -84,12 +84,12 @@ const PARTS: &[Part] = &[
     Part { name: "last_transition_time", kind: Kind::Time, value: |c| c.last_transition_time.as_microsecond() },
 ];
 
-/// The column of that name.
+/// The column with that name.
 pub(super) fn find_column(name: &str) -> Option<&'static Column> {
     COLUMNS.iter().find(|column| column.name == name)
 }
 
-/// The names of all columns, for a person to choose from.
+/// The names of all columns, for error messages.
 pub(super) fn column_names() -> String {
     COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
@@ -97,7 +97,7 @@ pub(super) fn column_names() -> String {
 // === impl Field ===
 
 impl Field {
-    /// Nothing if nobody knows the name.
+    /// The field with that name; `None` if there is none.
     pub(super) fn parse(name: &str) -> Option<Self> {
         if let Some(key) = name.strip_prefix("labels.") {
             return (!key.is_empty()).then(|| Self::Label(key.to_owned()));
@@ -125,7 +125,7 @@ impl Field {
 fn spec(path: &str) -> Option<Field> {
     let segments: Vec<_> = path.split('.').map(str::to_owned).collect();
     let known = |segment: &String| !segment.is_empty() && !segment.contains('/');
-    (segments.len() <= DEEPEST && segments.iter().all(known)).then_some(Field::Spec(segments))
+    (segments.len() <= MAX_DEPTH && segments.iter().all(known)).then_some(Field::Spec(segments))
 }
 
 fn conditions(condition: &str) -> Option<Field> {
@@ -145,7 +145,7 @@ fn conditions(condition: &str) -> Option<Field> {
 // === impl Kind ===
 
 impl Kind {
-    /// The literal as a value of this kind; nothing if it is none.
+    /// The literal as a value of this kind; `None` if the kind does not allow it.
     pub(super) fn scalar(self, literal: Literal) -> Option<Scalar<'static>> {
         match (self, literal) {
             (Self::Text | Self::Json, Literal::Text(text)) => Some(Scalar::Text(text.into())),
@@ -161,7 +161,7 @@ impl Kind {
         }
     }
 
-    /// What may stand on the right.
+    /// The literals that this kind allows, for error messages.
     pub(super) fn expected(self) -> &'static str {
         match self {
             Self::Text => "a text in quotes",

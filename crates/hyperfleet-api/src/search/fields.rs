@@ -1,4 +1,4 @@
-//! Which members of a resource are shown.
+//! The selection of a resource's members (`fields=`).
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use serde_json::{Map, Value};
 
 use super::error::{Quote, SearchError};
 
-/// The members that are wanted, as a tree. The id is always among them.
+/// The selected members as a tree. The id is always selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields(Tree);
 
-/// The wanted members of an object, each whole or in parts.
-type Tree = BTreeMap<String, Wanted>;
+/// The selected members of an object.
+type Tree = BTreeMap<String, Selection>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum Selection {
     Whole,
     Parts(Tree),
 }
 
-/// What is below a member of a resource.
+/// The form of a member of a resource.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     Scalar,
-    /// Keys that may themselves have dots.
+    /// An object whose keys may contain dots.
     Keys,
     /// Any document.
     Document,
-    /// These members, and below them any document.
+    /// An object with these members, each of which is any document.
     Members(&'static [&'static str]),
 }
 
-/// The deepest path.
-const DEEPEST: usize = 32;
+/// Maximum number of segments of a path.
+const MAX_DEPTH: usize = 32;
 
 /// All members of a resource.
 const MEMBERS: &[(&str, Shape)] = &[
@@ -58,7 +58,7 @@ const MEMBERS: &[(&str, Shape)] = &[
 // === impl Fields ===
 
 impl Fields {
-    /// Reads `name,spec.platform`; each item may be such a list. Nothing means everything.
+    /// Parses a selection such as `name,spec.platform`; each item may be such a list. `None` selects every member.
     pub fn parse(items: &[String]) -> Result<Option<Self>, SearchError> {
         let names = items.iter().flat_map(|item| item.split(',')).map(str::trim).filter(|name| !name.is_empty());
         let mut tree = Tree::new();
@@ -72,13 +72,13 @@ impl Fields {
         Ok(Some(Self(tree)))
     }
 
-    /// What is left of a rendered resource.
+    /// Removes the members that are not selected.
     pub fn apply(&self, object: Map<String, Value>) -> Map<String, Value> {
         project(&self.0, object)
     }
 }
 
-/// The steps down to what is wanted.
+/// The segments of a path, if it is valid.
 fn path(name: &str) -> Result<Vec<&str>, SearchError> {
     let (member, below) = match name.split_once('.') {
         Some((member, below)) => (member, Some(below)),
@@ -95,35 +95,35 @@ fn path(name: &str) -> Result<Vec<&str>, SearchError> {
         }
         (Some(Shape::Scalar) | None, _) => None,
     };
-    steps.filter(|steps| steps.len() <= DEEPEST && steps.iter().all(|step| !step.is_empty())).ok_or_else(|| {
+    steps.filter(|steps| steps.len() <= MAX_DEPTH && steps.iter().all(|step| !step.is_empty())).ok_or_else(|| {
         let members: Vec<_> = MEMBERS.iter().map(|(known, _)| *known).collect();
         let known = members.join(", ");
         SearchError::fields(format!("{} is unknown: choose from {known}, or a path such as spec.platform", Quote(name)))
     })
 }
 
-/// What is wanted whole stays whole.
+/// Adds a path to the tree. A member that is selected as a whole stays so.
 fn add(tree: &mut Tree, path: &[&str]) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {
-        tree.insert((*first).to_owned(), Wanted::Whole);
+        tree.insert((*first).to_owned(), Selection::Whole);
         return;
     }
-    let wanted = tree.entry((*first).to_owned()).or_insert_with(|| Wanted::Parts(Tree::new()));
-    if let Wanted::Parts(parts) = wanted {
+    let selection = tree.entry((*first).to_owned()).or_insert_with(|| Selection::Parts(Tree::new()));
+    if let Selection::Parts(parts) = selection {
         add(parts, rest);
     }
 }
 
 fn project(tree: &Tree, object: Map<String, Value>) -> Map<String, Value> {
-    let wanted = object.into_iter().filter_map(|(name, value)| match tree.get(&name)? {
-        Wanted::Whole => Some((name, value)),
-        Wanted::Parts(parts) => Some((name, part(parts, value)?)),
+    let selected = object.into_iter().filter_map(|(name, value)| match tree.get(&name)? {
+        Selection::Whole => Some((name, value)),
+        Selection::Parts(parts) => Some((name, part(parts, value)?)),
     });
-    wanted.collect()
+    selected.collect()
 }
 
-/// Of a list, the parts of its items. What has no parts has none that are wanted.
+/// The selected parts of a value, and of each item of an array; `None` for a scalar.
 fn part(parts: &Tree, value: Value) -> Option<Value> {
     match value {
         Value::Object(object) => Some(Value::Object(project(parts, object))),

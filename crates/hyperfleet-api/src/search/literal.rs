@@ -1,8 +1,8 @@
-//! Literals as they are written, before a field says what they must be.
+//! Literals, before the field decides their type.
 
 use jiff::Timestamp;
 
-/// What stands on the right of a comparison.
+/// The right side of a comparison.
 #[derive(Clone, Debug)]
 pub(super) enum Literal {
     Text(String),
@@ -12,15 +12,15 @@ pub(super) enum Literal {
     Bool(bool),
 }
 
-/// A number, as whole as it was written.
+/// A number, as an integer where it is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number {
-    /// Unless it has a fraction.
+    /// The integer; `None` if the number has a fraction.
     pub(super) whole: Option<i64>,
     pub(super) real: f64,
 }
 
-/// What may follow a number: base and power of the factor.
+/// The suffixes of numbers, each with base and power of its factor.
 const SUFFIXES: &[(&str, u32, u32)] = &[
     ("Ki", 2, 10),
     ("Mi", 2, 20),
@@ -37,17 +37,17 @@ const SUFFIXES: &[(&str, u32, u32)] = &[
     ("E", 10, 18),
 ];
 
-/// A time in microseconds since 1970: RFC 3339, or a date for the midnight (UTC) that begins it.
+/// Parses a time (RFC 3339) or a date, which stands for its first midnight in UTC; in microseconds since 1970.
 pub(super) fn time(text: &str) -> Option<i64> {
     let midnight = format!("{text}T00:00:00Z");
-    let written = if text.len() == "2026-01-31".len() { midnight.as_str() } else { text };
-    written.parse().ok().map(Timestamp::as_microsecond)
+    let full = if text.len() == "2026-01-31".len() { midnight.as_str() } else { text };
+    full.parse().ok().map(Timestamp::as_microsecond)
 }
 
 // === impl Number ===
 
 impl Number {
-    /// Nothing if it is no number, or not within 64 bits.
+    /// Parses a number; `None` if it is none or exceeds 64 bits.
     pub(super) fn parse(text: &str, negative: bool) -> Option<Self> {
         let found = SUFFIXES.iter().find_map(|(suffix, base, power)| Some((text.strip_suffix(suffix)?, *base, *power)));
         let (digits, base, power) = found.unwrap_or((text, 10, 0));
@@ -56,7 +56,7 @@ impl Number {
             let whole = signed.parse::<i64>().ok()?.checked_mul(i64::from(base).checked_pow(power)?)?;
             return Some(Self { whole: Some(whole), real: whole.to_string().parse().ok()? });
         }
-        // Rust would also read `inf`, `nan` and `.5`; the language begins a number with a digit.
+        // Rust would also parse `inf`, `nan` and `.5`; here a number begins with a digit.
         let real = signed.parse::<f64>().ok()? * f64::from(base).powi(i32::try_from(power).ok()?);
         let rounded = format!("{real:.0}").parse::<i64>().ok()?;
         Some(Self { whole: (real.fract() == 0.0).then_some(rounded), real })

@@ -1,4 +1,4 @@
-//! In which order a list is shown.
+//! The order of a list.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::resource::Resource;
 use super::error::{Quote, SearchError};
 use super::field::{self, Column};
 
-/// Columns with their directions; the id decides between equals, so that pages neither miss nor repeat a resource.
+/// Columns with their directions. The id breaks ties, so that pages neither miss nor repeat a resource.
 #[derive(Clone, Debug)]
 pub struct Order(Vec<Key>);
 
@@ -23,45 +23,45 @@ const TIE_BREAKER: &str = "id";
 // === impl Order ===
 
 impl Order {
-    /// Reads `name desc, generation`; each item may be such a list. Nothing means the newest first.
+    /// Parses an order such as `name desc, generation`; each item may be such a list. The default is the newest first.
     pub fn parse(items: &[String]) -> Result<Self, SearchError> {
-        let written = items.iter().filter(|item| !item.trim().is_empty()).flat_map(|item| item.split(','));
-        let mut keys = written.map(Key::parse).collect::<Result<Vec<_>, _>>()?;
+        let keys = items.iter().filter(|item| !item.trim().is_empty()).flat_map(|item| item.split(','));
+        let mut keys = keys.map(Key::parse).collect::<Result<Vec<_>, _>>()?;
         if keys.is_empty() {
             keys.push(Key::parse(DEFAULT)?);
         }
-        let mut keys = decisive(keys);
-        // In the direction of the key before it: so one index serves both directions without sorting.
+        let mut keys = without_redundant(keys);
+        // The direction of the previous key, so that one index serves both directions without sorting.
         let descending = keys.last().is_some_and(|key| key.descending);
         keys.push(Key { descending, ..Key::parse(TIE_BREAKER)? });
-        Ok(Self(decisive(keys)))
+        Ok(Self(without_redundant(keys)))
     }
 
-    /// What stands behind ORDER BY.
+    /// The SQL after ORDER BY.
     pub fn sql(&self) -> String {
         self.0.iter().map(Key::sql).collect::<Vec<_>>().join(", ")
     }
 
-    /// The same in memory.
+    /// Compares two resources in memory by the same order.
     pub fn compare(&self, a: &Resource, b: &Resource) -> Ordering {
         self.0.iter().map(|key| key.compare(a, b)).find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
 
-/// A column that was named before decides nothing more, and behind the id there is nothing left to decide.
-fn decisive(keys: Vec<Key>) -> Vec<Key> {
-    let mut decisive: Vec<Key> = Vec::new();
+/// Removes the keys that have no effect: repeated columns, and all after the id.
+fn without_redundant(keys: Vec<Key>) -> Vec<Key> {
+    let mut kept: Vec<Key> = Vec::new();
     for key in keys {
-        if !decisive.iter().any(|earlier| [TIE_BREAKER, key.column.name].contains(&earlier.column.name)) {
-            decisive.push(key);
+        if !kept.iter().any(|earlier| [TIE_BREAKER, key.column.name].contains(&earlier.column.name)) {
+            kept.push(key);
         }
     }
-    decisive
+    kept
 }
 
 impl Default for Order {
     fn default() -> Self {
-        // Nothing that could be malformed is read.
+        // An empty list has no malformed item.
         Self::parse(&[]).unwrap_or(Self(Vec::new()))
     }
 }
@@ -69,27 +69,27 @@ impl Default for Order {
 // === impl Key ===
 
 impl Key {
-    fn parse(written: &str) -> Result<Self, SearchError> {
+    fn parse(text: &str) -> Result<Self, SearchError> {
         let malformed = || {
-            let written = Quote(written.trim());
-            SearchError::order(format!("{written} is no column with asc or desc: write such as '{DEFAULT}'"))
+            let text = Quote(text.trim());
+            SearchError::order(format!("{text} is not a column with asc or desc: write for example '{DEFAULT}'"))
         };
-        let mut words = written.split_whitespace();
-        let name = words.next().filter(|name| is_name(name)).ok_or_else(malformed)?;
-        let descending = match (words.next(), words.next()) {
+        let mut parts = text.split_whitespace();
+        let name = parts.next().filter(|name| is_name(name)).ok_or_else(malformed)?;
+        let descending = match (parts.next(), parts.next()) {
             (None | Some("asc"), None) => false,
             (Some("desc"), None) => true,
             _ => return Err(malformed()),
         };
         let column = field::find_column(name).ok_or_else(|| {
-            let message = format!("{}: {} is none of {}", field::INVALID, Quote(name), field::column_names());
+            let message = format!("{}: {} is not one of {}", field::INVALID, Quote(name), field::column_names());
             SearchError::order(message)
         })?;
         Ok(Self { column, descending })
     }
 
-    /// The databases disagree on where nulls belong, so it is said; but only where there are any, as an index serves an
-    /// order without it.
+    /// The SQL of one column. The databases disagree on the position of nulls, so nullable columns state it; others do not,
+    /// so that an index serves them.
     fn sql(&self) -> String {
         let rest = match (self.descending, self.column.nullable) {
             (false, false) => "",
@@ -102,7 +102,7 @@ impl Key {
 
     fn compare(&self, a: &Resource, b: &Resource) -> Ordering {
         let value = self.column.value;
-        // Nothing sorts before something.
+        // `None` sorts before `Some`.
         let ordering = value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal);
         if self.descending { ordering.reverse() } else { ordering }
     }

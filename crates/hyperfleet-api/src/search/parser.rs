@@ -1,4 +1,4 @@
-//! From tokens to what they mean: `or` binds weakest, then `and`, then `not`, then the tests.
+//! The parser: from tokens to an expression. `or` binds weakest, then `and`, then `not`, then the tests.
 
 use std::mem;
 use std::vec::IntoIter;
@@ -11,17 +11,17 @@ use super::pattern::Pattern;
 use super::scalar::{Comparison, Scalar};
 use super::token::{self, Kind, Token};
 
-/// How deep parentheses and `not` may nest. SQLite gives up at an expression of depth 1000, a stack much later.
-const DEEPEST: usize = 64;
+/// Maximum nesting of parentheses and `not`. SQLite refuses an expression of depth 1000.
+const MAX_DEPTH: usize = 64;
 
-/// Words of the language that this server does not speak.
+/// Tokens of the language that this server does not support, each with its error message.
 const UNSUPPORTED: &[(&[&str], &str)] = &[
     (&["+", "-", "*", "/", "%"], "arithmetic is not supported: compare a field with a value"),
     (&["~=", "~!"], "regular expressions are not supported: use like or ilike"),
     (&["len", "any", "all", "sum"], "len, any, all and sum are not supported: compare a field with a value"),
 ];
 
-/// What goes with which field.
+/// The operator of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     Null,
@@ -35,17 +35,17 @@ struct Parser<'a> {
     rest: IntoIter<Token<'a>>,
     next: Token<'a>,
     depth: usize,
-    /// How many `not` the next test is within; an odd number turns it around.
+    /// Number of `not` around the next test; an odd number negates it.
     nots: usize,
 }
 
-/// A field as it was written.
+/// A field with its token.
 struct Subject<'a> {
     field: Field,
     token: Token<'a>,
 }
 
-/// Nothing for a blank text.
+/// Parses a search; `None` for a blank text.
 pub(super) fn parse(text: &str) -> Result<Option<Expression>, SearchError> {
     let mut rest = token::read(text)?.into_iter();
     let next = rest.next().unwrap_or(Token { column: 1, text: "", kind: Kind::End });
@@ -102,8 +102,8 @@ impl Parser<'_> {
         column: usize,
         inner: fn(&mut Self) -> Result<Expression, SearchError>,
     ) -> Result<Expression, SearchError> {
-        if self.depth == DEEPEST {
-            let message = format!("parentheses and not nest at most {DEEPEST} deep: write it flatter");
+        if self.depth == MAX_DEPTH {
+            let message = format!("parentheses and not nest at most {MAX_DEPTH} deep: remove some of them");
             return Err(SearchError::search(column, message));
         }
         self.depth += 1;
@@ -149,7 +149,7 @@ impl<'a> Parser<'a> {
             None => Err(SearchError::search(
                 token.column,
                 format!(
-                    "{}: {} is none of {}, labels.<key>, spec.<path>, status.conditions.<Type> (also with \
+                    "{}: {} is not one of {}, labels.<key>, spec.<path>, status.conditions.<Type> (also with \
                      .observed_generation, .last_updated_time or .last_transition_time)",
                     field::INVALID,
                     Quote(token.text),
@@ -159,10 +159,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Also whether it is negated, as in `is not null` and `not in`.
+    /// The operator, with true if it is negated, as in `is not null` and `not in`.
     fn operator(&mut self) -> Result<(bool, Operator), SearchError> {
         if self.next.kind == Kind::Symbol
-            && let Some(comparison) = Comparison::spelt(self.next.text)
+            && let Some(comparison) = Comparison::parse(self.next.text)
         {
             self.advance();
             return Ok((false, Operator::Compare(comparison)));
@@ -176,13 +176,13 @@ impl<'a> Parser<'a> {
             };
         }
         let negated = self.take_keyword("not");
-        let words = [
+        let operators = [
             ("in", Operator::In),
             ("between", Operator::Between),
             ("like", Operator::Like { ignores_case: false }),
             ("ilike", Operator::Like { ignores_case: true }),
         ];
-        match words.into_iter().find(|(word, _)| self.take_keyword(word)) {
+        match operators.into_iter().find(|(keyword, _)| self.take_keyword(keyword)) {
             Some((_, operator)) => Ok((negated, operator)),
             None if negated => Err(self.expected("in, between, like or ilike")),
             None => Err(self.expected("a comparison such as =")),
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
 // === impl Parser: values ===
 
 impl<'a> Parser<'a> {
-    /// `['a', 'b']`, or as in SQL `('a', 'b')`.
+    /// A list: `['a', 'b']`, or as in SQL `('a', 'b')`.
     fn values(&mut self, subject: &Subject<'a>) -> Result<Vec<Scalar<'static>>, SearchError> {
         let end = if self.take_symbol("[") {
             "]"
@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
             return Err(SearchError::search(column, "a pattern is a text in quotes, such as 'prod-%'"));
         };
         Pattern::parse(&text, ignores_case).ok_or_else(|| {
-            SearchError::search(column, "the pattern ends in a single backslash: double it, or take it away")
+            SearchError::search(column, "the pattern ends in a single backslash: double it or remove it")
         })
     }
 
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
         self.advance();
         literal.ok_or_else(|| {
             let what = if token.kind == Kind::Time { "time" } else { "number of 64 bits" };
-            SearchError::search(token.column, format!("{} is no {what}: put text in quotes", Quote(token.text)))
+            SearchError::search(token.column, format!("{} is not a {what}: put text in quotes", Quote(token.text)))
         })
     }
 }
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
     }
 
     fn advance(&mut self) -> Token<'a> {
-        // Behind the end is the end.
+        // After the end comes the end again.
         let next = self.rest.next().unwrap_or(Token { kind: Kind::End, text: "", ..self.next });
         mem::replace(&mut self.next, next)
     }
@@ -302,7 +302,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// The error that something else should stand here.
+    /// The error of an unexpected token.
     fn expected(&self, what: &str) -> SearchError {
         let message = match (unsupported(&self.next), &self.next.kind) {
             (Some(reason), _) => reason.to_owned(),
@@ -313,13 +313,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Why the language does not have this token.
+/// The error message of a token that is not supported.
 fn unsupported(token: &Token<'_>) -> Option<&'static str> {
     let is_one = |word: &&str| token.is_symbol(word) || token.is_keyword(word);
-    UNSUPPORTED.iter().find(|(words, _)| words.iter().any(is_one)).map(|(_, reason)| *reason)
+    UNSUPPORTED.iter().find(|(tokens, _)| tokens.iter().any(is_one)).map(|(_, reason)| *reason)
 }
 
-/// One part stays itself.
+/// Joins the parts; a single part stays as it is.
 fn joined(mut parts: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -> Expression {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
@@ -333,7 +333,7 @@ fn joined(mut parts: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -
 // === impl Subject ===
 
 impl Subject<'_> {
-    /// Why the operator does not go with the field.
+    /// The reason for which the field does not support the operator.
     fn refuses(&self, operator: Operator, under_not: bool) -> Option<&'static str> {
         match (&self.field, operator) {
             (Field::Label(_), _) if under_not => Some("not is not supported on labels: use !="),

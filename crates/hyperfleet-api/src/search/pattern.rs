@@ -1,9 +1,9 @@
 //! Patterns of `like` and `ilike`.
 
-/// `%` stands for any text, `_` for any character, a backslash takes the next character as it is.
+/// A parsed pattern: `%` matches any text, `_` any character, a backslash makes the next character literal.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// Only ASCII has cases here: that is what SQLite, PostgreSQL and this file can agree on.
+    /// True for `ilike`. Only ASCII letters have cases, since SQLite, PostgreSQL and this file agree on no more.
     pub(super) ignores_case: bool,
     text: String,
     parts: Vec<Part>,
@@ -19,7 +19,7 @@ enum Part {
 // === impl Pattern ===
 
 impl Pattern {
-    /// Nothing if it ends in a backslash that takes nothing.
+    /// Parses a pattern; `None` if it ends in a single backslash.
     pub(super) fn parse(text: &str, ignores_case: bool) -> Option<Self> {
         let text = if ignores_case { text.to_ascii_lowercase() } else { text.to_owned() };
         let mut characters = text.chars();
@@ -40,7 +40,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the whole text is such a one.
+    /// True if the pattern matches the whole text.
     pub(super) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = if self.ignores_case {
             text.chars().map(|character| character.to_ascii_lowercase()).collect()
@@ -50,7 +50,7 @@ impl Pattern {
         self.matches_characters(&text)
     }
 
-    /// Only the last `%` has to be tried again: what an earlier one could take, it can take too.
+    /// Matches with backtracking to the last `%` only: it can match whatever an earlier one could.
     fn matches_characters(&self, text: &[char]) -> bool {
         let (mut at, mut part) = (0, 0);
         let mut retry = None;
@@ -60,7 +60,7 @@ impl Pattern {
                     part += 1;
                     retry = Some((at, part));
                 }
-                Some(expected) if expected.takes(*character) => {
+                Some(expected) if expected.matches(*character) => {
                     at += 1;
                     part += 1;
                 }
@@ -79,7 +79,7 @@ impl Pattern {
 // === impl Part ===
 
 impl Part {
-    fn takes(self, character: char) -> bool {
+    fn matches(self, character: char) -> bool {
         match self {
             Self::AnyText | Self::AnyCharacter => true,
             Self::Character(expected) => expected == character,

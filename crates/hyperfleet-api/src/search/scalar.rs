@@ -1,4 +1,4 @@
-//! The values that are compared, be they a resource's or the search's.
+//! The values that are compared: those of resources and those in searches.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,19 +8,19 @@ use serde_json::Value as Json;
 
 use crate::store::sql::Value;
 
-/// One value. Texts sort by their bytes, as both databases are told to.
+/// One value. Texts sort by their bytes, as in both databases.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]
 pub(super) enum Scalar<'a> {
     Text(Cow<'a, str>),
     /// A number of a column, or a time in microseconds since 1970.
     Number(i64),
-    /// A number of a spec: JSON's are 64-bit floats.
+    /// A number of a spec: a 64-bit float, as in JSON.
     Real(f64),
-    /// Only specs have these.
+    /// A boolean of a spec.
     Bool(bool),
 }
 
-/// How two values are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -60,7 +60,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// Values of different types are neither equal nor different.
+    /// Compares two values; `None` if their types differ.
     pub(super) fn compare(&self, other: &Scalar<'_>) -> Option<Ordering> {
         if discriminant(self) == discriminant(other) { self.partial_cmp(other) } else { None }
     }
@@ -78,7 +78,7 @@ impl<'a> Scalar<'a> {
 // === impl Comparison ===
 
 impl Comparison {
-    pub(super) fn spelt(symbol: &str) -> Option<Self> {
+    pub(super) fn parse(symbol: &str) -> Option<Self> {
         SPELLINGS.iter().find(|(spelling, _)| *spelling == symbol).map(|(_, comparison)| *comparison)
     }
 

@@ -7,23 +7,23 @@ use super::field::Field;
 use super::scalar::{Comparison, Scalar};
 use crate::store::sql::{Dialect, Parameters, Value};
 
-/// Writes conditions over the table alias `r`, and adds their parameters in the order in which they stand.
+/// Writes conditions over the table alias `r` and adds their parameters in the order of their occurrence.
 pub(super) struct Writer<'a> {
     pub(super) dialect: Dialect,
     pub(super) parameters: &'a mut Parameters,
 }
 
-/// A table of what a resource has many of, by a key.
-struct Many {
-    table: &'static str,
+/// A table with many rows per resource, each with a key.
+struct KeyedTable {
+    name: &'static str,
     key: &'static str,
 }
 
-const LABELS: Many = Many { table: "resource_labels", key: "key" };
-const CONDITIONS: Many = Many { table: "resource_conditions", key: "type" };
+const LABELS: KeyedTable = KeyedTable { name: "resource_labels", key: "key" };
+const CONDITIONS: KeyedTable = KeyedTable { name: "resource_conditions", key: "type" };
 
-/// The value at a path of the spec, and the name of its JSON type.
-struct Place {
+/// The SQL of a value in the spec, and of its JSON type.
+struct SpecValue {
     value: String,
     kind: String,
 }
@@ -47,17 +47,17 @@ impl Writer<'_> {
     fn field(&mut self, field: &Field, test: &Test) -> String {
         match field {
             Field::Column(column) => self.test(&format!("r.{}", column.name), test),
-            Field::Label(key) => self.many(&LABELS, key, "value", test),
-            Field::Status(kind) => self.many(&CONDITIONS, kind, "status", test),
-            Field::Part(kind, part) => self.many(&CONDITIONS, kind, part.name, test),
+            Field::Label(key) => self.keyed(&LABELS, key, "value", test),
+            Field::Status(kind) => self.keyed(&CONDITIONS, kind, "status", test),
+            Field::Part(kind, part) => self.keyed(&CONDITIONS, kind, part.name, test),
             Field::Spec(path) => self.spec(path, test),
         }
     }
 
-    /// The ids are looked up from the value, by the table's index, instead of anew for each resource.
-    fn many(&mut self, many: &Many, key: &str, column: &str, test: &Test) -> String {
+    /// The ids are looked up by the table's index on the value, once for the query and not for each resource.
+    fn keyed(&mut self, table: &KeyedTable, key: &str, column: &str, test: &Test) -> String {
         let key_parameter = self.text(key);
-        let ids = format!("SELECT m.resource_id FROM {} m WHERE m.{} = {key_parameter}", many.table, many.key);
+        let ids = format!("SELECT m.resource_id FROM {} m WHERE m.{} = {key_parameter}", table.name, table.key);
         match test {
             Test::Null { negated: true } => format!("r.id IN ({ids})"),
             Test::Null { negated: false } => format!("r.id NOT IN ({ids})"),
@@ -68,11 +68,11 @@ impl Writer<'_> {
     fn spec(&mut self, path: &[String], test: &Test) -> String {
         match (test, self.dialect) {
             (Test::Null { negated }, _) => {
-                let kind = self.place(path).kind;
+                let kind = self.spec_value(path).kind;
                 let comparison = Comparison::Equal.negated_if(*negated).sql();
                 format!("COALESCE({kind}, 'null') {comparison} 'null'")
             }
-            // This form, and only this one, finds its rows by an index over all paths (GIN, jsonb_path_ops).
+            // Only this form uses the index over all paths (GIN, jsonb_path_ops).
             (Test::Compare(Comparison::Equal, Scalar::Text(text)), Dialect::Postgres) => {
                 let document = path.iter().rfold(json!(text), |inner, segment| json!({ segment: inner }));
                 format!("r.spec @> {}::jsonb", self.text(&document.to_string()))
@@ -84,9 +84,9 @@ impl Writer<'_> {
         }
     }
 
-    /// The value at the path if it has the type that the test is for, else null: no stored value can make a cast fail.
+    /// The value at the path if it has the type of the test, else null, so that no stored value makes a cast fail.
     fn guarded(&mut self, path: &[String], test: &Test) -> String {
-        let Place { value, kind } = self.place(path);
+        let SpecValue { value, kind } = self.spec_value(path);
         let (kinds, value) = match (test.sample(), self.dialect) {
             (Some(Scalar::Number(_) | Scalar::Real(_)), Dialect::Sqlite) => {
                 ("'integer', 'real'", format!("CAST({value} AS REAL)"))
@@ -105,17 +105,17 @@ impl Writer<'_> {
         format!("(CASE WHEN {kind} IN ({kinds}) THEN {value} END)")
     }
 
-    /// A segment is always a member's name, never the index of an array, even if it consists of digits.
-    fn place(&mut self, path: &[String]) -> Place {
+    /// The value at the path. A segment is always the name of a member, never the index of an array.
+    fn spec_value(&mut self, path: &[String]) -> SpecValue {
         match self.dialect {
             Dialect::Sqlite => {
                 let path = self.text(&format!("$.\"{}\"", path.join("\".\"")));
-                Place { value: format!("json_extract(r.spec, {path})"), kind: format!("json_type(r.spec, {path})") }
+                SpecValue { value: format!("json_extract(r.spec, {path})"), kind: format!("json_type(r.spec, {path})") }
             }
             Dialect::Postgres => {
                 let steps: Vec<_> = path.iter().map(|segment| format!("{}::text", self.text(segment))).collect();
                 let value = format!("r.spec -> {}", steps.join(" -> "));
-                Place { kind: format!("jsonb_typeof({value})"), value }
+                SpecValue { kind: format!("jsonb_typeof({value})"), value }
             }
         }
     }
@@ -134,7 +134,7 @@ impl Writer<'_> {
                 let operand = match (pattern.ignores_case, self.dialect) {
                     (false, _) => operand.to_owned(),
                     (true, Dialect::Sqlite) => format!("lower({operand})"),
-                    // By this collation only ASCII has cases, as for SQLite.
+                    // In this collation only ASCII letters have cases, as in SQLite.
                     (true, Dialect::Postgres) => format!("lower({operand} COLLATE \"C\")"),
                 };
                 format!("{operand} {}LIKE {} ESCAPE '\\'", not(*negated), self.text(pattern.text()))
@@ -154,7 +154,7 @@ fn not(negated: bool) -> &'static str {
 // === impl Test ===
 
 impl Test {
-    /// A value of the type that it is for; patterns are for texts.
+    /// A value of the type that the test compares with; `None` for patterns, which are for texts.
     fn sample(&self) -> Option<&Scalar<'static>> {
         match self {
             Self::Compare(_, value) => Some(value),

@@ -1,20 +1,20 @@
-//! The language against tables of examples, against itself, and against both databases.
+//! Tests of the search language: tables of examples, properties, and both databases against the evaluation in memory.
 
 mod databases;
 mod errors;
 mod fields;
 mod generated;
-mod laws;
 mod matching;
 mod order;
-mod written;
+mod properties;
+mod sql;
 
 use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::resource::{Condition, State, Status, Target};
 
-/// A node pool with a bit of everything.
+/// A node pool with values of every type.
 fn example() -> Resource {
     let time = |text: &str| text.parse().unwrap();
     let condition = |kind: &str, status| Condition {
@@ -55,7 +55,7 @@ fn example() -> Resource {
 }
 
 fn members(value: Json) -> serde_json::Map<String, Json> {
-    let Json::Object(members) = value else { panic!("{value} is no object") };
+    let Json::Object(members) = value else { panic!("{value} is not an object") };
     members
 }
 

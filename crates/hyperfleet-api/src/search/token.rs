@@ -1,18 +1,18 @@
-//! The words, literals and symbols of a search.
+//! The tokens of a search: names, keywords, literals and symbols.
 
 use super::error::{Quote, SearchError};
 
-/// The longer ones first.
+/// All symbols, the longer ones first.
 const SYMBOLS: &[&str] =
     &["<>", "<=", ">=", "!=", "==", "~=", "~!", "=", "<", ">", "(", ")", "[", "]", ",", "+", "-", "*", "/", "%"];
 
-/// In these words `-` and `/` belong to the name; elsewhere they are arithmetic.
+/// Prefixes of names in which `-` and `/` belong to the name; elsewhere they are arithmetic.
 const FREE_NAMES: &[&str] = &["labels.", "spec."];
 
-/// One of them, and where it stands.
+/// A token with its location.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'a> {
-    /// Of its first character, counted from 1.
+    /// The position of its first character, counted from 1.
     pub(super) column: usize,
     pub(super) text: &'a str,
     pub(super) kind: Kind,
@@ -22,7 +22,7 @@ pub(super) struct Token<'a> {
 pub(super) enum Kind {
     /// A keyword or a field.
     Word,
-    /// With its escapes resolved.
+    /// A text with its escapes resolved.
     Quoted(String),
     Number,
     /// A date or a time without quotes.
@@ -31,21 +31,21 @@ pub(super) enum Kind {
     End,
 }
 
-struct Reader<'a> {
+struct Tokenizer<'a> {
     rest: &'a str,
     column: usize,
 }
 
-/// All tokens; the last is the end.
+/// Splits a search into tokens; the last one is the end.
 pub(super) fn read(text: &str) -> Result<Vec<Token<'_>>, SearchError> {
-    // PostgreSQL cannot hold one in a text.
+    // PostgreSQL stores no NUL character in a text.
     if let Some(at) = text.chars().position(|character| character == '\0') {
         return Err(SearchError::search(at + 1, "a search has no NUL character: remove it"));
     }
-    let mut reader = Reader { rest: text, column: 1 };
+    let mut tokenizer = Tokenizer { rest: text, column: 1 };
     let mut tokens = Vec::new();
     loop {
-        let token = reader.next()?;
+        let token = tokenizer.next()?;
         let ends = token.kind == Kind::End;
         tokens.push(token);
         if ends {
@@ -66,9 +66,9 @@ impl Token<'_> {
     }
 }
 
-// === impl Reader ===
+// === impl Tokenizer ===
 
-impl<'a> Reader<'a> {
+impl<'a> Tokenizer<'a> {
     fn next(&mut self) -> Result<Token<'a>, SearchError> {
         self.take(run(self.rest, char::is_whitespace));
         let Some(first) = self.rest.chars().next() else { return Ok(self.token(Kind::End, 0)) };
@@ -88,12 +88,12 @@ impl<'a> Reader<'a> {
             Some(symbol) => Ok(self.token(Kind::Symbol, symbol.len())),
             None => Err(SearchError::search(
                 self.column,
-                format!("{} has no meaning here: put text in quotes", Quote(self.take(first.len_utf8()))),
+                format!("{} is unexpected: put text in quotes", Quote(self.take(first.len_utf8()))),
             )),
         }
     }
 
-    /// A doubled quote stands for one, as in SQL; so does one after a backslash.
+    /// A quoted text. A doubled quote stands for one, as in SQL; so does a quote after a backslash.
     fn quoted(&mut self, quote: char) -> Result<Token<'a>, SearchError> {
         let mut content = String::new();
         let mut characters = self.rest.char_indices().skip(1).peekable();
@@ -109,10 +109,7 @@ impl<'a> Reader<'a> {
                 _ => content.push(character),
             }
         }
-        Err(SearchError::search(
-            self.column,
-            format!("the quote {quote} is never closed: write it once more at the end"),
-        ))
+        Err(SearchError::search(self.column, format!("the quote {quote} is never closed: add it at the end")))
     }
 
     fn token(&mut self, kind: Kind, length: usize) -> Token<'a> {
@@ -127,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is no escape keeps its backslash, so that a pattern may say `\%`.
+/// Adds an escaped character. An unknown escape keeps its backslash, so that a pattern may contain `\%`.
 fn push_escaped(content: &mut String, character: char) {
     match character {
         'n' => content.push('\n'),
@@ -138,7 +135,7 @@ fn push_escaped(content: &mut String, character: char) {
     }
 }
 
-/// How far the text consists of such characters.
+/// Length of the prefix that consists of such characters.
 fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|character| !belongs(character)).unwrap_or(text.len())
 }
@@ -150,7 +147,7 @@ fn word_length(text: &str) -> usize {
     })
 }
 
-/// `3`, `1.5Gi`, `2e-3`.
+/// Length of a number such as `3`, `1.5Gi` or `2e-3`.
 fn number_length(text: &str) -> usize {
     let length = run(text, |character| character.is_ascii_alphanumeric() || character == '.');
     let (number, rest) = text.split_at(length);
@@ -160,7 +157,7 @@ fn number_length(text: &str) -> usize {
     }
 }
 
-/// Of `2026-01-31` and what follows it without a blank: four digits and a hyphen begin no number.
+/// Length of a time such as `2026-01-31T12:00:00Z`; `None` unless it begins with four digits and a hyphen.
 fn time_length(text: &str) -> Option<usize> {
     let year = run(text, |character| character.is_ascii_digit());
     let (_, rest) = text.split_at(year);

@@ -1,4 +1,4 @@
-//! What follows from reports, as readers see it (§5.1 to §5.3): condition by condition, with reasons, messages and times.
+//! The conditions that the API derives from reports: statuses, reasons, messages and times.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn at(adapter: &str, generation: i64, conditions: &str, observed: &str) -> Value
     merged(report(adapter, generation, conditions), json!({ "observed_time": observed }))
 }
 
-/// A time as it is shown after it was stored.
+/// A time as the API returns it after storing it.
 fn stored(time: &str) -> String {
     let time: jiff::Timestamp = time.parse().unwrap();
     jiff::Timestamp::from_microsecond(time.as_microsecond()).unwrap().to_string()
@@ -94,9 +94,9 @@ async fn mixed_generations(rig: &Rig) {
     assert_eq!(short(&before[1]), "LastKnownReconciled True 1 AllAdaptersReconciled");
     rig.report(&path, report("dns", 2, DONE)).await.is(201);
     let mixed = conditions(rig, &path).await;
-    assert_eq!(&short(&mixed[1])[..26], "LastKnownReconciled True 1", "it was, and nobody says otherwise");
+    assert_eq!(&short(&mixed[1])[..26], "LastKnownReconciled True 1", "it was True, and no report contradicts it");
     assert_eq!(mixed[1]["last_updated_time"], before[1]["last_updated_time"]);
-    // A failure at a newer generation than the one that is known to be good.
+    // A failure at a newer generation than the last known good one.
     rig.report(&path, report("dns", 2, FAILED)).await.is(201);
     assert_eq!(&short(&conditions(rig, &path).await[1])[..26], "LastKnownReconciled True 1");
     for adapter in ADAPTERS {
@@ -143,10 +143,10 @@ async fn reports_of_old_generations_still_count(rig: &Rig) {
     for adapter in ADAPTERS {
         rig.report(&path, report(adapter, 1, DONE)).await.is(201);
     }
-    let seen = conditions(rig, &path).await;
-    assert_eq!(short(&seen[0]), "Reconciled False 2 ReconciledMissingAdapters");
-    assert_eq!(short(&seen[1]), "LastKnownReconciled True 1 AllAdaptersReconciled");
-    assert_eq!(short(&seen[2]), "ValidationSuccessful True 1 -");
+    let actual = conditions(rig, &path).await;
+    assert_eq!(short(&actual[0]), "Reconciled False 2 ReconciledMissingAdapters");
+    assert_eq!(short(&actual[1]), "LastKnownReconciled True 1 AllAdaptersReconciled");
+    assert_eq!(short(&actual[2]), "ValidationSuccessful True 1 -");
 }
 
 async fn deleting(rig: &Rig) {
@@ -157,8 +157,8 @@ async fn deleting(rig: &Rig) {
         rig.report(&path, report(adapter, 1, DONE)).await.is(201);
     }
     rig.ask(&format!("DELETE {path}"), None).await.is(202);
-    let seen = conditions(rig, &path).await;
-    assert_eq!(short(&seen[0]), "Reconciled False 2 ReconciledMissingAdapters");
+    let actual = conditions(rig, &path).await;
+    assert_eq!(short(&actual[0]), "Reconciled False 2 ReconciledMissingAdapters");
     rig.report(&path, report("dns", 2, DONE)).await.is(201);
     let message = "Required adapters not reporting Finalized=True: [dns, hypershift, pullsecret, validation]. Currently \
                    reporting: []";
@@ -166,9 +166,9 @@ async fn deleting(rig: &Rig) {
     for adapter in ADAPTERS {
         rig.report(&path, report(adapter, 2, FINALIZED)).await.is(201);
     }
-    let seen = conditions(rig, &path).await;
-    assert_eq!(short(&seen[0]), "Reconciled True 2 ReconciledAll");
-    assert_eq!(&short(&seen[2])[..28], "ValidationSuccessful False 2");
+    let actual = conditions(rig, &path).await;
+    assert_eq!(short(&actual[0]), "Reconciled True 2 ReconciledAll");
+    assert_eq!(&short(&actual[2])[..28], "ValidationSuccessful False 2");
 }
 
 async fn others_do_not_count(rig: &Rig) {
@@ -185,9 +185,9 @@ async fn names_of_adapters(kind: Kind) {
     for adapter in ["my-adapter", "pull-secret", "x", "a--b"] {
         rig.report(&path, report(adapter, 1, DONE)).await.is(201);
     }
-    let seen = conditions(&rig, &path).await;
-    let types: Vec<&str> = seen.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
-    let wanted = [
+    let actual = conditions(&rig, &path).await;
+    let types: Vec<&str> = actual.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
+    let expected = [
         "Reconciled",
         "LastKnownReconciled",
         "MyAdapterSuccessful",
@@ -195,7 +195,7 @@ async fn names_of_adapters(kind: Kind) {
         "XSuccessful",
         "ABSuccessful",
     ];
-    assert_eq!(types, wanted);
+    assert_eq!(types, expected);
 }
 
 async fn order_of_conditions(kind: Kind) {
@@ -213,7 +213,7 @@ entities:
     for adapter in ["alpha", "zulu"] {
         rig.report(&path, report(adapter, 1, DONE)).await.is(201);
     }
-    let seen = conditions(&rig, &path).await;
-    let types: Vec<&str> = seen.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
+    let actual = conditions(&rig, &path).await;
+    let types: Vec<&str> = actual.as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["Reconciled", "LastKnownReconciled", "ZuluSuccessful", "AlphaSuccessful", "Ant", "Zebra"]);
 }

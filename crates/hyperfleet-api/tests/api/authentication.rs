@@ -1,4 +1,4 @@
-//! Who may ask (§7): tokens of several issuers, with keys that change.
+//! Authentication: tokens of several issuers, and keys that change.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use crate::rig::tokens::{Issuer, Key, authenticated};
 use crate::rig::{Answer, Kind, Rig, cluster, file, unique};
 
 rules! {
-    shared: nobody_has_to_say_who_they_are;
+    shared: without_authentication_every_caller_is_accepted;
     own: two_issuers tokens_that_are_refused times_of_tokens audiences identities forgeries keys_that_rotate
         an_issuer_that_is_down keys_from_a_file public_paths other_headers settings_that_are_refused;
 }
@@ -24,7 +24,7 @@ async fn create_as(rig: &Rig, authorization: &str) -> Answer {
     rig.send("POST /clusters", &[("authorization", authorization)], cluster(&unique("c")).to_string()).await
 }
 
-async fn nobody_has_to_say_who_they_are(rig: &Rig) {
+async fn without_authentication_every_caller_is_accepted(rig: &Rig) {
     for authorization in ["", "Bearer x", "Basic eDp5", "nonsense"] {
         with(rig, authorization).await.is(200);
         let created = create_as(rig, authorization).await.is(201).body();
@@ -40,7 +40,7 @@ async fn two_issuers(kind: Kind) {
     assert_eq!(created["created_by"], "jane@example.com");
     let created = create_as(&rig, &two.bearer(json!({ "sub": "system:serviceaccount:a:b" }))).await.is(201).body();
     assert_eq!(created["created_by"], "system:serviceaccount:a:b");
-    // Each key speaks for its own issuer only.
+    // A key is valid only for its own issuer.
     let crossed = format!("Bearer {}", one.key.sign(&two.claims(json!({ "sub": "x" }))));
     with(&rig, &crossed).await.refuses("401 AUT-002", INVALID);
     let line = format!("PATCH /clusters/{}", created["id"].as_str().unwrap());
@@ -94,8 +94,8 @@ async fn times_of_tokens(kind: Kind) {
     with(&rig, &issuer.bearer(json!({ "exp": now - 10 }))).await.is(200);
     with(&rig, &issuer.bearer(json!({ "nbf": now + 20 }))).await.is(200);
     with(&rig, &issuer.bearer(json!({ "nbf": now + 60 }))).await.refuses("401 AUT-002", INVALID);
-    // An expired token of somebody else is not told to be one.
-    let forged = Key::make("key-1").sign(&issuer.claims(json!({ "exp": now - 40 })));
+    // The response does not reveal that a token of an unknown issuer has expired.
+    let forged = Key::generate("key-1").sign(&issuer.claims(json!({ "exp": now - 40 })));
     with(&rig, &format!("Bearer {forged}")).await.refuses("401 AUT-002", INVALID);
 }
 
@@ -173,13 +173,13 @@ async fn forgeries(kind: Kind) {
         let token = jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(&secret)).unwrap();
         with(&rig, &format!("Bearer {token}")).await.refuses("401 AUT-002", INVALID);
     }
-    // Other claims under a good signature; a key that the token brings along.
+    // Changed claims under a valid signature; a key inside the token.
     let good = issuer.key.sign(&claims);
     let mut parts: Vec<&str> = good.split('.').collect();
     let other = encode(issuer.claims(json!({ "email": "root@example.com" })));
     parts[1] = &other;
     with(&rig, &format!("Bearer {}", parts.join("."))).await.refuses("401 AUT-002", INVALID);
-    let forger = Key::make("key-1");
+    let forger = Key::generate("key-1");
     with(&rig, &format!("Bearer {}", forger.sign(&claims))).await.refuses("401 AUT-002", INVALID);
 }
 
@@ -191,13 +191,13 @@ async fn keys_that_rotate(kind: Kind) {
         with(&rig, &issuer.bearer(json!({}))).await.is(200);
     }
     assert_eq!(issuer.fetched(), 1, "keys are kept");
-    let next = Key::make("key-2");
+    let next = Key::generate("key-2");
     issuer.publish(&[&issuer.key, &next]);
     let token = format!("Bearer {}", next.sign(&issuer.claims(json!({}))));
-    // Not at once, as anybody can make up key ids; but soon, and it is the known ones that go on meanwhile.
+    // Unknown key ids trigger a fetch only after a minimum interval; known keys stay valid meanwhile.
     let answer = with(&rig, &token).await;
     assert!([200, 401].contains(&answer.status), "{answer}");
-    let unknown = format!("Bearer {}", Key::make("key-3").sign(&issuer.claims(json!({}))));
+    let unknown = format!("Bearer {}", Key::generate("key-3").sign(&issuer.claims(json!({}))));
     for _ in 0..20 {
         with(&rig, &unknown).await.is(401);
     }
@@ -219,14 +219,14 @@ async fn an_issuer_that_is_down(kind: Kind) {
 
 async fn keys_from_a_file(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    let key = Key::make("k");
+    let key = Key::generate("k");
     let path = file(folder.path(), "keys.json", json!({ "keys": [key.jwk()] }).to_string());
     let yaml = format!("  - {{ issuer_url: \"https://issuer\", jwk_cert_file: \"{}\" }}\n", path.display());
     let rig = Rig::start(kind, &authenticated(&[yaml])).await;
     let exp = jiff::Timestamp::now().as_second() + 60;
     let token = key.sign(&json!({ "iss": "https://issuer", "exp": exp, "email": "a@b" }));
     with(&rig, &format!("Bearer {token}")).await.is(200);
-    let stranger = Key::make("other").sign(&json!({ "iss": "https://issuer", "exp": exp, "email": "a@b" }));
+    let stranger = Key::generate("other").sign(&json!({ "iss": "https://issuer", "exp": exp, "email": "a@b" }));
     with(&rig, &format!("Bearer {stranger}")).await.is(401);
 }
 
@@ -237,7 +237,7 @@ async fn public_paths(kind: Kind) {
         rig.get(path).await.is(200);
     }
     rig.get("/nonsense").await.problem("404 NTF-000");
-    // The page for people shows resources: it follows the API's authentication.
+    // The HTML page shows resources, so it needs authentication too.
     let answer = rig.client.get(format!("http://{}/", rig.address)).send().await.unwrap();
     assert_eq!(answer.status(), 401);
 }

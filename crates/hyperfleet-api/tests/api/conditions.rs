@@ -1,4 +1,4 @@
-//! Conditions that the configuration computes with CEL (§5.4).
+//! Conditions that the configuration computes with CEL.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use crate::rig::{DONE, Kind, Rig, merged, path_of, refusal, report};
 
 rules! {
     shared: ;
-    own: are_computed secrets_are_masked bounds adapters_that_are_not_sure_are_left_out
-        a_failing_expression_undoes_the_report mistakes_are_told_at_start;
+    own: are_computed secrets_are_masked bounds adapters_with_unknown_status_are_left_out
+        a_failing_expression_undoes_the_report invalid_expressions_are_refused_at_start;
 }
 
 fn entities(conditions: &str) -> String {
@@ -43,7 +43,7 @@ async fn are_computed(kind: Kind) {
     let big = mapped(&rig, &path, "Big").await.unwrap();
     assert_eq!((&big["status"], &big["reason"]), (&json!("True"), &json!("thingReason")));
     assert_eq!((&big["message"], &big["observed_generation"]), (&json!("generation 1 of 1"), &json!(1)));
-    // It is searched like any other.
+    // A computed condition can be searched like any other.
     let found = async |status: &str| {
         let search = format!("status.conditions.Big = '{status}'");
         rig.list("/things", &[("search", &search)]).await.is(200).body()["total"].clone()
@@ -83,7 +83,7 @@ async fn bounds(kind: Kind) {
     assert_eq!(mapped(&rig, &path, "Reason").await, None, "a reason that is too long");
 }
 
-async fn adapters_that_are_not_sure_are_left_out(kind: Kind) {
+async fn adapters_with_unknown_status_are_left_out(kind: Kind) {
     let yaml = entities(r"      - { type: Some, status: 'size(statuses) > 0' }");
     let rig = Rig::start(kind, &yaml).await;
     let path = thing(&rig, json!({})).await;
@@ -108,7 +108,7 @@ async fn a_failing_expression_undoes_the_report(kind: Kind) {
     assert_eq!(mapped(&rig, &path, "Fragile").await.unwrap()["status"], "True");
 }
 
-async fn mistakes_are_told_at_start(kind: Kind) {
+async fn invalid_expressions_are_refused_at_start(kind: Kind) {
     let deep = format!("{}1{}", "(".repeat(5000), ")".repeat(5000));
     for (condition, place) in [
         (r"{ type: Odd, status: 'statuses.' }".to_owned(), "Odd"),

@@ -1,10 +1,10 @@
-//! Settings that make no sense are refused at start, with their place and without their value (§1.1, §1.2).
+//! Invalid settings are refused at start, with their path and without their value.
 
 use crate::rig::{Kind, Rig, refusal};
 
 rules! {
     shared: ;
-    own: are_refused no_entities_no_routes secrets_are_not_repeated insecure_is_said_explicitly;
+    own: are_refused no_entities_no_routes secrets_are_not_repeated insecure_must_be_explicit;
 }
 
 const REFUSED: &[(&str, &str)] = &[
@@ -105,7 +105,7 @@ async fn secrets_are_not_repeated(kind: Kind) {
     }
 }
 
-async fn insecure_is_said_explicitly(kind: Kind) {
+async fn insecure_must_be_explicit(kind: Kind) {
     let rig = Rig::start(kind, "server: { host: 0.0.0.0, insecure: true }").await;
     assert!(!rig.address.ip().is_loopback());
     for host in ["localhost", "127.0.0.1", "127.0.0.9"] {

@@ -1,4 +1,4 @@
-//! Creating resources: what is answered, what is refused and in which order (§3, §3.1).
+//! Creating resources: responses, refusals, and the order of the checks.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::rig::{BASE, Rig, cluster, merged, path_of, unique};
 
 rules! {
     shared: answers_with_the_whole_resource conditions_are_written_at_once messages_in_order duplicates
-        a_child_belongs_below_its_parent a_parent_must_be_there client_ids unknown_members_are_ignored
+        a_child_belongs_below_its_parent a_parent_must_exist client_ids unknown_members_are_ignored
         generic_endpoints kinds_without_adapters_have_no_conditions labels_are_left_out_when_there_are_none;
     own: the_default_set_is_served;
 }
@@ -110,7 +110,7 @@ async fn duplicates(rig: &Rig) {
     let second = rig.cluster(json!({})).await;
     rig.create(&format!("{}/nodepools", path_of(&second)), pool).await;
     rig.create("/channels", json!({ "kind": "Channel", "name": name, "spec": {} })).await;
-    // Among the living only.
+    // Only among resources that are not deleted.
     rig.ask(&format!("DELETE {}", path_of(&first)), None).await.is(202);
     rig.create("/clusters", cluster(&name)).await;
 }
@@ -141,7 +141,7 @@ async fn a_child_belongs_below_its_parent(rig: &Rig) {
     rig.get(&format!("{wrong}/statuses")).await.problem("404 NTF-001");
 }
 
-async fn a_parent_must_be_there(rig: &Rig) {
+async fn a_parent_must_exist(rig: &Rig) {
     let pool = json!({ "kind": "NodePool", "name": "pool", "spec": {} });
     let absent = uuid::Uuid::now_v7();
     let answer = rig.ask(&format!("POST /clusters/{absent}/nodepools"), pool.clone()).await;
@@ -159,7 +159,7 @@ async fn client_ids(rig: &Rig) {
     let created = rig.cluster(json!({ "id": id })).await;
     assert_eq!(created["id"], id);
     assert_eq!(rig.get(&format!("/clusters/{id}")).await.is(200).body(), created);
-    // Unique over all kinds, also among what is being deleted.
+    // Unique over all kinds, including resources that are being deleted.
     rig.ask("POST /clusters", merged(cluster(&unique("c")), json!({ "id": id }))).await.problem("409 CNF-001");
     let channel = json!({ "kind": "Channel", "name": unique("ch"), "spec": {}, "id": id });
     rig.ask("POST /channels", channel).await.problem("409 CNF-001");

@@ -1,4 +1,4 @@
-//! Deleting (§3.5): soft, at once, with children, and for good only through a `Finalized` report.
+//! Deletion: soft, immediate, with children, and final only after `Finalized` reports.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::rig::{DONE, FINALIZED, Kind, Rig, merged, path_of, report, unique};
 
 rules! {
     shared: soft_and_idempotent at_once_without_adapters absent soft_deleted_are_listed restricted_by_children
-        cascades_to_children for_good_only_when_all_have_finalized a_child_that_remains_keeps_its_parent
+        cascades_to_children final_only_when_all_have_finalized a_child_that_remains_keeps_its_parent
         repeated_finalized_report_still_removes finalized_of_an_older_generation_does_not_count any_adapter_may_be_the_last;
     own: chains_of_parents;
 }
@@ -105,9 +105,9 @@ async fn cascades_to_children(rig: &Rig) {
     assert_eq!(two["status"]["conditions"][0]["status"], "False");
 }
 
-async fn for_good_only_when_all_have_finalized(rig: &Rig) {
+async fn final_only_when_all_have_finalized(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
-    // Whatever was said before the deletion does not remove anything.
+    // A report from before the deletion removes nothing.
     for adapter in CLUSTER {
         rig.report(&path, report(adapter, 1, &format!("{DONE} Finalized=True"))).await.is(201);
     }
@@ -138,11 +138,11 @@ async fn a_child_that_remains_keeps_its_parent(rig: &Rig) {
     delete(rig, &parent).await;
     finalize(rig, &parent, &CLUSTER).await;
     let waiting = rig.get(&parent).await.is(200).body();
-    // §15: with no active child left, the finalized parent says Reconciled.
+    // With no active child left, the finalized parent is Reconciled.
     assert_eq!(waiting["status"]["conditions"][0]["status"], "True");
     finalize(rig, &child, &POOL).await;
     rig.get(&child).await.problem("404 NTF-001");
-    // Nobody has reported about the parent since: it stays until one of its adapters does.
+    // The parent stays until one of its adapters reports again.
     rig.get(&parent).await.is(200);
     rig.report(&parent, report("dns", 2, "Available=False Applied=False Health=True")).await.is(201);
     rig.get(&parent).await.is(200);
@@ -175,7 +175,7 @@ async fn finalized_of_an_older_generation_does_not_count(rig: &Rig) {
 }
 
 async fn any_adapter_may_be_the_last(rig: &Rig) {
-    // §3.5: the incoming report must be Finalized; its adapter need not be a required one.
+    // The incoming report must be Finalized; its adapter need not be a required one.
     let parent = path_of(&rig.cluster(json!({})).await);
     let child = pool(rig, &parent).await;
     delete(rig, &parent).await;
@@ -188,38 +188,38 @@ async fn any_adapter_may_be_the_last(rig: &Rig) {
 async fn chains_of_parents(kind: Kind) {
     let yaml = r"
 entities:
-  - { kind: House, plural: houses }
-  - { kind: Floor, plural: floors, parent_kind: House, on_parent_delete: cascade }
-  - { kind: Room, plural: rooms, parent_kind: Floor, on_parent_delete: cascade, required_adapters: [cleaner] }
-  - { kind: Guest, plural: guests, parent_kind: Room, on_parent_delete: restrict }
+  - { kind: Site, plural: sites }
+  - { kind: Zone, plural: zones, parent_kind: Site, on_parent_delete: cascade }
+  - { kind: Rack, plural: racks, parent_kind: Zone, on_parent_delete: cascade, required_adapters: [cleaner] }
+  - { kind: Host, plural: hosts, parent_kind: Rack, on_parent_delete: restrict }
 ";
     let rig = Rig::start(kind, yaml).await;
     let make = async |path: &str, kind: &str| {
         path_of(&rig.create(path, json!({ "kind": kind, "name": unique("x"), "spec": {} })).await)
     };
-    let house = make("/houses", "House").await;
-    let floor = make(&format!("{house}/floors"), "Floor").await;
-    let empty = make(&format!("{house}/floors"), "Floor").await;
-    let room = make(&format!("/floors/{}/rooms", floor.rsplit('/').next().unwrap()), "Room").await;
-    let guest = make(&format!("/rooms/{}/guests", room.rsplit('/').next().unwrap()), "Guest").await;
-    // Restricted deep below is restricted above, and nothing at all has changed.
-    let answer = rig.ask(&format!("DELETE {house}"), None).await;
-    let room_id = room.rsplit('/').next().unwrap();
-    answer.refuses("409 CNF-003", &format!("Cannot delete Room '{room_id}': active Guest(s) exist"));
-    for path in [&house, &floor, &empty, &room, &guest] {
+    let site = make("/sites", "Site").await;
+    let zone = make(&format!("{site}/zones"), "Zone").await;
+    let empty = make(&format!("{site}/zones"), "Zone").await;
+    let rack = make(&format!("/zones/{}/racks", zone.rsplit('/').next().unwrap()), "Rack").await;
+    let host = make(&format!("/racks/{}/hosts", rack.rsplit('/').next().unwrap()), "Host").await;
+    // A restriction further down also restricts the ancestors, and nothing is changed.
+    let answer = rig.ask(&format!("DELETE {site}"), None).await;
+    let rack_id = rack.rsplit('/').next().unwrap();
+    answer.refuses("409 CNF-003", &format!("Cannot delete Rack '{rack_id}': active Host(s) exist"));
+    for path in [&site, &zone, &empty, &rack, &host] {
         assert_eq!(rig.get(path).await.is(200).body()["generation"], 1, "{path}");
     }
-    delete(&rig, &guest).await;
-    let deleted = delete(&rig, &house).await;
+    delete(&rig, &host).await;
+    let deleted = delete(&rig, &site).await;
     assert_eq!(deleted["generation"], 2);
-    // What has no adapters and nothing below it goes at once; what waits for somebody below waits.
+    // A resource without adapters and children is removed at once; one with children waits for them.
     rig.get(&empty).await.problem("404 NTF-001");
-    for path in [&house, &floor, &room] {
+    for path in [&site, &zone, &rack] {
         assert!(rig.get(path).await.is(200).body()["deleted_time"].is_string(), "{path}");
     }
-    finalize(&rig, &room, &["cleaner"]).await;
-    rig.get(&room).await.problem("404 NTF-001");
-    let reason = merged(json!({}), json!({ "reason": "nobody reports about houses" }));
-    rig.ask(&format!("POST {house}/force-delete"), reason).await.is(204);
-    rig.get(&floor).await.problem("404 NTF-001");
+    finalize(&rig, &rack, &["cleaner"]).await;
+    rig.get(&rack).await.problem("404 NTF-001");
+    let reason = merged(json!({}), json!({ "reason": "no adapter reports about sites" }));
+    rig.ask(&format!("POST {site}/force-delete"), reason).await.is(204);
+    rig.get(&zone).await.problem("404 NTF-001");
 }

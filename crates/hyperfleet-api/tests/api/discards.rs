@@ -1,11 +1,11 @@
-//! Which reports are discarded with 204, and in which order that is decided (§4.2).
+//! Discarded reports (204), and the order of the checks.
 
 use serde_json::json;
 
 use crate::rig::{DONE, Rig, merged, path_of, report, time};
 
 rules! {
-    shared: generations_that_are_not_there_yet older_generations older_times
+    shared: future_generations older_generations older_times
         a_stale_incomplete_report_is_discarded_not_refused unknown_counts_once a_newer_generation_beats_the_clock
         adapters_do_not_disturb_each_other;
     own: ;
@@ -24,7 +24,7 @@ async fn stored(rig: &Rig, path: &str) -> serde_json::Value {
     rig.get(&format!("{path}/statuses")).await.is(200).body()["items"].clone()
 }
 
-async fn generations_that_are_not_there_yet(rig: &Rig) {
+async fn future_generations(rig: &Rig) {
     let path = cluster(rig).await;
     let answer = rig.report(&path, report("a", 4, DONE)).await.is(204);
     assert!(answer.bytes.is_empty());
@@ -59,11 +59,11 @@ async fn a_stale_incomplete_report_is_discarded_not_refused(rig: &Rig) {
     rig.report(&path, report("a", 9, "")).await.is(204);
     rig.report(&path, report("a", 1, "Available=True")).await.is(204);
     rig.report(&path, merged(report("a", 2, ""), json!({ "observed_time": time(-60) }))).await.is(204);
-    // What is wrong in itself is refused all the same.
+    // An invalid report is refused nevertheless.
     rig.report(&path, report("a", 9, "Available=maybe")).await.problem("400 VAL-000");
     rig.report(&path, merged(report("a", 9, DONE), json!({ "observed_time": time(900) }))).await.problem("400 VAL-000");
     rig.report(&path, report("a", 2, "Available=True")).await.problem("400 VAL-000");
-    // And what says `Unknown` must be complete to be discarded.
+    // A report with `Unknown` must be complete to be discarded.
     rig.report(&path, report("a", 2, "Available=Unknown Applied=True")).await.problem("400 VAL-000");
 }
 

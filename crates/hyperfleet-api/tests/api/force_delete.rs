@@ -1,4 +1,4 @@
-//! Removing without waiting for adapters (§2, §3.5): for people, who say why.
+//! Forced deletion: removal without waiting for adapters, with a reason.
 
 use serde_json::json;
 
@@ -6,11 +6,11 @@ use crate::rig::log::logged;
 use crate::rig::{Kind, Rig, path_of, unique};
 
 rules! {
-    shared: only_what_is_soft_deleted reasons with_all_below_it is_written_to_the_log;
+    shared: only_soft_deleted_resources reasons with_all_descendants is_written_to_the_log;
     own: clears_references_to_it;
 }
 
-async fn only_what_is_soft_deleted(rig: &Rig) {
+async fn only_soft_deleted_resources(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let (path, id) = (path_of(&created), created["id"].as_str().unwrap());
     let line = format!("POST {path}/force-delete");
@@ -40,7 +40,7 @@ async fn reasons(rig: &Rig) {
     rig.ask(&line, json!({ "reason": "ä".repeat(1024) })).await.is(204);
 }
 
-async fn with_all_below_it(rig: &Rig) {
+async fn with_all_descendants(rig: &Rig) {
     let parent = path_of(&rig.cluster(json!({})).await);
     let pool = json!({ "kind": "NodePool", "name": unique("np"), "spec": {} });
     let pool = path_of(&rig.create(&format!("{parent}/nodepools"), pool).await);
@@ -84,7 +84,7 @@ entities:
     let door = make("Door", json!({ "opens": [{ "id": one["id"] }, { "id": two["id"] }] })).await;
     let force = async |key: &serde_json::Value| {
         rig.ask(&format!("DELETE {}", path_of(key)), None).await.problem("409 CNF-003");
-        // A reference only keeps what is not going yet; so the door lets go and takes it again where it can.
+        // A reference protects only a target that is not being deleted.
         rig.ask(&format!("POST {}/force-delete", path_of(key)), json!({ "reason": "x" })).await.problem("409 CNF-003");
     };
     force(&one).await;

@@ -1,11 +1,11 @@
-//! What a resource's conditions were before (issue 4): the last 50 transitions, newest first.
+//! The history of a resource's conditions: the last 50 transitions, newest first.
 
 use serde_json::{Value, json};
 
 use crate::rig::{DONE, Rig, merged, path_of, report, time, unique};
 
 rules! {
-    shared: begins_with_the_creation tells_transitions_only keeps_fifty pages absent;
+    shared: begins_with_the_creation lists_transitions_only keeps_fifty pages absent;
     own: ;
 }
 
@@ -23,15 +23,15 @@ fn short(item: &Value) -> String {
 async fn begins_with_the_creation(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let items = items(rig, &path_of(&created)).await;
-    let mut told: Vec<String> = items.iter().map(short).collect();
-    told.sort();
-    assert_eq!(told, ["hyperfleet-api LastKnownReconciled ->False", "hyperfleet-api Reconciled ->False"]);
+    let mut received: Vec<String> = items.iter().map(short).collect();
+    received.sort();
+    assert_eq!(received, ["hyperfleet-api LastKnownReconciled ->False", "hyperfleet-api Reconciled ->False"]);
     assert_eq!(items[0]["observed_generation"], 1);
     assert_eq!(items[0]["time"], created["created_time"]);
     assert!(items.iter().all(|item| item["reason"].is_string() && item["message"].is_string()));
 }
 
-async fn tells_transitions_only(rig: &Rig) {
+async fn lists_transitions_only(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
     let at = |seconds: i64, conditions: &str| {
         merged(report("dns", 1, conditions), json!({ "observed_time": time(seconds), "data": { "n": seconds } }))
@@ -73,13 +73,13 @@ async fn pages(rig: &Rig) {
         rig.report(&path, report(adapter, 1, DONE)).await.is(201);
     }
     let all = items(rig, &path).await;
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for page in 1..=4 {
         let body = rig.get(&format!("{path}/statuses/history?size=4&page={page}")).await.is(200).body();
         assert_eq!((&body["page"], &body["total"]), (&json!(page), &json!(all.len())));
-        seen.extend(body["items"].as_array().unwrap().clone());
+        actual.extend(body["items"].as_array().unwrap().clone());
     }
-    assert_eq!(seen, all);
+    assert_eq!(actual, all);
     rig.get(&format!("{path}/statuses/history?size=0")).await.refuses("400 VAL-000", "Invalid query parameters");
 }
 

@@ -1,4 +1,4 @@
-//! Text that wants to be SQL, markup or another log line stays text.
+//! Injected SQL, markup and log lines stay text.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::rig::raw::{exchange, head};
 use crate::rig::{BASE, DONE, Rig, merged, path_of, report, unique};
 
 rules! {
-    shared: texts_come_back_as_they_are log_lines headers pages_for_people;
+    shared: texts_are_returned_unchanged log_lines headers html_pages;
     own: ;
 }
 
@@ -31,7 +31,7 @@ const HOSTILE: &[&str] = &[
     "🦀\u{202e}",
 ];
 
-async fn texts_come_back_as_they_are(rig: &Rig) {
+async fn texts_are_returned_unchanged(rig: &Rig) {
     for text in HOSTILE {
         let spec = json!({ "value": text, *text: "key" });
         let created = rig.cluster(json!({ "spec": spec })).await;
@@ -50,7 +50,7 @@ async fn texts_come_back_as_they_are(rig: &Rig) {
         assert_eq!((&dns["reason"], &dns["message"]), (&json!(text), &json!(text)));
         let history = rig.get(&format!("{path}/statuses/history")).await.is(200).body();
         assert!(history["items"].as_array().unwrap().iter().any(|item| item["message"] == *text));
-        // As a search it finds what has it, and nothing else.
+        // As a search it finds only the resource that has it.
         if !text.contains(['\'', '"', '\\', '\r', '\u{1b}']) {
             let search = format!("spec.value = '{text}' and name = '{}'", created["name"].as_str().unwrap());
             assert_eq!(rig.list("/clusters", &[("search", &search)]).await.is(200).body()["total"], 1, "{search}");
@@ -72,8 +72,8 @@ async fn log_lines(rig: &Rig) {
     let raw = format!("traceparent: {mark}\u{9}\u{1b}[31m{{\"level\":\"fake\"}}\r\nUser-Agent: {mark}\r\n");
     exchange(rig.address, &head(&format!("GET {BASE}/clusters/{mark}"), raw.as_bytes())).await;
     let logged = logged();
-    let told = logged.lines().filter(|line| line.contains(&mark)).count();
-    assert!(told > 0, "the path at least is logged");
+    let received = logged.lines().filter(|line| line.contains(&mark)).count();
+    assert!(received > 0, "the path at least is logged");
     for line in logged.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_ne!(line["level"], "fake", "{line}");
@@ -105,7 +105,7 @@ async fn headers(rig: &Rig) {
     rig.get(&path).await.is(200);
 }
 
-async fn pages_for_people(rig: &Rig) {
+async fn html_pages(rig: &Rig) {
     let text = format!("<script>alert('{}')</script>", unique("x"));
     let created = rig.cluster(json!({ "spec": { "html": text } })).await;
     let path = path_of(&created);

@@ -10,8 +10,8 @@ use crate::rig::raw::{exchange, head};
 use crate::rig::{BASE, Kind, Rig, cluster, merged, path_of, unique};
 
 rules! {
-    shared: large_bodies deep_bodies bodies_that_are_no_text duplicate_members broken_http nul_characters;
-    own: slow_bodies slow_heads idle_connections a_body_that_breaks_off;
+    shared: large_bodies deep_bodies bodies_that_are_not_text duplicate_members broken_http nul_characters;
+    own: slow_bodies slow_heads idle_connections a_body_that_ends_early;
 }
 
 async fn large_bodies(rig: &Rig) {
@@ -30,7 +30,7 @@ async fn large_bodies(rig: &Rig) {
         rig.send(line, &[], of(1024 * 1024 + 1)).await.problem("413 LMT-002");
         rig.send(line, &[], of(3 * 1024 * 1024)).await.problem("413 LMT-002");
     }
-    // The same in pieces, without a length.
+    // The same chunked, without a length.
     let pieces = futures_util::stream::iter((0..200).map(|_| Ok::<_, std::io::Error>(vec![b' '; 10_000])));
     rig.send("POST /clusters", &[], reqwest::Body::wrap_stream(pieces)).await.problem("413 LMT-002");
     let headers = format!("X-Long: {}\r\n", "x".repeat(2_000_000));
@@ -64,7 +64,7 @@ async fn deep_bodies(rig: &Rig) {
     rig.get("/clusters?size=1").await.is(200);
 }
 
-async fn bodies_that_are_no_text(rig: &Rig) {
+async fn bodies_that_are_not_text(rig: &Rig) {
     let mut bad = merged(cluster(&unique("utf")), json!({ "spec": { "x": "MARK" } })).to_string().into_bytes();
     let at = bad.windows(4).position(|window| window == b"MARK").unwrap();
     for bytes in [[0xff, 0xfe, 0x41, 0x41], [0xc0, 0x80, 0x41, 0x41], [0xed, 0xa0, 0x80, 0x41], [b'\n', 1, 2, 3]] {
@@ -94,7 +94,7 @@ async fn nul_characters(rig: &Rig) {
 }
 
 async fn duplicate_members(rig: &Rig) {
-    // Either refused, or the last one counts; never both of them in different places.
+    // Either refused, or the last one counts everywhere.
     let name = unique("dup");
     let body = format!("{{\"kind\":\"Cluster\",\"name\":\"x\",\"name\":\"{name}\",\"spec\":{{\"a\":1,\"a\":2}}}}");
     let answer = rig.send("POST /clusters", &[], body).await;
@@ -119,7 +119,7 @@ async fn broken_http(rig: &Rig) {
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
     ] {
-        // What is waited for longest is the rest of a head, which `slow_heads` shows to end.
+        // The longest wait is for the rest of a head, which `slow_heads` covers.
         let mut stream = TcpStream::connect(rig.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         stream.shutdown().await.unwrap();
@@ -148,7 +148,7 @@ async fn slow_heads(kind: Kind) {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
-async fn a_body_that_breaks_off(kind: Kind) {
+async fn a_body_that_ends_early(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     for _ in 0..20 {
         let mut stream = TcpStream::connect(rig.address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Every rule of the API's contract, asked over HTTP, on SQLite and on a real PostgreSQL.
+//! Every rule of HyperFleet's API over HTTP, on SQLite and on a real PostgreSQL.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     clippy::indexing_slicing,
     clippy::expect_used,
     clippy::print_stderr,
-    reason = "in a test that is the right way to fail, and to say what is missing"
+    reason = "a test fails by panicking, and prints which real part is missing"
 )]
 
 #[macro_use]

@@ -1,12 +1,12 @@
-//! Which names and labels are taken (§3.1, §3.2).
+//! Valid and invalid names and labels.
 
 use serde_json::json;
 
 use crate::rig::{Rig, cluster, merged, unique};
 
 rules! {
-    shared: names names_of_node_pools names_without_limits_of_their_own labels_that_are_taken labels_that_are_refused
-        every_bad_label_is_named;
+    shared: names names_of_node_pools names_without_limits_of_their_own valid_labels invalid_labels
+        every_invalid_label_is_reported;
     own: ;
 }
 
@@ -49,7 +49,7 @@ async fn names_without_limits_of_their_own(rig: &Rig) {
     long.refuses("400 VAL-000", "name must be at most 100 characters");
 }
 
-async fn labels_that_are_taken(rig: &Rig) {
+async fn valid_labels(rig: &Rig) {
     let prefix = format!("{}.{}", "a".repeat(63), "b".repeat(63));
     let labels = json!({
         "a": "", "A.b_c-9": "v", "example.com/name": "A", "cost-center": "x".repeat(63),
@@ -59,7 +59,7 @@ async fn labels_that_are_taken(rig: &Rig) {
     assert_eq!(created["labels"], labels);
 }
 
-async fn labels_that_are_refused(rig: &Rig) {
+async fn invalid_labels(rig: &Rig) {
     let long = |count: usize| "a".repeat(count);
     let keys = [
         String::new(),
@@ -100,7 +100,7 @@ async fn labels_that_are_refused(rig: &Rig) {
     }
 }
 
-async fn every_bad_label_is_named(rig: &Rig) {
+async fn every_invalid_label_is_reported(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let patch = json!({ "labels": { "-a": "v", "b": "-", "c": "v" } });
     let answer = rig.ask(&format!("PATCH {}", crate::rig::path_of(&created)), patch).await;

@@ -1,4 +1,4 @@
-//! Numbers come back as they were sent, or are refused: never rounded.
+//! Numbers are returned as they were sent or refused; never rounded.
 
 use serde_json::json;
 
@@ -70,8 +70,12 @@ async fn forms(rig: &Rig) {
     let body = format!("{{\"kind\":\"Cluster\",\"name\":\"{}\",\"spec\":{{\"n\":[1e2,1E+2,-0,1.0]}}}}", unique("form"));
     let created = rig.send("POST /clusters", &[], body).await.is(201).body();
     let read = rig.get(&path_of(&created)).await.is(200).body();
-    for (seen, wanted) in read["spec"]["n"].as_array().unwrap().iter().zip([100.0, 100.0, 0.0, 1.0]) {
-        assert_eq!(seen.as_f64().map(f64::to_bits).map(|bits| bits << 1), Some(f64::to_bits(wanted) << 1), "{seen}");
+    for (actual, expected) in read["spec"]["n"].as_array().unwrap().iter().zip([100.0, 100.0, 0.0, 1.0]) {
+        assert_eq!(
+            actual.as_f64().map(f64::to_bits).map(|bits| bits << 1),
+            Some(f64::to_bits(expected) << 1),
+            "{actual}"
+        );
     }
     let again =
         rig.ask(&format!("PATCH {}", path_of(&created)), json!({ "spec": created["spec"] })).await.is(200).body();

@@ -1,11 +1,11 @@
-//! The order of lists, and parts of resources (§2.1).
+//! The order of lists, and the selection of fields.
 
 use serde_json::{Value, json};
 
 use crate::rig::{Kind, Rig, merged, path_of, unique};
 
 rules! {
-    shared: orders_that_are_refused fields_of_a_resource fields_that_are_refused;
+    shared: invalid_orders fields_of_a_resource invalid_fields;
     own: orders;
 }
 
@@ -37,7 +37,7 @@ async fn orders(kind: Kind) {
     assert_eq!(alias.names().join(" "), "c b a");
 }
 
-async fn orders_that_are_refused(rig: &Rig) {
+async fn invalid_orders(rig: &Rig) {
     for order in [
         "nonsense",
         "NAME",
@@ -95,11 +95,11 @@ async fn fields_of_a_resource(rig: &Rig) {
         ("deleted_time,references", json!({ "id": id })),
         ("spec", json!({ "id": id, "spec": created["spec"] })),
     ];
-    for (fields, wanted) in rows {
-        assert_eq!(rig.get(&format!("{path}?fields={fields}")).await.is(200).body(), *wanted, "{fields}");
+    for (fields, expected) in rows {
+        assert_eq!(rig.get(&format!("{path}?fields={fields}")).await.is(200).body(), *expected, "{fields}");
         let search = format!("search=id%3D'{}'", id.as_str().unwrap());
         let list = rig.get(&format!("/clusters?{search}&fields={fields}")).await.is(200).body();
-        assert_eq!(list["items"], json!([wanted]), "{fields}");
+        assert_eq!(list["items"], json!([expected]), "{fields}");
         assert_eq!((&list["page"], &list["size"], &list["total"]), (&json!(1), &json!(1), &json!(1)));
     }
     for empty in ["", ",", "%20"] {
@@ -113,7 +113,7 @@ async fn fields_of_a_resource(rig: &Rig) {
     );
 }
 
-async fn fields_that_are_refused(rig: &Rig) {
+async fn invalid_fields(rig: &Rig) {
     let path = path_of(&rig.cluster(json!({})).await);
     for fields in
         ["nonsense", "name,nonsense", "Name", "id;", "sealed", "*", "name\0", "\u{1b}[31m", "' or 1=1", "owner_id"]

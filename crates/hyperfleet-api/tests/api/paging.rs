@@ -1,4 +1,4 @@
-//! Lists in pages (§2.1, §2.2).
+//! Paging of lists.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::rig::{Kind, Rig, path_of, unique};
 
 rules! {
     shared: bounds below_a_parent;
-    own: pages_hold_everything_once;
+    own: pages_hold_every_item_once;
 }
 
 async fn bounds(rig: &Rig) {
@@ -43,7 +43,7 @@ async fn bounds(rig: &Rig) {
     }
 }
 
-async fn pages_hold_everything_once(kind: Kind) {
+async fn pages_hold_every_item_once(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let channel = |name: &str| json!({ "kind": "Channel", "name": name, "spec": {} });
     let names: Vec<String> = (0..45).map(|n| format!("channel-{n:02}")).collect();
@@ -62,13 +62,13 @@ async fn pages_hold_everything_once(kind: Kind) {
     let beyond = rig.get("/channels?page=4").await.is(200).body();
     assert_eq!(beyond, json!({ "page": 4, "size": 0, "total": 45, "items": [] }));
     for order in ["", "kind", "kind desc", "generation", "created_by desc", "deleted_time"] {
-        let mut seen = Vec::new();
+        let mut actual = Vec::new();
         for page in 1..=7 {
             let page = page.to_string();
-            seen.extend(rig.list("/channels", &[("order", order), ("size", "7"), ("page", &page)]).await.names());
+            actual.extend(rig.list("/channels", &[("order", order), ("size", "7"), ("page", &page)]).await.names());
         }
-        seen.sort();
-        assert_eq!(seen, names, "ties are broken: {order}");
+        actual.sort();
+        assert_eq!(actual, names, "ties are broken: {order}");
     }
     assert_eq!(rig.get("/channels?pageSize=7&orderBy=name").await.names(), names[..7]);
     assert_eq!(rig.get("/channels?pageSize=7&size=3&orderBy=name%20desc").await.names().len(), 3, "today's names win");

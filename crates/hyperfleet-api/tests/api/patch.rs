@@ -1,12 +1,12 @@
-//! Changing what is wanted (§3.3), and only what one has seen: `If-Match`.
+//! Changing the desired state, and optimistic concurrency with `If-Match`.
 
 use serde_json::{Value, json};
 
 use crate::rig::{DONE, Rig, path_of, report, unique};
 
 rules! {
-    shared: spec_and_labels_are_replaced_as_a_whole what_changes_nothing_changes_nothing bodies_that_are_refused
-        conditions_are_concluded_again soft_deleted_are_left_alone if_match absent;
+    shared: spec_and_labels_are_replaced_as_a_whole a_patch_without_a_difference_has_no_effect invalid_bodies
+        conditions_are_derived_again soft_deleted_resources_are_not_changed if_match absent;
     own: ;
 }
 
@@ -28,7 +28,7 @@ async fn spec_and_labels_are_replaced_as_a_whole(rig: &Rig) {
     assert_eq!(rig.get(&path_of(&created)).await.is(200).body(), patched);
 }
 
-async fn what_changes_nothing_changes_nothing(rig: &Rig) {
+async fn a_patch_without_a_difference_has_no_effect(rig: &Rig) {
     let created = rig.cluster(json!({ "spec": { "a": 1, "b": [1, { "c": null }] }, "labels": { "l": "v" } })).await;
     let line = format!("PATCH {}", path_of(&created));
     for same in [
@@ -38,12 +38,12 @@ async fn what_changes_nothing_changes_nothing(rig: &Rig) {
     ] {
         assert_eq!(rig.ask(&line, same).await.is(200).body(), created);
     }
-    // Present references always count, even where they are as before.
+    // References that are given always count as a change.
     let patched = rig.ask(&line, json!({ "references": {} })).await.is(200).body();
     assert_eq!(patched["generation"], 2);
 }
 
-async fn bodies_that_are_refused(rig: &Rig) {
+async fn invalid_bodies(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let line = format!("PATCH {}", path_of(&created));
     let empty = "at least one field must be provided for update";
@@ -64,7 +64,7 @@ async fn bodies_that_are_refused(rig: &Rig) {
     assert_eq!(rig.get(&path_of(&created)).await.is(200).body(), created);
 }
 
-async fn conditions_are_concluded_again(rig: &Rig) {
+async fn conditions_are_derived_again(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let path = path_of(&created);
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
@@ -79,7 +79,7 @@ async fn conditions_are_concluded_again(rig: &Rig) {
     assert_eq!(after["status"]["conditions"][1]["status"], "True", "what was good last is still known");
 }
 
-async fn soft_deleted_are_left_alone(rig: &Rig) {
+async fn soft_deleted_resources_are_not_changed(rig: &Rig) {
     let created = rig.cluster(json!({})).await;
     let (path, id) = (path_of(&created), created["id"].as_str().unwrap());
     rig.ask(&format!("DELETE {path}"), None).await.is(202);
@@ -98,7 +98,7 @@ async fn if_match(rig: &Rig) {
     assert_eq!(send("\"1\"", json!({ "a": 1 })).await.is(200).body()["generation"], 2);
     send("\"1\"", json!({ "a": 2 })).await.problem("412 CNF-002");
     send("\"3\"", json!({ "a": 2 })).await.problem("412 CNF-002");
-    // A stale precondition is told even where the change would change nothing.
+    // A stale precondition is refused even if the patch has no difference.
     send("\"1\"", json!({ "a": 1 })).await.problem("412 CNF-002");
     assert_eq!(send("\"2\"", json!({ "a": 3 })).await.is(200).body()["generation"], 3);
     let malformed = [

@@ -1,4 +1,4 @@
-//! Answers to what nobody can do anything with (§1, §6). What holds for every problem is checked at each answer.
+//! Problems for requests that no endpoint handles. The checks that apply to every problem run on each response.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::rig::raw::{exchange, head};
 use crate::rig::{BASE, Rig, path_of, unique};
 
 rules! {
-    shared: unknown_paths wrong_methods trailing_slashes absent_resources request_ids compression ids_that_cannot_be
+    shared: unknown_paths wrong_methods trailing_slashes absent_resources request_ids compression impossible_ids
         head_requests;
     own: ;
 }
@@ -54,8 +54,8 @@ async fn wrong_methods(rig: &Rig) {
     ] {
         let answer = rig.ask(&line, json!({})).await.is(405);
         assert!(answer.header("content-type").starts_with("text/plain"), "{answer}");
-        let seen: Vec<&str> = answer.header("allow").split(", ").filter(|method| *method != "HEAD").collect();
-        assert_eq!(seen.join(" "), allowed, "{line}");
+        let actual: Vec<&str> = answer.header("allow").split(", ").filter(|method| *method != "HEAD").collect();
+        assert_eq!(actual.join(" "), allowed, "{line}");
     }
 }
 
@@ -99,7 +99,7 @@ async fn compression(rig: &Rig) {
     assert_eq!(refused.header("content-encoding"), "");
 }
 
-async fn ids_that_cannot_be(rig: &Rig) {
+async fn impossible_ids(rig: &Rig) {
     for id in [
         "%00",
         "%0d%0ax",

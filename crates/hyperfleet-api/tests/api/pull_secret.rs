@@ -1,4 +1,4 @@
-//! Pull secrets: taken inline, kept encrypted, shown to nobody but a configured reader.
+//! Pull secrets: accepted inline, stored encrypted, returned only to a configured reader.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,11 +11,11 @@ use crate::rig::{DONE, Kind, Rig, cluster, file, merged, path_of, report, unique
 
 rules! {
     shared: ;
-    own: is_redacted_everywhere marks_keep_what_is_stored malformed_ones_are_refused_without_a_value
-        only_a_reader_reads_it readers_by_identity a_reference_is_shown_as_it_is needs_a_key;
+    own: is_redacted_everywhere redacted_placeholders_keep_the_stored_secret malformed_ones_are_refused_without_a_value
+        only_a_reader_reads_it readers_by_identity a_reference_is_returned_unchanged needs_a_key;
 }
 
-/// What must be seen nowhere, in clear or in base64.
+/// The values that must appear nowhere, in clear or in base64.
 const PASSWORD: &str = "Zq7SesameOpenUp";
 
 fn document() -> Value {
@@ -23,12 +23,12 @@ fn document() -> Value {
     json!({ "auths": { "quay.io": { "auth": auth, "email": "someone@example.com" } } })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is written where it is used")]
+#[expect(clippy::needless_pass_by_value, reason = "a literal at each call")]
 fn with_secret(data: Value) -> Value {
     json!({ "spec": { "region": "eu", "pullSecret": { "data": data } } })
 }
 
-/// Settings with a key, and with a token for readers; both databases get the same ones.
+/// Settings with a key, and with a token for readers; the same for both databases.
 fn settings(folder: &std::path::Path, more: &str) -> String {
     let key = file(folder, "key", [7; 32]);
     let token = file(folder, "token", "reader-token\n");
@@ -40,7 +40,7 @@ fn settings(folder: &std::path::Path, more: &str) -> String {
 }
 
 #[track_caller]
-fn assert_unseen(what: &str, text: &[u8]) {
+fn assert_absent(what: &str, text: &[u8]) {
     let auth = STANDARD.encode(format!("user:{PASSWORD}"));
     let whole = STANDARD.encode(document().to_string());
     for secret in [PASSWORD, &auth, &whole[..40], &auth[..auth.len() - 4]] {
@@ -62,7 +62,7 @@ async fn is_redacted_everywhere(kind: Kind) {
     let mut marks = Vec::new();
     for data in forms {
         let created = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(data.clone()))).await.is(201);
-        assert_unseen("POST", &created.bytes);
+        assert_absent("POST", &created.bytes);
         let created = created.body();
         let mark = created["spec"]["pullSecret"]["data"].clone();
         assert_eq!(mark["redacted"], true);
@@ -80,30 +80,30 @@ async fn is_redacted_everywhere(kind: Kind) {
             format!("{path}?fields=spec.pullSecret.data"),
             format!("{path}?fields=spec"),
         ] {
-            assert_unseen(&path, &rig.get(&path).await.bytes);
+            assert_absent(&path, &rig.get(&path).await.bytes);
         }
         let patched = rig.ask(&format!("PATCH {path}"), json!({ "labels": { "a": "b" } })).await;
-        assert_unseen("PATCH", &patched.bytes);
+        assert_absent("PATCH", &patched.bytes);
         assert_eq!(
             reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
             data
         );
         let deleted = rig.ask(&format!("DELETE {path}"), None).await;
-        assert_unseen("DELETE", &deleted.bytes);
+        assert_absent("DELETE", &deleted.bytes);
     }
     assert!(marks.iter().all(|mark| *mark == marks[0]), "the same document has the same digest: {marks:?}");
     for _ in 0..12 {
         let event = stream.next().await.unwrap();
-        assert_unseen("watch", event.to_string().as_bytes());
+        assert_absent("watch", event.to_string().as_bytes());
     }
-    assert_unseen("the log", logged().as_bytes());
-    assert_unseen("the database", &rig.database.bytes().await);
-    assert_unseen(
+    assert_absent("the log", logged().as_bytes());
+    assert_absent("the database", &rig.database.bytes().await);
+    assert_absent(
         "metrics",
         &rig.client.get(format!("http://{}/metrics", rig.metrics)).send().await.unwrap().bytes().await.unwrap(),
     );
     let page = rig.client.get(format!("http://{}/", rig.address)).send().await.unwrap();
-    assert_unseen("the page", &page.bytes().await.unwrap());
+    assert_absent("the page", &page.bytes().await.unwrap());
     for search in
         [format!("spec.pullSecret.data like '%{PASSWORD}%'"), format!("spec.pullSecret.data = '{}'", document())]
     {
@@ -114,30 +114,30 @@ async fn is_redacted_everywhere(kind: Kind) {
     }
 }
 
-async fn marks_keep_what_is_stored(kind: Kind) {
+async fn redacted_placeholders_keep_the_stored_secret(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::start(kind, &settings(folder.path(), "")).await;
     let created = rig.cluster(with_secret(document())).await;
     let (path, line) = (path_of(&created), format!("PATCH {}", path_of(&created)));
     let stored =
         async || reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"].clone();
-    // Read, changed, sent back.
+    // Read, modify, write.
     let mut spec = created["spec"].clone();
     assert_eq!(rig.ask(&line, json!({ "spec": spec })).await.is(200).body(), created, "nothing has changed");
     spec["region"] = json!("us");
     let patched = rig.ask(&line, json!({ "spec": spec })).await.is(200).body();
     assert_eq!((&patched["generation"], &patched["spec"]), (&json!(2), &spec));
     assert_eq!(stored().await, document());
-    // The same secret in clear is no change either.
+    // The same secret in clear is no change.
     let same = json!({ "region": "us", "pullSecret": { "data": document() } });
     assert_eq!(rig.ask(&line, json!({ "spec": same })).await.is(200).body()["generation"], 2);
-    // Another one is.
+    // Another secret is a change.
     let other = json!({ "auths": { "example.com": { "auth": STANDARD.encode("u:p") } } });
     let patched = rig.ask(&line, json!({ "spec": { "pullSecret": { "data": other } } })).await.is(200).body();
     assert_eq!(patched["generation"], 3);
     assert_ne!(patched["spec"]["pullSecret"]["data"]["digest"], created["spec"]["pullSecret"]["data"]["digest"]);
     assert_eq!(stored().await, other);
-    // Without one it goes, and then there is nothing for a mark to keep.
+    // A patch without it removes it, and then a placeholder has nothing to keep.
     rig.ask(&line, json!({ "spec": { "region": "eu" } })).await.is(200);
     assert_eq!(stored().await, Value::Null);
     let mark = created["spec"]["pullSecret"]["data"].clone();
@@ -171,21 +171,21 @@ async fn malformed_ones_are_refused_without_a_value(kind: Kind) {
         for answer in [post, patch] {
             let problem = answer.problem("400 VAL-000");
             assert_eq!(problem["errors"][0]["field"], "spec.pullSecret.data", "{problem}");
-            assert_unseen("the problem", &answer.bytes);
+            assert_absent("the problem", &answer.bytes);
         }
     }
     let placed = json!(format!("{{\n  \"auths\": {{\n    \"quay.io\": {PASSWORD}\n  }}\n}}"));
     let answer = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(placed))).await;
     assert!(answer.text().contains("line 3"), "{answer}");
-    assert_unseen("the problem", &answer.bytes);
-    assert_unseen("the log", logged().as_bytes());
+    assert_absent("the problem", &answer.bytes);
+    assert_absent("the log", logged().as_bytes());
 }
 
 async fn only_a_reader_reads_it(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::start(kind, &settings(folder.path(), "")).await;
     let path = path_of(&rig.cluster(with_secret(document())).await);
-    // Loopback alone is no identity.
+    // A loopback connection alone gives no permission.
     for authorization in ["", "Bearer x", "Bearer reader-toke", "Bearer reader-tokenx", "Bearer ", "reader-token"] {
         let answer = reading(&rig, &path, authorization).await;
         answer.problem("403 AUZ-001");
@@ -193,9 +193,9 @@ async fn only_a_reader_reads_it(kind: Kind) {
     let answer = reading(&rig, &path, "Bearer reader-token").await.is(200);
     assert_eq!(answer.body()["spec"]["pullSecret"]["data"], document());
     assert!(answer.header("cache-control").contains("no-store"), "{:?}", answer.headers);
-    // It must be asked for.
+    // It must be requested.
     let plain = rig.send(&format!("GET {path}"), &[("authorization", "Bearer reader-token")], "").await;
-    assert_unseen("a plain GET", &plain.bytes);
+    assert_absent("a plain GET", &plain.bytes);
     for bad in ["pullsecret", "x", "pullSecret,x", "*"] {
         rig.list(&path, &[("include", bad)]).await.is(400).at("include", "enum");
     }
@@ -220,7 +220,7 @@ async fn readers_by_identity(kind: Kind) {
     );
 }
 
-async fn a_reference_is_shown_as_it_is(kind: Kind) {
+async fn a_reference_is_returned_unchanged(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let secret = json!({ "secretRef": { "namespace": "n", "name": "s", "key": ".dockerconfigjson" } });
     let created = rig.cluster(json!({ "spec": { "pullSecret": secret } })).await;
@@ -231,7 +231,7 @@ async fn needs_a_key(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let answer = rig.ask("POST /clusters", merged(cluster("one"), with_secret(document()))).await;
     if kind == Kind::Sqlite {
-        // The embedded database has one of its own, which nobody else may read.
+        // The embedded database has a key of its own, in a file that only its user may read.
         answer.is(201);
     } else {
         answer.problem("400 VAL-000");

@@ -1,4 +1,4 @@
-//! What a resource refers to (§3.4), with bounds that the configuration sets.
+//! References between resources, with the bounds of the configuration.
 
 use serde_json::{Value, json};
 
@@ -61,10 +61,10 @@ async fn messages(kind: Kind) {
     }
     let created = rig.create("/doors", door(json!({ "opens": [id(&one), id(&two)] }))).await;
     let target = |key: &Value| json!({ "id": key["id"], "kind": "Key", "href": key["href"] });
-    let mut wanted = [target(&one), target(&two)];
-    wanted.sort_by_key(|target| target["id"].to_string());
-    assert_eq!(created["references"], json!({ "opens": wanted }));
-    // A target of the wrong kind is none.
+    let mut expected = [target(&one), target(&two)];
+    expected.sort_by_key(|target| target["id"].to_string());
+    assert_eq!(created["references"], json!({ "opens": expected }));
+    // A target of the wrong kind is not found.
     let other = json!({ "opens": [{ "id": created["id"] }] });
     let detail = format!("reference type \"opens\" for Door: target Key {} not found", created["id"]);
     rig.ask("POST /doors", door(other)).await.refuses("400 VAL-000", &detail);
@@ -85,7 +85,7 @@ async fn changing(kind: Kind) {
     assert_eq!(patched["generation"], 3);
     assert_eq!(patched["references"].get("spare"), None, "all of them are replaced");
     assert_eq!(patched["references"]["opens"][0]["id"], two["id"]);
-    // What is referred to stays.
+    // A target of a reference cannot be deleted.
     let name = |resource: &Value| resource["name"].as_str().unwrap().to_owned();
     let answer = rig.ask(&format!("DELETE {}", path_of(&two)), None).await;
     let detail = format!(
@@ -96,7 +96,7 @@ async fn changing(kind: Kind) {
     answer.refuses("409 CNF-003", &detail);
     rig.ask(&format!("DELETE {}", path_of(&one)), None).await.is(202);
     rig.get(&path_of(&one)).await.problem("404 NTF-001");
-    // Going, the door lets go.
+    // A resource that is being deleted no longer protects its targets.
     rig.ask(&format!("DELETE {}", path_of(&created)), None).await.is(202);
     rig.ask(&format!("DELETE {}", path_of(&two)), None).await.is(202);
 }
@@ -130,7 +130,7 @@ async fn a_cluster_and_its_wif_config(rig: &Rig) {
     let target = json!({ "id": wif["id"], "kind": "WifConfig", "href": wif["href"] });
     assert_eq!(cluster["references"], json!({ "wif_config": [target] }));
     rig.ask(&format!("DELETE {}", path_of(&wif)), None).await.problem("409 CNF-003");
-    // A soft-deleted cluster refers to nothing.
+    // A soft-deleted cluster has no effective references.
     let deleted = rig.ask(&format!("DELETE {}", path_of(&cluster)), None).await.is(202).body();
     assert_eq!(deleted.get("references"), None);
     rig.ask(&format!("DELETE {}", path_of(&wif)), None).await.is(202);

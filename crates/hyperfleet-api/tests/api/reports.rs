@@ -1,12 +1,12 @@
-//! Adapters' reports: how they are taken, refused, stored and shown (§4.1 to §4.3).
+//! Adapters' reports: validation, storage and representation.
 
 use serde_json::{Value, json};
 
 use crate::rig::{DONE, Rig, merged, path_of, report, time, unique};
 
 rules! {
-    shared: is_stored_and_shown messages_in_order times put_says_created_and_post_tells_updates members_of_2025
-        transition_times_are_kept equal_times_with_other_content resources_are_left_alone the_view_of_adapters any_adapter
+    shared: is_stored_and_shown messages_in_order times put_returns_201_and_post_distinguishes_updates members_of_2025
+        transition_times_are_kept equal_times_with_other_content reports_do_not_change_the_resource the_view_of_adapters any_adapter
         lists metadata_and_data absent_resources malformed;
     own: ;
 }
@@ -31,7 +31,7 @@ async fn is_stored_and_shown(rig: &Rig) {
     });
     let condition =
         |kind: &str, status: &str| json!({ "type": kind, "status": status, "last_transition_time": observed });
-    let wanted = json!({
+    let expected = json!({
         "adapter": "validation", "observed_generation": 1,
         "conditions": [
             merged(condition("Available", "True"), json!({ "reason": "Valid", "message": "all is well" })),
@@ -42,12 +42,12 @@ async fn is_stored_and_shown(rig: &Rig) {
         "data": { "a": [1, { "b": null }] },
         "created_time": observed, "last_report_time": observed,
     });
-    let same = |seen: &Value| {
-        // Digits of a second may be cut to what the store keeps.
-        let text = seen.to_string();
+    let same = |actual: &Value| {
+        // The store keeps microseconds.
+        let text = actual.to_string();
         let micro: jiff::Timestamp = observed.parse::<jiff::Timestamp>().unwrap();
         let micro = jiff::Timestamp::from_microsecond(micro.as_microsecond()).unwrap().to_string();
-        assert_eq!(text, wanted.to_string().replace(&observed, &micro));
+        assert_eq!(text, expected.to_string().replace(&observed, &micro));
     };
     same(&rig.report(&path, body).await.is(201).body());
     let list = rig.get(&format!("{path}/statuses")).await.is(200).body();
@@ -93,7 +93,7 @@ async fn messages_in_order(rig: &Rig) {
         rig.report(&path, body.clone()).await.refuses("400 VAL-000", detail);
     }
     assert_eq!(rig.get(&format!("{path}/statuses")).await.is(200).body()["total"], 0);
-    // Conditions are judged before the time, and both before the resource is looked for.
+    // Conditions are checked before the time, and both before the resource is looked up.
     let late = merged(conditions(json!([{ "type": "A", "status": "x" }])), json!({ "observed_time": time(900) }));
     rig.report(&path, late).await.refuses("400 VAL-000", &invalid("x", 0, "A"));
     let late = merged(report("a", 1, DONE), json!({ "observed_time": time(900) }));
@@ -124,7 +124,7 @@ async fn times(rig: &Rig) {
     }
     rig.report(&path, at("b", json!(time(5 * 60 - 20)))).await.is(201);
     rig.report(&path, at("c", json!(time(-30 * 60 + 20)))).await.is(201);
-    // Absent, and Go's zero time, are now; so they are never stale.
+    // An absent time and Go's zero time mean now, so they are never stale.
     let before = jiff::Timestamp::now();
     for (adapter, none) in [("d", Value::Null), ("e", json!("0001-01-01T00:00:00Z"))] {
         for _ in 0..2 {
@@ -133,15 +133,15 @@ async fn times(rig: &Rig) {
             assert!(time.duration_since(before).abs() < jiff::SignedDuration::from_mins(1));
         }
     }
-    // Any offset is a time.
+    // Any offset is accepted.
     let zoned = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(5)));
     let text = zoned.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     let stored = rig.report(&path, at("f", json!(text))).await.is(201).body();
-    let seen: jiff::Timestamp = stored["last_report_time"].as_str().unwrap().parse().unwrap();
-    assert_eq!(seen.as_second(), zoned.timestamp().as_second());
+    let actual: jiff::Timestamp = stored["last_report_time"].as_str().unwrap().parse().unwrap();
+    assert_eq!(actual.as_second(), zoned.timestamp().as_second());
 }
 
-async fn put_says_created_and_post_tells_updates(rig: &Rig) {
+async fn put_returns_201_and_post_distinguishes_updates(rig: &Rig) {
     let path = cluster(rig).await;
     for (method, adapter, status) in [
         ("PUT", "a", 201),
@@ -202,7 +202,7 @@ async fn equal_times_with_other_content(rig: &Rig) {
     assert_eq!(rig.ask(&format!("POST {path}/statuses"), body(4)).await.is(200).body()["data"]["n"], 4);
 }
 
-async fn resources_are_left_alone(rig: &Rig) {
+async fn reports_do_not_change_the_resource(rig: &Rig) {
     let path = cluster(rig).await;
     let before = rig.get(&path).await.is(200).body();
     rig.report(&path, report("dns", 1, DONE)).await.is(201);
@@ -230,7 +230,7 @@ async fn any_adapter(rig: &Rig) {
         assert_eq!(rig.report(&path, report(name, 1, DONE)).await.is(201).body()["adapter"], *name);
     }
     rig.report(&path, report("a\0b", 1, DONE)).await.is(400);
-    // Nobody waits for them.
+    // They are not required.
     let conditions = rig.get(&path).await.is(200).body()["status"]["conditions"].clone();
     assert_eq!(conditions.as_array().unwrap().len(), 2, "{conditions}");
 }
@@ -264,9 +264,9 @@ async fn metadata_and_data(rig: &Rig) {
         "completed_time": "2026-01-01T00:01:00Z", "duration": "1m", "other": "dropped",
     });
     let stored = rig.report(&path, merged(report("a", 1, DONE), json!({ "metadata": metadata }))).await.is(201).body();
-    let mut wanted = metadata.clone();
-    wanted.as_object_mut().unwrap().remove("other");
-    assert_eq!(stored["metadata"], wanted);
+    let mut expected = metadata.clone();
+    expected.as_object_mut().unwrap().remove("other");
+    assert_eq!(stored["metadata"], expected);
     let plain = rig.report(&path, report("b", 1, DONE)).await.is(201).body();
     assert_eq!((&plain["data"], plain.get("metadata")), (&json!({}), None));
     for absent in ["id", "href"] {
@@ -286,7 +286,7 @@ async fn absent_resources(rig: &Rig) {
     let id = unique("absent");
     let answer = rig.report(&format!("/clusters/{id}"), report("a", 1, DONE)).await;
     answer.refuses("404 NTF-001", &format!("Cluster with id='{id}' not found"));
-    // A missing mandatory condition is judged after the resource is found.
+    // A missing mandatory condition is checked after the resource is found.
     rig.report(&format!("/clusters/{id}"), report("a", 1, "")).await.problem("404 NTF-001");
 }
 

@@ -1,4 +1,4 @@
-//! Servers to ask: one that tests share, and ones of their own; each on SQLite and on PostgreSQL.
+//! Servers for tests: one that tests share, and separate ones; each on SQLite and on PostgreSQL.
 
 pub(crate) mod answer;
 pub(crate) mod database;
@@ -24,16 +24,16 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use answer::Answer;
 pub(crate) use database::{Database, Kind};
 
-/// Where the contract's paths begin.
+/// The base path of HyperFleet's API.
 pub(crate) const BASE: &str = "/api/hyperfleet/v1";
 
-/// All servers, and the tests that ask them, run here: a server outlives the test that started it.
+/// The runtime of all servers and tests, since a shared server outlives the test that started it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     log::capture();
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
 });
 
-/// Tests that run at the same time share a server; the last of them ends it.
+/// The shared server of each kind of database. Concurrent tests share it; the last one stops it.
 static SHARED: Mutex<BTreeMap<Kind, Weak<Rig>>> = Mutex::new(BTreeMap::new());
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -46,14 +46,14 @@ pub(crate) struct Rig {
     pub(crate) metrics: SocketAddr,
     pub(crate) client: reqwest::Client,
     pub(crate) database: Arc<Database>,
-    /// Holds the server's configuration.
+    /// The folder of the server's configuration.
     _folder: tempfile::TempDir,
     stop: CancellationToken,
     running: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Runs each of the module's test functions once per database: `shared` ones against one server with default settings,
-/// `own` ones with the kind of database, to start servers with settings of their own.
+/// Runs each of the module's test functions once per database: `shared` ones on one server with default settings, `own` ones
+/// with the kind of database, so that they start servers with other settings.
 macro_rules! rules {
     (shared: $($shared:ident)*; own: $($own:ident)*;) => {
         mod sqlite {
@@ -71,9 +71,9 @@ pub(crate) fn block_on<F: Future>(work: F) -> F::Output {
     RUNTIME.block_on(work)
 }
 
-/// Runs a test against the server that tests share.
+/// Runs a test on the shared server.
 pub(crate) fn shared(kind: Kind, test: impl FnOnce(&Rig)) {
-    if !kind.is_there() {
+    if !kind.is_available() {
         return;
     }
     let rig = {
@@ -89,7 +89,7 @@ pub(crate) fn shared(kind: Kind, test: impl FnOnce(&Rig)) {
 
 /// Runs a test that starts its own servers.
 pub(crate) fn own(kind: Kind, test: impl FnOnce(Kind)) {
-    if kind.is_there() {
+    if kind.is_available() {
         test(kind);
     }
 }
@@ -99,19 +99,19 @@ pub(crate) fn unique(stem: &str) -> String {
     format!("{stem}-{}", COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A file of a test, by its content.
+/// Writes a file of a test.
 pub(crate) fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
     daemon::file::replace(&path, content.as_ref()).unwrap();
     path
 }
 
-/// Why a server with these settings does not start.
+/// The error with which a server refuses these settings.
 pub(crate) async fn refusal(kind: Kind, yaml: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::make(kind).await;
+    let database = Database::create(kind).await;
     match prepare(&database, folder.path(), yaml).await {
-        Ok(_) => panic!("it starts with these settings:\n{yaml}"),
+        Ok(_) => panic!("the server starts with these settings:\n{yaml}"),
         Err(faults) => faults.join("\n"),
     }
 }
@@ -141,7 +141,7 @@ async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Serve
 impl Rig {
     /// A server on an empty database, with these settings.
     pub(crate) async fn start(kind: Kind, yaml: &str) -> Self {
-        Self::start_on(Arc::new(Database::make(kind).await), yaml).await
+        Self::start_on(Arc::new(Database::create(kind).await), yaml).await
     }
 
     /// A server on that database.
@@ -157,7 +157,7 @@ impl Rig {
         rig
     }
 
-    /// Waits until the server says that it is ready; there is nothing else to wait for.
+    /// Waits until the readiness probe succeeds.
     async fn await_ready(&self) {
         loop {
             let answer = self.client.get(format!("http://{}/readyz", self.health)).send().await;
@@ -168,7 +168,7 @@ impl Rig {
         }
     }
 
-    /// Tells the server to stop, and does not wait for it.
+    /// Stops the server without waiting.
     pub(crate) fn begin_stop(&self) {
         self.stop.cancel();
     }
@@ -182,7 +182,7 @@ impl Rig {
         }
     }
 
-    /// The URL of a path: below the contract's base, unless it says so itself.
+    /// The URL of a path, below the base path unless it begins with `/api`.
     pub(crate) fn url(&self, path: &str) -> String {
         let base = if path.starts_with("/api") { "" } else { BASE };
         format!("http://{}{base}{path}", self.address)
@@ -224,7 +224,7 @@ impl Rig {
         self.ask(&format!("POST {path}"), body).await.is(201).body()
     }
 
-    /// Creates a cluster of its own name, with those members beside the usual ones.
+    /// Creates a cluster with a unique name, and with `more` members.
     pub(crate) async fn cluster(&self, more: Value) -> Value {
         self.create("/clusters", merged(cluster(&unique("c")), more)).await
     }
@@ -239,7 +239,7 @@ impl Drop for Rig {
     fn drop(&mut self) {
         self.stop.cancel();
         let running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        // The database goes once nobody uses it. Where this is already inside of the runtime it cannot wait.
+        // The server must have stopped before the database is removed.
         if let Some(running) = running {
             database::finish(async move { drop(running.await) });
         }
@@ -251,7 +251,7 @@ pub(crate) fn cluster(name: &str) -> Value {
     serde_json::json!({ "kind": "Cluster", "name": name, "spec": { "region": "europe-west3" } })
 }
 
-/// An object with the members of both; the second one's win.
+/// An object with the members of both; those of `more` win.
 pub(crate) fn merged(mut object: Value, more: Value) -> Value {
     if let Value::Object(more) = more {
         object.as_object_mut().unwrap().extend(more);
@@ -269,7 +269,7 @@ pub(crate) fn time(seconds: i64) -> String {
     (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)).to_string()
 }
 
-/// A report whose conditions are `Available=True`, … as text.
+/// A report with conditions in the form `Available=True Applied=True`.
 pub(crate) fn report(adapter: &str, generation: i64, conditions: &str) -> Value {
     let conditions = conditions.split_whitespace().map(|condition| {
         let (kind, status) = condition.split_once('=').unwrap();
@@ -283,7 +283,7 @@ pub(crate) fn report(adapter: &str, generation: i64, conditions: &str) -> Value 
     })
 }
 
-/// What an adapter that is done says.
+/// The conditions of an adapter that has succeeded.
 pub(crate) const DONE: &str = "Available=True Applied=True Health=True";
-/// What an adapter that has cleaned up says.
+/// The conditions of an adapter that has cleaned up.
 pub(crate) const FINALIZED: &str = "Available=False Applied=False Health=True Finalized=True";

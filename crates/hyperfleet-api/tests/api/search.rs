@@ -1,12 +1,12 @@
-//! The search language over HTTP (§9, §15): what is found, what is refused; and nothing breaks out of a list.
+//! The search language over HTTP: results, refusals, and the isolation of lists.
 
 use serde_json::{Value, json};
 
 use crate::rig::{Kind, Rig, merged, path_of, report, unique};
 
 rules! {
-    shared: searches_that_are_refused lengths the_sentinels_start_up_check;
-    own: finds finds_every_column stays_inside_of_its_list numbers_and_texts_of_specs times;
+    shared: invalid_searches lengths the_sentinels_start_up_check;
+    own: finds finds_every_column stays_inside_its_list numbers_and_texts_of_specs times;
 }
 
 async fn found(rig: &Rig, path: &str, search: &str) -> String {
@@ -34,7 +34,7 @@ async fn fill(rig: &Rig) {
     rig.ask("DELETE /clusters/id-aaa", None).await.is(202);
 }
 
-/// What each search finds; `-` is a search that is refused.
+/// The result of each search; `-` is a search that is refused.
 const FOUND: &[(&str, &str)] = &[
     ("name = 'aaa'", "aaa"),
     ("name == 'aaa'", "aaa"),
@@ -115,14 +115,14 @@ async fn finds_every_column(kind: Kind) {
     }
 }
 
-async fn stays_inside_of_its_list(kind: Kind) {
+async fn stays_inside_its_list(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     fill(&rig).await;
     let parent =
         rig.create("/clusters", json!({ "kind": "Cluster", "name": "parent", "spec": {}, "id": "parent" })).await;
     rig.create(&format!("{}/nodepools", path_of(&parent)), json!({ "kind": "NodePool", "name": "pool", "spec": {} }))
         .await;
-    // Whatever the search, a list shows its own kind, and only children of its parent.
+    // No search makes a list show another kind, or children of another parent.
     assert_eq!(found(&rig, "/nodepools", "name = 'pool' or kind = 'Cluster'").await, "pool");
     assert_eq!(found(&rig, "/clusters/id-bbb/nodepools", "name = 'pool' or name != ''").await, "");
     for search in [
@@ -137,7 +137,7 @@ async fn stays_inside_of_its_list(kind: Kind) {
     ] {
         rig.list("/clusters", &[("search", search)]).await.problem("400 VAL-005");
     }
-    // Quotes and wildcards in texts are texts.
+    // Quotes and wildcards in texts are literal.
     for search in [
         "name = ''",
         "name = \"x' or '1'='1\"",
@@ -172,7 +172,7 @@ async fn numbers_and_texts_of_specs(kind: Kind) {
     for (name, value) in values {
         rig.create("/channels", json!({ "kind": "Channel", "name": name, "spec": { "v": value } })).await;
     }
-    // A number must not fail on what is none, whatever else is in the list.
+    // A comparison with a number must not fail on values of other types.
     for (search, names) in [
         ("spec.v = 2.5", "gg"),
         ("spec.v = 'abc'", "cc"),
@@ -265,7 +265,7 @@ const REFUSED: &[&str] = &[
     "🦀 = 'x'",
 ];
 
-async fn searches_that_are_refused(rig: &Rig) {
+async fn invalid_searches(rig: &Rig) {
     for search in REFUSED {
         let answer = rig.list("/clusters", &[("search", search)]).await;
         assert_eq!(answer.status, 400, "{search:?}: {answer}");
@@ -274,7 +274,7 @@ async fn searches_that_are_refused(rig: &Rig) {
     }
     let unknown = rig.list("/clusters", &[("search", "nonsense = 'x'")]).await.problem("400 VAL-005");
     assert!(unknown["detail"].as_str().unwrap().contains("invalid field in search or order query"), "{unknown}");
-    // Bytes that are no text.
+    // Bytes that are not text.
     rig.get("/clusters?search=%ff%fe").await.problem("400 VAL-005");
     let deep = format!("{}name = 'x'{}", "(".repeat(2000), ")".repeat(2000));
     rig.list("/clusters", &[("search", &deep)]).await.problem("400 VAL-005");

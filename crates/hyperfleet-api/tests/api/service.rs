@@ -1,4 +1,4 @@
-//! What the service says about itself: its root, its document, probes, metrics (§1, §8).
+//! The service's own endpoints: root, OpenAPI document, probes, metrics.
 
 use serde_json::{Value, json};
 
@@ -16,11 +16,11 @@ async fn text(rig: &Rig, url: String) -> (u16, String) {
 
 async fn root(rig: &Rig) {
     let body = rig.get("/api/hyperfleet").await.is(200).body();
-    let wanted = json!({
+    let expected = json!({
         "id": "hyperfleet", "kind": "API", "href": "/api/hyperfleet", "version": "1.2.3-test",
         "build_time": "2026-01-31T12:00:00Z",
     });
-    assert_eq!(body, wanted);
+    assert_eq!(body, expected);
 }
 
 async fn openapi(rig: &Rig) {

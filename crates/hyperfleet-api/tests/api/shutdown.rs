@@ -1,4 +1,4 @@
-//! How a server ends, and what is there when it starts again (§1).
+//! Shutdown, and the state after a restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::rig::{BASE, DONE, Kind, Rig, cluster, path_of, report};
 
 rules! {
     shared: ;
-    own: what_is_stored_stays open_requests_end idle_connections_do_not_delay;
+    own: stored_resources_survive_a_restart open_requests_are_completed idle_connections_do_not_delay;
 }
 
-async fn what_is_stored_stays(kind: Kind) {
+async fn stored_resources_survive_a_restart(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let path = path_of(&rig.cluster(json!({ "labels": { "a": "b" }, "spec": { "n": u64::MAX } })).await);
     rig.report(&path, report("dns", 1, DONE)).await.is(201);
@@ -30,7 +30,7 @@ async fn what_is_stored_stays(kind: Kind) {
     assert_eq!(rig.get(&format!("{path}/statuses/history")).await.is(200).body(), history);
 }
 
-async fn open_requests_end(kind: Kind) {
+async fn open_requests_are_completed(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let body = cluster("last").to_string();
     let mut stream = TcpStream::connect(rig.address).await.unwrap();
@@ -66,6 +66,6 @@ async fn idle_connections_do_not_delay(kind: Kind) {
         assert!(stream.read(&mut some).await.unwrap() > 0);
         idle.push(stream);
     }
-    // Half of the time in which a silent client would be given up.
+    // Half of the timeout for a silent client.
     tokio::time::timeout(Duration::from_millis(2500), rig.stopped()).await.expect("idle connections delay the end");
 }

@@ -1,4 +1,4 @@
-//! Specs that must satisfy a schema (§3.6).
+//! Validation of specs against a schema.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::rig::{Kind, Rig, cluster, file, merged, path_of, refusal, unique};
 
 rules! {
     shared: ;
-    own: are_checked_on_post_and_patch kinds_without_a_component_take_anything missing_documents;
+    own: are_checked_on_post_and_patch kinds_without_a_component_accept_any_spec missing_documents;
 }
 
 const DOCUMENT: &str = r"
@@ -72,7 +72,7 @@ async fn are_checked_on_post_and_patch(kind: Kind) {
     rig.ask(&line, json!({ "labels": { "a": "b" } })).await.is(200);
 }
 
-async fn kinds_without_a_component_take_anything(kind: Kind) {
+async fn kinds_without_a_component_accept_any_spec(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::start(kind, &settings(&file(folder.path(), "openapi.yaml", DOCUMENT), "")).await;
     rig.create("/channels", json!({ "kind": "Channel", "name": "any", "spec": { "x": [1, {}] } })).await;

@@ -1,4 +1,4 @@
-//! Whose a resource is (§7): headers that a gateway sets.
+//! Tenancy of resources, from headers that a gateway sets.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::rig::{DONE, Kind, Rig, cluster, path_of, report, unique};
 
 rules! {
     shared: off_by_default;
-    own: dimensions names_are_unique_within_a_tenancy systems_may_only_report;
+    own: dimensions names_are_unique_within_a_tenancy system_callers_may_only_report;
 }
 
 const SETTINGS: &str = r"
@@ -65,7 +65,7 @@ async fn names_are_unique_within_a_tenancy(kind: Kind) {
     assert_eq!(create("a", "q").await, 409);
 }
 
-async fn systems_may_only_report(kind: Kind) {
+async fn system_callers_may_only_report(kind: Kind) {
     let rig = Rig::start(kind, SETTINGS).await;
     let org = ("x-hyperfleet-org", "acme");
     let created = rig.send("POST /clusters", &[org], cluster("one").to_string()).await.is(201).body();

@@ -1,4 +1,4 @@
-//! The change stream (issue 4): the present state, then every change; resumed by a version.
+//! The change stream: the current state, then every change, resumed by a version.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::rig::stream::{Stream, short};
 use crate::rig::{BASE, DONE, FINALIZED, Kind, Rig, path_of, report, unique};
 
 rules! {
-    shared: parameters_that_are_refused;
+    shared: invalid_parameters;
     own: state_then_changes resuming searches_move_resources_in_and_out searches_after_resuming children_of_one_parent
-        bookmarks_come_by_themselves too_old versions_of_the_future what_changes_nothing_is_not_told ends_with_the_server
-        a_resource_that_comes_back cascades_are_told;
+        bookmarks_are_sent_without_changes too_old versions_of_the_future requests_without_effect_send_no_event ends_with_the_server
+        a_resource_that_comes_back cascaded_deletions_are_sent;
 }
 
 const QUICK: &str = "changes: { bookmark_interval: 100ms }";
@@ -43,7 +43,7 @@ async fn state_then_changes(kind: Kind) {
     assert_eq!(short(&event), "MODIFIED aaa@2");
     assert_eq!(event["object"]["status"]["adapters"]["dns"]["available"], "True");
     rig.create("/clusters", json!({ "kind": "Cluster", "name": "ccc", "spec": {} })).await;
-    assert_eq!(stream.told().await, "ADDED ccc@1");
+    assert_eq!(stream.next_short().await, "ADDED ccc@1");
     rig.ask("DELETE /clusters/id-bbb", None).await.is(202);
     let event = stream.next().await.unwrap();
     assert_eq!(short(&event), "MODIFIED bbb@2", "soft-deleted is still there");
@@ -52,7 +52,7 @@ async fn state_then_changes(kind: Kind) {
         rig.report("/clusters/id-bbb", report(adapter, 2, FINALIZED)).await.is(201);
     }
     for _ in 0..3 {
-        assert_eq!(stream.told().await, "MODIFIED bbb@2");
+        assert_eq!(stream.next_short().await, "MODIFIED bbb@2");
     }
     let event = stream.next().await.unwrap();
     assert_eq!((short(&event), &event["object"]["id"]), ("DELETED bbb@2".to_owned(), &json!("id-bbb")));
@@ -68,22 +68,22 @@ async fn resuming(kind: Kind) {
     let two = channel(&rig, "two", json!({})).await;
     rig.ask(&format!("PATCH {one}"), json!({ "spec": { "n": 1 } })).await.is(200);
     rig.ask(&format!("DELETE {two}"), None).await.is(202);
-    let wanted = ["ADDED two@1", "MODIFIED one@2", "DELETED two@2"];
+    let expected = ["ADDED two@1", "MODIFIED one@2", "DELETED two@2"];
     let mut stream = Stream::open(&rig, "/channels", &[("resource_version", &begin)]).await;
     let mut versions = Vec::new();
-    for told in wanted {
-        assert_eq!(stream.told().await, told);
+    for received in expected {
+        assert_eq!(stream.next_short().await, received);
         versions.push(stream.version.clone());
     }
-    // From each version on, what came after it and nothing else.
+    // Resuming from each version returns exactly the later changes.
     for (skipped, version) in versions.iter().enumerate() {
         let mut stream = Stream::open(&rig, "/channels", &[("resource_version", version)]).await;
-        for told in wanted.iter().skip(skipped + 1) {
-            assert_eq!(stream.told().await, *told);
+        for received in expected.iter().skip(skipped + 1) {
+            assert_eq!(stream.next_short().await, *received);
         }
         rig.ask(&format!("PATCH {one}"), json!({ "spec": { "n": skipped + 2 } })).await.is(200);
         for n in 0..=skipped {
-            assert_eq!(stream.told().await, format!("MODIFIED one@{}", n + 3));
+            assert_eq!(stream.next_short().await, format!("MODIFIED one@{}", n + 3));
         }
     }
 }
@@ -100,16 +100,16 @@ async fn searches_move_resources_in_and_out(kind: Kind) {
     let three = channel(&rig, "three", json!({ "shard": "2" })).await;
     patch(&three, "2", 1).await;
     patch(&one, "1", 1).await;
-    assert_eq!(stream.told().await, "MODIFIED one@2");
+    assert_eq!(stream.next_short().await, "MODIFIED one@2");
     patch(&three, "1", 2).await;
-    assert_eq!(stream.told().await, "ADDED three@3");
+    assert_eq!(stream.next_short().await, "ADDED three@3");
     patch(&one, "2", 2).await;
-    assert_eq!(stream.told().await, "DELETED one@3");
+    assert_eq!(stream.next_short().await, "DELETED one@3");
     patch(&one, "2", 3).await;
     patch(&one, "1", 4).await;
-    assert_eq!(stream.told().await, "ADDED one@5");
+    assert_eq!(stream.next_short().await, "ADDED one@5");
     rig.ask(&format!("DELETE {three}"), None).await.is(202);
-    assert_eq!(stream.told().await, "DELETED three@4");
+    assert_eq!(stream.next_short().await, "DELETED three@4");
 }
 
 async fn searches_after_resuming(kind: Kind) {
@@ -122,9 +122,9 @@ async fn searches_after_resuming(kind: Kind) {
     drop(stream);
     rig.ask(&format!("PATCH {one}"), json!({ "labels": { "shard": "2" } })).await.is(200);
     let mut stream = Stream::open(&rig, "/channels", &[search, ("resource_version", &version)]).await;
-    assert_eq!(stream.told().await, "DELETED one@2", "a reader that held it must learn that it has left");
+    assert_eq!(stream.next_short().await, "DELETED one@2", "a reader that held it must learn that it has left");
     rig.ask(&format!("PATCH {one}"), json!({ "labels": { "shard": "1" } })).await.is(200);
-    let event = stream.told().await;
+    let event = stream.next_short().await;
     assert_eq!(event, "ADDED one@3");
 }
 
@@ -138,11 +138,11 @@ async fn children_of_one_parent(kind: Kind) {
     assert_eq!(stream.until_bookmark().await, ["ADDED aaa@1"]);
     rig.create(&format!("{other}/nodepools"), pool("ccc")).await;
     rig.create(&format!("{mine}/nodepools"), pool("ddd")).await;
-    assert_eq!(stream.told().await, "ADDED ddd@1");
+    assert_eq!(stream.next_short().await, "ADDED ddd@1");
     rig.list(&format!("/clusters/{}/nodepools", unique("absent")), &[("watch", "true")]).await.problem("404 NTF-001");
 }
 
-async fn bookmarks_come_by_themselves(kind: Kind) {
+async fn bookmarks_are_sent_without_changes(kind: Kind) {
     let rig = Rig::start(kind, QUICK).await;
     let mut stream = Stream::open(&rig, "/channels", &[]).await;
     for _ in 0..3 {
@@ -150,11 +150,11 @@ async fn bookmarks_come_by_themselves(kind: Kind) {
         assert_eq!(event["type"], "BOOKMARK");
         assert!(event["resource_version"].is_string());
     }
-    // A bookmark is a place to resume from.
+    // A stream can be resumed from a bookmark.
     let version = stream.version.clone();
     channel(&rig, "one", json!({})).await;
     for parameters in [vec![("resource_version", version.as_str())], vec![]] {
-        assert_eq!(Stream::open(&rig, "/channels", &parameters).await.told().await, "ADDED one@1");
+        assert_eq!(Stream::open(&rig, "/channels", &parameters).await.next_short().await, "ADDED one@1");
     }
 }
 
@@ -168,7 +168,7 @@ async fn too_old(kind: Kind) {
     for n in 0..5 {
         channel(&rig, &format!("channel-{n}"), json!({})).await;
     }
-    // A server that keeps little forgets when it starts.
+    // A server with a small history discards old changes at start.
     let database = Arc::clone(&rig.database);
     rig.stopped().await;
     let rig = Rig::start_on(database, "changes: { max_events: 2 }").await;
@@ -182,13 +182,16 @@ async fn too_old(kind: Kind) {
     };
     let problem = gone.problem("410 CNF-004");
     assert!(problem["detail"].as_str().unwrap().contains("resource_version"), "{problem}");
-    // Whoever starts anew gets everything, and what is still kept can be resumed from.
+    // A new stream gets the whole state, and a version that is still kept can be resumed.
     let mut stream = Stream::open(&rig, "/channels", &[]).await;
     assert_eq!(stream.until_bookmark().await.len(), 6);
     let last: i64 = stream.version.parse().unwrap();
     let version = (last - 2).to_string();
     let mut stream = Stream::open(&rig, "/channels", &[("resource_version", &version)]).await;
-    assert_eq!((stream.told().await, stream.told().await), ("ADDED channel-3@1".into(), "ADDED channel-4@1".into()));
+    assert_eq!(
+        (stream.next_short().await, stream.next_short().await),
+        ("ADDED channel-3@1".into(), "ADDED channel-4@1".into())
+    );
 }
 
 async fn versions_of_the_future(kind: Kind) {
@@ -199,7 +202,7 @@ async fn versions_of_the_future(kind: Kind) {
     }
 }
 
-async fn parameters_that_are_refused(rig: &Rig) {
+async fn invalid_parameters(rig: &Rig) {
     for version in ["x", "-1", "1.5", "99999999999999999999", "1 or 1=1", "\0", "0x1"] {
         let answer = rig.list("/clusters", &[("watch", "true"), ("resource_version", version)]).await;
         answer.problem("400 VAL-000");
@@ -211,7 +214,7 @@ async fn parameters_that_are_refused(rig: &Rig) {
     rig.list("/clusters", &[("watch", "false")]).await.is(200);
 }
 
-async fn what_changes_nothing_is_not_told(kind: Kind) {
+async fn requests_without_effect_send_no_event(kind: Kind) {
     let rig = Rig::start(kind, QUICK).await;
     let path = path_of(&rig.cluster(json!({ "spec": { "a": 1 } })).await);
     let body = report("dns", 1, DONE);
@@ -224,7 +227,7 @@ async fn what_changes_nothing_is_not_told(kind: Kind) {
     rig.ask("POST /clusters", json!({ "kind": "Cluster", "name": "x", "spec": {} })).await.is(400);
     rig.ask(&format!("DELETE {path}"), None).await.is(202);
     rig.ask(&format!("DELETE {path}"), None).await.is(202);
-    assert!(stream.told().await.ends_with("@2"));
+    assert!(stream.next_short().await.ends_with("@2"));
     assert!(stream.until_bookmark().await.is_empty());
 }
 
@@ -245,12 +248,12 @@ async fn a_resource_that_comes_back(kind: Kind) {
         let body = json!({ "kind": "Channel", "name": "same", "spec": {}, "id": "same" });
         rig.create("/channels", body).await;
         rig.ask("DELETE /channels/same", None).await.is(202);
-        assert_eq!(stream.told().await, "ADDED same@1");
-        assert!(stream.told().await.starts_with("DELETED same@"));
+        assert_eq!(stream.next_short().await, "ADDED same@1");
+        assert!(stream.next_short().await.starts_with("DELETED same@"));
     }
 }
 
-async fn cascades_are_told(kind: Kind) {
+async fn cascaded_deletions_are_sent(kind: Kind) {
     let rig = Rig::start(kind, "").await;
     let parent = path_of(&rig.cluster(json!({})).await);
     for name in ["aaa", "bbb"] {
@@ -260,11 +263,11 @@ async fn cascades_are_told(kind: Kind) {
     let mut stream = Stream::open(&rig, "/nodepools", &[]).await;
     assert_eq!(stream.until_bookmark().await.len(), 2);
     rig.ask(&format!("DELETE {parent}"), None).await.is(202);
-    let mut told = [stream.told().await, stream.told().await];
-    told.sort();
-    assert_eq!(told, ["MODIFIED aaa@2", "MODIFIED bbb@2"]);
+    let mut received = [stream.next_short().await, stream.next_short().await];
+    received.sort();
+    assert_eq!(received, ["MODIFIED aaa@2", "MODIFIED bbb@2"]);
     rig.ask(&format!("POST {parent}/force-delete"), json!({ "reason": "x" })).await.is(204);
-    let mut told = [stream.told().await, stream.told().await];
-    told.sort();
-    assert_eq!(told, ["DELETED aaa@2", "DELETED bbb@2"]);
+    let mut received = [stream.next_short().await, stream.next_short().await];
+    received.sort();
+    assert_eq!(received, ["DELETED aaa@2", "DELETED bbb@2"]);
 }

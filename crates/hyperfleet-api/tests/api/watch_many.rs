@@ -1,4 +1,4 @@
-//! Many writers at once, on two servers with one database: nothing is lost, and streams tell everything once, in order.
+//! Concurrent writers on two servers with one database: nothing is lost, and streams send each event once, in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::rig::{DONE, Kind, Rig, report};
 
 rules! {
     shared: ;
-    own: events_come_once_and_in_order concurrent_writers_lose_nothing one_name_is_given_once;
+    own: events_come_once_and_in_order concurrent_writers_lose_nothing a_name_is_assigned_once;
 }
 
 const WRITERS: usize = 8;
@@ -48,7 +48,7 @@ async fn events_come_once_and_in_order(kind: Kind) {
     let mut all = Vec::new();
     for stream in &mut streams {
         stream.until_bookmark().await;
-        let (mut told, mut last) = (BTreeMap::<String, Vec<String>>::new(), 0);
+        let (mut received, mut last) = (BTreeMap::<String, Vec<String>>::new(), 0);
         for _ in 0..WRITERS * (CHANGES + 2) {
             let event = loop {
                 let event = stream.next().await.unwrap();
@@ -60,17 +60,17 @@ async fn events_come_once_and_in_order(kind: Kind) {
             assert!(version > last, "{version} after {last}");
             last = version;
             let of = format!("{} {}", event["type"].as_str().unwrap(), event["object"]["generation"]);
-            told.entry(event["object"]["id"].as_str().unwrap().to_owned()).or_default().push(of);
+            received.entry(event["object"]["id"].as_str().unwrap().to_owned()).or_default().push(of);
         }
-        all.push(told);
+        all.push(received);
     }
-    let mut wanted = vec!["ADDED 1".to_owned()];
-    wanted.extend((0..CHANGES).map(|n| format!("MODIFIED {}", n + 2)));
-    wanted.push(format!("DELETED {}", CHANGES + 2));
-    for told in all {
-        assert_eq!(told.len(), WRITERS);
-        for (id, events) in told {
-            assert_eq!(events, wanted, "{id}");
+    let mut expected = vec!["ADDED 1".to_owned()];
+    expected.extend((0..CHANGES).map(|n| format!("MODIFIED {}", n + 2)));
+    expected.push(format!("DELETED {}", CHANGES + 2));
+    for received in all {
+        assert_eq!(received.len(), WRITERS);
+        for (id, events) in received {
+            assert_eq!(events, expected, "{id}");
         }
     }
 }
@@ -100,7 +100,7 @@ async fn concurrent_writers_lose_nothing(kind: Kind) {
     assert_eq!(one["status"]["adapters"].as_object().unwrap().len(), adapters.len());
     assert_eq!(one["status"]["conditions"][0]["observed_generation"], one["generation"]);
     assert_eq!(one["status"]["conditions"][0]["status"], "False");
-    // Optimistic writers: of those that have seen one generation, one wins.
+    // Of several writers with the same `If-Match`, one succeeds.
     let generation = format!("\"{}\"", one["generation"]);
     let writers = (0..WRITERS).map(|writer| {
         let (rig, generation) = (&rigs[writer % rigs.len()], generation.clone());
@@ -114,7 +114,7 @@ async fn concurrent_writers_lose_nothing(kind: Kind) {
     assert_eq!((statuses[0], &statuses[1..]), (200, [412; WRITERS - 1].as_slice()));
 }
 
-async fn one_name_is_given_once(kind: Kind) {
+async fn a_name_is_assigned_once(kind: Kind) {
     let rigs = servers(kind).await;
     let writers = (0..WRITERS).map(|writer| {
         let rig = &rigs[writer % rigs.len()];
@@ -123,7 +123,7 @@ async fn one_name_is_given_once(kind: Kind) {
     let mut statuses = futures_util::future::join_all(writers).await;
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (201, [409; WRITERS - 1].as_slice()));
-    // A parent that goes meanwhile leaves no child behind that does not go.
+    // A parent that is deleted concurrently leaves no child behind.
     rigs[0].create("/clusters", json!({ "kind": "Cluster", "name": "parent", "spec": {}, "id": "parent" })).await;
     let last = &rigs[rigs.len() - 1];
     let pools = (0..WRITERS).map(|n| async move {

@@ -1,4 +1,4 @@
-//! What the document shows is what the server takes, and what it answers is what the document says.
+//! The examples of the document against the server, and the responses against the document.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::contract::Contract;
 use crate::rig::Rig;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_example_is_accepted_and_answered_as_documented() {
+async fn every_example_gets_a_documented_response() {
     let rig = Rig::start().await;
     rig.create(1).await;
     let contract = Contract(rig.document().await);
@@ -18,8 +18,8 @@ async fn every_example_is_accepted_and_answered_as_documented() {
             let id = operation["operationId"].as_str().unwrap();
             let path = address(path);
             let force = path.ends_with("/force-delete");
-            // Whoever has no adapters is gone as soon as its deletion is asked for.
-            let (path, expected) = if force { doomed(&rig, &path).await } else { (path, expected(id, method)) };
+            // A resource without adapters is removed as soon as its deletion is requested.
+            let (path, expected) = if force { deleting(&rig, &path).await } else { (path, expected(id, method)) };
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let answer = rig.ask(method, &path, Some(&example["value"])).await;
             assert!(expected.contains(&answer.status), "{id}, {name}: {} {}", answer.status, answer.text());
@@ -35,12 +35,12 @@ async fn every_example_is_accepted_and_answered_as_documented() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_read_is_answered_as_documented() {
+async fn every_read_gets_a_documented_response() {
     let rig = Rig::start().await;
     rig.create(1).await;
     let contract = Contract(rig.document().await);
     let report = &contract.0["paths"]["/api/hyperfleet/v1/clusters/{cluster_id}/statuses"]["put"]["requestBody"];
-    let report = &report["content"]["application/json"]["examples"]["today"]["value"];
+    let report = &report["content"]["application/json"]["examples"]["current"]["value"];
     let reported = rig.ask(Method::PUT, "/api/hyperfleet/v1/clusters/cluster-1/statuses", Some(report)).await;
     assert_eq!(reported.status, 201);
     for (path, method, operation) in contract.operations() {
@@ -48,15 +48,15 @@ async fn what_is_read_is_answered_as_documented() {
             let answer = rig.ask(Method::GET, &address(path), None).await;
             assert_eq!(answer.status, 200, "{path}");
             contract.hold(operation, &answer);
-            let not_there = address(path).replace("-1", "-9");
-            contract.hold(operation, &rig.ask(Method::GET, &not_there, None).await);
+            let absent = address(path).replace("-1", "-9");
+            contract.hold(operation, &rig.ask(Method::GET, &absent, None).await);
         }
     }
     rig.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_member_can_be_asked_for_and_every_column_ordered_by() {
+async fn every_member_can_be_selected_and_every_column_ordered_by() {
     let rig = Rig::start().await;
     rig.create(1).await;
     let document = rig.document().await;
@@ -85,7 +85,7 @@ async fn every_member_can_be_asked_for_and_every_column_ordered_by() {
     rig.end().await;
 }
 
-/// The path with the ids of what is there.
+/// The path with the ids of existing resources.
 fn address(path: &str) -> String {
     let segments = path.split('/').map(|segment| match segment.strip_prefix('{') {
         Some("resource_id}") => "cluster-1".to_owned(),
@@ -97,31 +97,31 @@ fn address(path: &str) -> String {
 
 fn expected(id: &str, method: &str) -> &'static [u16] {
     match (id, method) {
-        // They belong to a parent, which that path does not name.
+        // Their parent is missing in the path.
         ("createNodePool" | "createVersion", _) => &[422],
         _ if id.starts_with("create") => &[201],
         (_, "put") => &[201],
         (_, "patch") => &[200],
-        // A first report or a further one; or one about a generation that is over.
+        // A first report, a later one, or one about an old generation.
         _ => &[200, 201, 204],
     }
 }
 
-/// A path of a forced deletion with the id of a resource whose deletion was asked for, and what is answered.
-async fn doomed(rig: &Rig, path: &str) -> (String, &'static [u16]) {
+/// The path of a forced deletion of a resource whose deletion was requested, and the expected statuses.
+async fn deleting(rig: &Rig, path: &str) -> (String, &'static [u16]) {
     let item = path.strip_suffix("/force-delete").unwrap();
     let (collection, last) = item.rsplit_once('/').unwrap();
     let kind = last.trim_end_matches("-1");
     let (kind, created_at) = crate::rig::KINDS.iter().find(|(name, _)| name.to_lowercase() == kind).unwrap();
-    let id = format!("{}-doomed", kind.to_lowercase());
-    let body: Value = json!({ "id": id, "kind": kind, "name": "doomed", "spec": {} });
+    let id = format!("{}-deleting", kind.to_lowercase());
+    let body: Value = json!({ "id": id, "kind": kind, "name": "deleting", "spec": {} });
     assert_eq!(rig.ask(Method::POST, created_at, Some(&body)).await.status, 201);
     assert_eq!(rig.ask(Method::DELETE, &format!("{collection}/{id}"), None).await.status, 202);
     let has_adapters = ["Cluster", "NodePool"].contains(kind);
     (format!("{collection}/{id}/force-delete"), if has_adapters { &[204] } else { &[404] })
 }
 
-/// Makes room for the same example at another path.
+/// Removes a resource, so that the same example can be created at another path.
 async fn remove(rig: &Rig, href: &str) {
     assert_eq!(rig.ask(Method::DELETE, href, None).await.status, 202);
     let force = rig.ask(Method::POST, &format!("{href}/force-delete"), Some(&json!({ "reason": "a test" }))).await;

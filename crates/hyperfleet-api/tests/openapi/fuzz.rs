@@ -1,4 +1,4 @@
-//! schemathesis finds nothing: whatever the document allows is taken, whatever it forbids is refused, as it says.
+//! Fuzzing with schemathesis: the server accepts whatever the document allows and refuses whatever it forbids.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,10 +23,10 @@ async fn schemathesis_finds_nothing() {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("SCHEMATHESIS_HOOKS", "hooks");
     let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let (told, failed) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{told}\n{failed}");
-    // Nothing found where nothing was asked is no result.
-    assert!(told.contains("Selected: 82/82") && told.contains("Tested: 82"), "{told}\n{failed}");
+    let (output, failed) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{output}\n{failed}");
+    // A run that tests nothing also finds nothing.
+    assert!(output.contains("Selected: 82/82") && output.contains("Tested: 82"), "{output}\n{failed}");
     rig.end().await;
 }
 
@@ -40,7 +40,7 @@ fn executable() -> Option<String> {
     found
 }
 
-#[expect(clippy::disallowed_methods, reason = "it tells where the real part is")]
+#[expect(clippy::disallowed_methods, reason = "the environment says which schemathesis to run")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -1,4 +1,4 @@
-"""What the HyperFleet API's document says in words, because a schema cannot: good requests keep to it."""
+"""Rules of the HyperFleet API that its document states as text, because a schema cannot; valid requests follow them."""
 
 import re
 
@@ -21,7 +21,7 @@ def before_call(context, case, kwargs):
     # A stream does not end. The Rust tests read one.
     if "watch" in query and str(query["watch"]).lower() not in ("", "0", "false"):
         del query["watch"]
-    # What is not asked for is left out, so the answer is not a whole resource; what cannot be asked for is refused.
+    # A selection of fields returns less than a whole resource; an invalid selection is refused.
     if "fields" in query:
         components = case.operation.schema.raw_schema["components"]
         pattern = components["parameters"]["Fields"]["schema"]["items"]["pattern"]
@@ -30,13 +30,13 @@ def before_call(context, case, kwargs):
             del query["fields"]
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    # Some, but not all, come too late.
+    # About half of the preconditions are stale.
     headers = case.headers or {}
     if len(headers.get("If-Match", "")) % 2:
         headers["If-Match"] = "*"
     if "search" in query:
         query["search"] = SEARCHES[len(str(query["search"])) % len(SEARCHES)]
-    # They come together.
+    # The two parameters are required together.
     if not (query.get("ref_type") and query.get("ref_target_id")):
         query.pop("ref_type", None)
         query.pop("ref_target_id", None)
@@ -45,11 +45,11 @@ def before_call(context, case, kwargs):
         if "conditions" in case.body:
             report(case.body)
         else:
-            wanted(case.body)
+            desired_state(case.body)
 
 
 def report(body):
-    """Each type of condition once, and a time of now."""
+    """Use each type of condition once, and the current time."""
     conditions = {}
     for condition in body["conditions"]:
         conditions.setdefault(condition["type"], condition)
@@ -60,8 +60,8 @@ def report(body):
         body.pop(name, None)
 
 
-def wanted(body):
-    """References to what is there, and no pull secret that is none."""
+def desired_state(body):
+    """Remove references to absent resources and invalid pull secrets."""
     if body.get("references"):
         body["references"] = {}
     if isinstance(body.get("spec"), dict):
@@ -71,7 +71,7 @@ def wanted(body):
 
 
 def storable(value):
-    """Numbers of 64 bits, written as whole ones where they are, and texts without NUL."""
+    """Limit numbers to 64 bits, write integers as integers, and remove NUL from texts."""
     if isinstance(value, dict):
         return {name.replace("\0", ""): storable(member) for name, member in value.items()}
     if isinstance(value, list):

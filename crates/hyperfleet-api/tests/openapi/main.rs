@@ -1,11 +1,11 @@
-//! The `OpenAPI` document held to the server that it describes, by its own examples and by schemathesis.
+//! The `OpenAPI` document compared with the server, by its own examples and by schemathesis.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "in a test that is the right way to fail, and to say what is missing"
+    reason = "a test fails by panicking, and prints which real part is missing"
 )]
 
 mod contract;

@@ -1,4 +1,4 @@
-//! The document is the committed one, and has every path and every method that is served.
+//! The served document equals the committed one and lists every path and method.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::contract::{Contract, METHODS};
 use crate::rig::Rig;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_served_is_what_is_committed() {
+async fn the_served_document_is_the_committed_one() {
     let rig = Rig::start().await;
     let committed = include_str!("../../../../docs/reference/openapi.json");
     let served = format!("{:#}\n", rig.document().await);
@@ -17,7 +17,7 @@ async fn what_is_served_is_what_is_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_is_there() {
+async fn every_path_is_documented() {
     let rig = Rig::start().await;
     let document = rig.document().await;
     let documented: BTreeSet<String> =
@@ -46,7 +46,7 @@ async fn every_path_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_answers_exactly_the_documented_methods() {
+async fn every_path_supports_exactly_the_documented_methods() {
     let rig = Rig::start().await;
     let contract = Contract(rig.document().await);
     for (path, item) in contract.0["paths"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! A server of its own for a test, on SQLite, and one resource of each kind on it.
+//! A server for one test, on SQLite, and resources of each kind on it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Where resources are created, by kind.
+/// The path at which resources of each kind are created.
 pub(crate) const KINDS: &[(&str, &str)] = &[
     ("Cluster", "/api/hyperfleet/v1/clusters"),
     ("NodePool", "/api/hyperfleet/v1/clusters/cluster-1/nodepools"),
@@ -30,7 +30,7 @@ pub(crate) struct Rig {
     _folder: TempDir,
 }
 
-/// What was answered.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -85,13 +85,13 @@ impl Rig {
         }
     }
 
-    /// A line of a stream, and then the next, as they come.
+    /// An open stream of lines.
     pub(crate) async fn lines(&self, path: &str) -> reqwest::Response {
         self.client.get(self.url(path)).send().await.unwrap()
     }
 
     pub(crate) async fn end(self) {
-        // The server waits for its clients.
+        // The server waits for open connections.
         drop(self.client);
         self.stop.cancel();
         self.serving.await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A change stream is as the document says.
+//! The lines of a change stream against the document.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ async fn every_line_of_a_stream_is_an_event() {
     let event = json!({ "$ref": "#/components/schemas/ChangeEvent" });
     let cluster = json!({ "$ref": "#/components/schemas/Cluster" });
     let mut text = String::new();
-    let mut seen: Vec<String> = Vec::new();
-    while seen.last().is_none_or(|kind| kind != "MODIFIED") {
+    let mut actual: Vec<String> = Vec::new();
+    while actual.last().is_none_or(|kind| kind != "MODIFIED") {
         text += std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap();
         while let Some((line, rest)) = text.split_once('\n') {
             let line: Value = serde_json::from_str(line).unwrap();
@@ -30,10 +30,10 @@ async fn every_line_of_a_stream_is_an_event() {
             } else {
                 contract.satisfies(&cluster, &line["object"]);
             }
-            seen.push(kind);
+            actual.push(kind);
         }
     }
-    assert_eq!(seen, ["ADDED", "BOOKMARK", "MODIFIED"]);
+    assert_eq!(actual, ["ADDED", "BOOKMARK", "MODIFIED"]);
     drop(stream);
     rig.end().await;
 }

@@ -1,15 +1,15 @@
-//! A reader of HTML that takes only what is well-formed, and only what belongs on these pages.
+//! A strict HTML parser: it accepts only well-formed markup with the elements and attributes of these pages.
 
 use std::collections::BTreeMap;
 
-/// An element with what is inside, or text.
+/// An element with its children, or text.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Element { name: String, attributes: BTreeMap<String, String>, children: Vec<Self> },
     Text(String),
 }
 
-/// Whatever is not listed does not belong there, and a hostile text has made it.
+/// The elements of the pages; any other one comes from hostile text.
 const ELEMENTS: &[&str] = &[
     "html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "footer", "h1", "h2",
     "h3", "p", "a", "b", "i", "span", "small", "code", "pre", "ul", "ol", "li", "dl", "dt", "dd", "div", "table",
@@ -49,18 +49,18 @@ const ATTRIBUTES: &[&str] = &[
 ];
 const VOID: [&str; 4] = ["input", "link", "meta", "wbr"];
 
-struct Reader<'a>(&'a str);
+struct Parser<'a>(&'a str);
 
 impl Node {
     /// The root of a document.
     pub(crate) fn parse(text: &str) -> Self {
-        let mut reader = Reader(text.strip_prefix("<!DOCTYPE html>\n").expect("a doctype"));
-        let root = reader.element();
-        assert_eq!(reader.0, "", "behind the document");
+        let mut parser = Parser(text.strip_prefix("<!DOCTYPE html>\n").expect("a doctype"));
+        let root = parser.element();
+        assert_eq!(parser.0, "", "text after the document");
         for link in root.all("a").iter().chain(&root.all("form")) {
-            let target = link.attr("href").or_else(|| link.attr("action")).expect("a target");
+            let target = link.attr("href").or_else(|| link.attr("action")).expect("a link target");
             let local = target.starts_with('/') && !target.starts_with("//") || target.starts_with('#');
-            assert!(local, "a link leads away: {target}");
+            assert!(local, "a link to another site: {target}");
         }
         root
     }
@@ -73,8 +73,8 @@ impl Node {
     }
 
     /// Every element of that name, in the order of the document.
-    pub(crate) fn all(&self, wanted: &str) -> Vec<&Self> {
-        self.select(&|node| matches!(node, Self::Element { name, .. } if name == wanted))
+    pub(crate) fn all(&self, expected: &str) -> Vec<&Self> {
+        self.select(&|node| matches!(node, Self::Element { name, .. } if name == expected))
     }
 
     /// Every element that has that class.
@@ -87,15 +87,15 @@ impl Node {
         self.select(&|node| node.attr("id") == Some(id)).first().copied().unwrap_or_else(|| panic!("no #{id}"))
     }
 
-    fn select(&self, wanted: &dyn Fn(&Self) -> bool) -> Vec<&Self> {
+    fn select(&self, matches: &dyn Fn(&Self) -> bool) -> Vec<&Self> {
         let below = match self {
-            Self::Element { children, .. } => children.iter().flat_map(|child| child.select(wanted)).collect(),
+            Self::Element { children, .. } => children.iter().flat_map(|child| child.select(matches)).collect(),
             Self::Text(_) => Vec::new(),
         };
-        wanted(self).then_some(self).into_iter().chain(below).collect()
+        matches(self).then_some(self).into_iter().chain(below).collect()
     }
 
-    /// All text inside, as it is written.
+    /// All text inside, with its white space.
     pub(crate) fn raw_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -104,12 +104,12 @@ impl Node {
         }
     }
 
-    /// All text inside as words.
+    /// All text inside, with white space collapsed.
     pub(crate) fn text(&self) -> String {
         self.raw_text().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The cells of the row that begins with that name, by their column's head.
+    /// The cells of the row with that header, by column.
     pub(crate) fn row(&self, name: &str) -> BTreeMap<String, String> {
         let rows = self.all("tr");
         let row = rows.iter().find(|row| row.all("th").first().is_some_and(|first| first.text() == name));
@@ -118,36 +118,36 @@ impl Node {
         cells.map(|cell| (cell.attr("data-head").unwrap().to_owned(), cell.text())).collect()
     }
 
-    /// The names of the rows, from above.
+    /// The row headers, from top to bottom.
     pub(crate) fn row_names(&self) -> Vec<String> {
         self.all("th").into_iter().filter(|head| head.attr("scope") == Some("row")).map(Self::text).collect()
     }
 
-    /// What readers who do not see rely on.
+    /// Checks the structure that screen readers rely on.
     pub(crate) fn check_accessibility(&self) {
         assert_eq!(self.attr("lang"), Some("en"));
-        assert_eq!(self.all("h1").len(), 1, "one first heading");
+        assert_eq!(self.all("h1").len(), 1, "exactly one h1");
         assert_eq!(self.all("main").len(), 1);
         assert!(!self.all("title")[0].text().is_empty());
         for table in self.all("table") {
             assert!(!table.all("caption")[0].text().is_empty(), "a table without a caption");
             let heads = table.all("th");
-            assert!(heads.iter().all(|head| head.attr("scope").is_some()), "a head of nothing");
+            assert!(heads.iter().all(|head| head.attr("scope").is_some()), "a header cell without a scope");
         }
         for input in self.all("input").iter().filter(|input| input.attr("type") != Some("hidden")) {
             let labels = self.all("label");
             assert!(labels.iter().any(|label| label.attr("for") == input.attr("id")), "an input without a label");
         }
-        for sign in self.class("sign") {
-            let shape = sign.select(&|node| node.attr("aria-hidden") == Some("true"));
-            let shape: String = shape.iter().map(|shape| shape.text()).collect();
-            assert!(!sign.text().replace(&shape, "").trim().is_empty(), "a sign without a word");
+        for badge in self.class("badge") {
+            let symbol = badge.select(&|node| node.attr("aria-hidden") == Some("true"));
+            let symbol: String = symbol.iter().map(|symbol| symbol.text()).collect();
+            assert!(!badge.text().replace(&symbol, "").trim().is_empty(), "a badge without a word");
         }
         let mut ids: Vec<_> = self.select(&|node| node.attr("id").is_some()).iter().map(|n| n.attr("id")).collect();
         ids.sort_unstable();
         let count = ids.len();
         ids.dedup();
-        assert_eq!(ids.len(), count, "an id is there twice");
+        assert_eq!(ids.len(), count, "a duplicate id");
         for named in self.select(&|node| node.attr("aria-labelledby").is_some()) {
             let id = named.attr("aria-labelledby").unwrap();
             assert!(!self.id(id).text().is_empty());
@@ -155,7 +155,7 @@ impl Node {
     }
 }
 
-impl Reader<'_> {
+impl Parser<'_> {
     fn take(&mut self, expected: &str) {
         let rest = self.0.strip_prefix(expected);
         self.0 = rest.unwrap_or_else(|| panic!("expected {expected:?} at {:?}", self.near()));
@@ -166,7 +166,7 @@ impl Reader<'_> {
     }
 
     fn until(&mut self, end: &[char]) -> String {
-        let at = self.0.find(end).unwrap_or_else(|| panic!("no {end:?} behind {:?}", self.near()));
+        let at = self.0.find(end).unwrap_or_else(|| panic!("no {end:?} after {:?}", self.near()));
         let (taken, rest) = self.0.split_at(at);
         self.0 = rest;
         taken.to_owned()
@@ -184,7 +184,7 @@ impl Reader<'_> {
             self.take("=\"");
             let value = unescape(&self.until(&['"']));
             self.take("\"");
-            assert!(attributes.insert(attribute, value).is_none(), "an attribute is there twice");
+            assert!(attributes.insert(attribute, value).is_none(), "a duplicate attribute");
         }
         self.take(">");
         let mut children = Vec::new();
@@ -197,7 +197,7 @@ impl Reader<'_> {
                 children.push(self.element());
             } else {
                 let text = self.until(&['<']);
-                // A style sheet is not escaped; nobody else writes into it.
+                // The style sheet is a constant and is not escaped.
                 children.push(Node::Text(if name == "style" { text } else { unescape(&text) }));
             }
         }

@@ -1,8 +1,8 @@
-//! Whatever anybody writes into a name, label, reason, message or data is shown as it is, and nothing more.
+//! Hostile text in a name, label, reason, message or data is shown as text and never becomes markup.
 
 use std::collections::BTreeMap;
 
-use hyperfleet_api::page::Asked;
+use hyperfleet_api::page::OverviewRequest;
 use hyperfleet_api::resource::{Report, ReportedCondition, Resource, State, Status};
 use hyperfleet_api::store::{Stored, Transition};
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::document::Node;
 use crate::fleet::Fleet;
 
-/// What has broken out of pages before, between anything else.
+/// Texts that have broken out of HTML pages before, surrounded by noise.
 fn hostile() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "<script>alert(1)</script>",
@@ -34,15 +34,15 @@ fn hostile() -> impl Strategy<Value = String> {
     (noise, known, noise).prop_map(|(before, known, after)| format!("{before}{known}{after}"))
 }
 
-/// The text as it is to be seen: what a terminal or a bidirectional layout would obey has become visible.
-fn seen(text: &str) -> String {
-    let obeyed = |c: char| {
+/// The text as the page shows it: control characters and direction marks are replaced.
+fn visible(text: &str) -> String {
+    let is_replaced = |c: char| {
         c.is_control() && !['\n', '\t'].contains(&c)
             || ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c)
             || ('\u{202a}'..='\u{202e}').contains(&c)
             || ('\u{2066}'..='\u{2069}').contains(&c)
     };
-    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_replaced(c) { '\u{fffd}' } else { c }).collect()
 }
 
 fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
@@ -62,7 +62,7 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
         created_time: now,
         last_report_time: now,
     };
-    let concluded = json!({
+    let reconciled = json!({
         "type": "Reconciled", "status": "False", "reason": text, "message": text, "observed_generation": 1,
         "created_time": now, "last_updated_time": now, "last_transition_time": now,
     });
@@ -84,14 +84,14 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
             labels: BTreeMap::from([(text.to_owned(), text.to_owned())]),
             references: BTreeMap::from([(text.to_owned(), Vec::new())]),
             tenancy: BTreeMap::from([(text.to_owned(), text.to_owned())]),
-            conditions: vec![serde_json::from_value(concluded).unwrap()],
+            conditions: vec![serde_json::from_value(reconciled).unwrap()],
             reports: [text, "dns"].map(|adapter| (adapter.to_owned(), report(adapter))).into(),
         },
     }
 }
 
 #[test]
-fn nothing_breaks_out_of_a_page() {
+fn hostile_text_never_becomes_markup() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let fleet = runtime.block_on(Fleet::new());
     let texts = prop::collection::vec(hostile(), 1..4);
@@ -103,7 +103,7 @@ fn nothing_breaks_out_of_a_page() {
             }
             let mut shown = Vec::new();
             for (id, text) in ["a", "b", "c"].iter().zip(&texts) {
-                // No two living resources share a name.
+                // Names are unique among resources that are not deleted.
                 let resource = resource(id, &format!("{id}{text}"), fleet.now);
                 let transition = Transition {
                     adapter: text.clone(),
@@ -120,13 +120,13 @@ fn nothing_breaks_out_of_a_page() {
                 write.add_transitions(id, &[transition]).await.unwrap();
             }
             let _version = write.commit().await.unwrap();
-            // Reading a page takes nothing that does not belong there, so parsing it is the test.
-            let overview = fleet.overview(&Asked::default()).await;
+            // The parser accepts only the elements and attributes of these pages, so parsing is the check.
+            let overview = fleet.overview(&OverviewRequest::default()).await;
             for (id, name, text) in &shown {
-                assert!(overview.raw_text().contains(&seen(name)), "{name:?} is not as it was");
+                assert!(overview.raw_text().contains(&visible(name)), "{name:?} was altered");
                 let page = fleet.page(id).await;
-                assert_eq!(page.all("h1")[0].raw_text(), seen(name));
-                assert!(page.class("timeline")[0].raw_text().contains(&seen(text)));
+                assert_eq!(page.all("h1")[0].raw_text(), visible(name));
+                assert!(page.class("timeline")[0].raw_text().contains(&visible(text)));
             }
         });
     });
@@ -137,8 +137,8 @@ fn a_search_is_shown_as_it_was_written() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let fleet = runtime.block_on(Fleet::new());
     proptest!(ProptestConfig::with_cases(64), |(text in hostile())| {
-        let page: Node = runtime.block_on(fleet.overview(&Asked { search: Some(&text), host: Some(&text), ..Asked::default() }));
-        assert_eq!(page.id("search").attr("value").unwrap(), seen(text.trim()));
+        let page: Node = runtime.block_on(fleet.overview(&OverviewRequest { search: Some(&text), host: Some(&text), ..OverviewRequest::default() }));
+        assert_eq!(page.id("search").attr("value").unwrap(), visible(text.trim()));
         page.check_accessibility();
     });
 }

@@ -1,4 +1,4 @@
-//! A fleet in a database of its own, and the pages about it.
+//! A fleet in a database of its own, and its pages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hyperfleet_api::decide::body;
 use hyperfleet_api::decide::change::RequestInfo;
 use hyperfleet_api::decide::report;
 use hyperfleet_api::entity::Registry;
-use hyperfleet_api::page::{self, Asked};
+use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::resource::Resource;
 use hyperfleet_api::sealed::Keyring;
 use hyperfleet_api::server::{Build, Server};
@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::document::Node;
 
-/// A fleet. Its clock stands unless a test moves it.
+/// A fleet at a fixed time.
 pub(crate) struct Fleet {
     pub(crate) service: Service,
     pub(crate) now: Timestamp,
     folder: TempDir,
 }
 
-/// The API over HTTP on the same database, until it is dropped.
+/// The API over HTTP on the same database; dropping it stops the server.
 pub(crate) struct Served {
     pub(crate) base: String,
     stop: CancellationToken,
@@ -64,8 +64,8 @@ impl Fleet {
         RequestInfo::now(&caller, self.now - seconds_ago.seconds())
     }
 
-    /// Makes a resource of that kind, some seconds ago.
-    pub(crate) async fn make(&self, kind: &str, owner: Option<&str>, body: Value, seconds_ago: i64) -> Resource {
+    /// Creates a resource of that kind, some seconds ago.
+    pub(crate) async fn create(&self, kind: &str, owner: Option<&str>, body: Value, seconds_ago: i64) -> Resource {
         let mut body = body;
         body["kind"] = json!(kind);
         let creation = body::creation(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
@@ -75,11 +75,11 @@ impl Fleet {
 
     pub(crate) async fn cluster(&self, name: &str, seconds_ago: i64) -> String {
         let body = json!({ "name": name, "labels": { "region": "eu" }, "spec": { "platform": { "type": "gcp" } } });
-        self.make("Cluster", None, body, seconds_ago).await.id
+        self.create("Cluster", None, body, seconds_ago).await.id
     }
 
-    /// Reports, as an adapter.
-    pub(crate) async fn tell(&self, id: &str, body: Value, seconds_ago: i64) {
+    /// Stores an adapter's report.
+    pub(crate) async fn report(&self, id: &str, body: Value, seconds_ago: i64) {
         let report = report::parse(body::object(body.to_string().as_bytes()).unwrap()).unwrap();
         self.service.report(&address(id), report, &self.request(seconds_ago)).await.unwrap();
     }
@@ -94,49 +94,49 @@ impl Fleet {
         self.service.delete(&address(id), &self.request(seconds_ago)).await.unwrap();
     }
 
-    /// A cluster with which all is well.
-    pub(crate) async fn well(&self, name: &str, seconds_ago: i64) -> String {
+    /// A reconciled cluster.
+    pub(crate) async fn reconciled(&self, name: &str, seconds_ago: i64) -> String {
         let id = self.cluster(name, seconds_ago).await;
         for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
-            self.tell(&id, available(adapter, 1, "True", "AllIsWell", "as it should be"), seconds_ago - 20).await;
+            self.report(&id, available(adapter, 1, "True", "AllIsWell", "as desired"), seconds_ago - 20).await;
         }
         id
     }
 
-    /// A cluster that waits for its DNS.
-    pub(crate) async fn ill(&self, name: &str, seconds_ago: i64) -> String {
+    /// A cluster whose DNS adapter fails.
+    pub(crate) async fn failing(&self, name: &str, seconds_ago: i64) -> String {
         let id = self.cluster(name, seconds_ago).await;
-        self.tell(&id, available("validation", 1, "True", "Valid", "the wish is valid"), seconds_ago - 10).await;
+        self.report(&id, available("validation", 1, "True", "Valid", "the spec is valid"), seconds_ago - 10).await;
         let message = "the zone eu.example.com does not exist: create it or correct spec.dns.zone";
-        self.tell(&id, available("dns", 1, "False", "ZoneNotFound", message), seconds_ago - 20).await;
+        self.report(&id, available("dns", 1, "False", "ZoneNotFound", message), seconds_ago - 20).await;
         self.relabel(&id, seconds_ago - 40).await;
-        self.tell(&id, available("dns", 2, "False", "ZoneNotFound", message), seconds_ago - 60).await;
+        self.report(&id, available("dns", 2, "False", "ZoneNotFound", message), seconds_ago - 60).await;
         id
     }
 
-    /// A cluster that is going away.
-    pub(crate) async fn leaving(&self, name: &str, seconds_ago: i64) -> String {
-        let id = self.well(name, seconds_ago).await;
+    /// A cluster whose deletion was requested.
+    pub(crate) async fn deleting(&self, name: &str, seconds_ago: i64) -> String {
+        let id = self.reconciled(name, seconds_ago).await;
         self.delete(&id, seconds_ago - 60).await;
         id
     }
 
-    /// The overview as text.
-    pub(crate) async fn overview_text(&self, asked: &Asked<'_>) -> String {
-        page::overview(&self.service, asked, self.now).await.unwrap()
+    /// The overview as HTML.
+    pub(crate) async fn overview_text(&self, request: &OverviewRequest<'_>) -> String {
+        page::overview(&self.service, request, self.now).await.unwrap()
     }
 
-    /// The overview, taken apart.
-    pub(crate) async fn overview(&self, asked: &Asked<'_>) -> Node {
-        Node::parse(&self.overview_text(asked).await)
+    /// The overview, parsed.
+    pub(crate) async fn overview(&self, request: &OverviewRequest<'_>) -> Node {
+        Node::parse(&self.overview_text(request).await)
     }
 
-    /// A cluster's page, taken apart.
+    /// A cluster's page, parsed.
     pub(crate) async fn page(&self, id: &str) -> Node {
         Node::parse(&page::resource(&self.service, &address(id), self.now).await.unwrap())
     }
 
-    /// Serves it.
+    /// Serves the fleet over HTTP.
     pub(crate) async fn serve(&self) -> Served {
         let path = self.folder.path().join("fleet.db");
         let environment = BTreeMap::from([
@@ -173,8 +173,8 @@ pub(crate) fn available(adapter: &str, generation: i64, status: &str, reason: &s
         "observed_generation": generation,
         "conditions": [
             { "type": "Available", "status": status, "reason": reason, "message": message },
-            { "type": "Applied", "status": "True", "reason": "JobApplied", "message": "the Job is there" },
-            { "type": "Health", "status": "True", "reason": "Healthy", "message": "the adapter is well" },
+            { "type": "Applied", "status": "True", "reason": "JobApplied", "message": "the Job exists" },
+            { "type": "Health", "status": "True", "reason": "Healthy", "message": "the adapter is healthy" },
         ],
         "data": { "job": format!("{adapter}-1"), "attempts": 1 },
         "metadata": { "job_name": format!("{adapter}-1"), "attempt": 1 },

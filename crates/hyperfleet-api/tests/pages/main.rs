@@ -1,4 +1,4 @@
-//! The pages for people: what they say, that nothing breaks out of them, and how they stand in a real browser.
+//! The HTML pages: their content, the escaping of hostile input, and their layout in a real browser.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "in a test that is the right way to fail, and to say what is missing"
+    reason = "a test fails by panicking, and prints which real part is missing"
 )]
 
 mod browser;

@@ -1,6 +1,6 @@
-//! What the overview says.
+//! The content of the overview.
 
-use hyperfleet_api::page::{self, Asked};
+use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::problem::Code;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn summary(page: &Node) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_empty_fleet_is_welcomed_with_a_line_that_makes_a_cluster() {
+async fn an_empty_fleet_shows_a_command_that_creates_a_cluster() {
     let fleet = Fleet::new().await;
     let served = fleet.serve().await;
     let client = reqwest::Client::new();
@@ -31,28 +31,30 @@ async fn an_empty_fleet_is_welcomed_with_a_line_that_makes_a_cluster() {
     let made = client.post(url).header("content-type", "application/json").body(body.to_owned()).send().await.unwrap();
     assert_eq!(made.status(), 201);
     let made: Value = serde_json::from_str(&made.text().await.unwrap()).unwrap();
-    let page = fleet.overview(&Asked::default()).await;
+    let page = fleet.overview(&OverviewRequest::default()).await;
     assert_eq!(page.row_names(), [made["name"].as_str().unwrap()]);
 }
 
 #[tokio::test]
-async fn a_host_that_a_shell_would_obey_is_not_repeated() {
+async fn a_host_header_with_shell_syntax_is_not_repeated() {
     let fleet = Fleet::new().await;
     for host in ["x;rm -rf ~", "`id`", "$(id)", "a'b", "a b", ""] {
-        let line = fleet.overview(&Asked { host: Some(host), ..Asked::default() }).await.all("pre")[0].raw_text();
+        let line = fleet.overview(&OverviewRequest { host: Some(host), ..OverviewRequest::default() }).await.all("pre")
+            [0]
+        .raw_text();
         assert!(line.contains("http://localhost:8000/api/"), "{line}");
     }
 }
 
 #[tokio::test]
-async fn a_row_says_what_holds_a_cluster_up() {
+async fn a_row_shows_why_a_cluster_is_not_reconciled() {
     let fleet = Fleet::new().await;
-    fleet.well("calm", 7200).await;
-    fleet.ill("troubled", 600).await;
-    fleet.leaving("leaving", 300).await;
-    let page = fleet.overview(&Asked::default()).await;
+    fleet.reconciled("calm", 7200).await;
+    fleet.failing("troubled", 600).await;
+    fleet.deleting("deleting", 300).await;
+    let page = fleet.overview(&OverviewRequest::default()).await;
     page.check_accessibility();
-    assert_eq!(page.row_names(), ["leaving", "troubled", "calm"], "newest first");
+    assert_eq!(page.row_names(), ["deleting", "troubled", "calm"], "newest first");
     assert_eq!(summary(&page), ["3 in all", "2 ✗ not reconciled", "1 ✓ reconciled", "1 ⌫ being deleted"]);
 
     let calm = page.row("calm");
@@ -63,41 +65,44 @@ async fn a_row_says_what_holds_a_cluster_up() {
     assert_eq!(troubled["Gen."], "2");
     assert_eq!(troubled["validation"], "↺ stale 1 of 2, was True");
     assert_eq!(troubled["dns"], "✗ False ZoneNotFound");
-    assert_eq!(troubled["hypershift"], "– never");
-    let leaving = page.row("leaving");
+    assert_eq!(troubled["hypershift"], "– not reported");
+    let leaving = page.row("deleting");
     assert_eq!(leaving["Deleting"], "⌫ yes 4 min ago");
     assert_eq!(leaving["dns"], "↺ stale 1 of 2, was True");
 }
 
 #[tokio::test]
-async fn deletion_asks_each_adapter_whether_it_has_finished() {
+async fn a_deletion_shows_which_adapters_have_finalized() {
     let fleet = Fleet::new().await;
-    let id = fleet.leaving("leaving", 300).await;
-    let mut report = available("dns", 2, "True", "Gone", "the zone is gone");
+    let id = fleet.deleting("deleting", 300).await;
+    let mut report = available("dns", 2, "True", "Deleted", "the zone is deleted");
     report["conditions"].as_array_mut().unwrap().push(json!({ "type": "Finalized", "status": "True" }));
-    fleet.tell(&id, report, 100).await;
-    fleet.tell(&id, available("hypershift", 2, "True", "Waiting", "the nodes go first"), 100).await;
-    let row = fleet.overview(&Asked::default()).await.row("leaving");
+    fleet.report(&id, report, 100).await;
+    fleet.report(&id, available("hypershift", 2, "True", "Waiting", "the nodes are deleted first"), 100).await;
+    let row = fleet.overview(&OverviewRequest::default()).await.row("deleting");
     assert_eq!(row["dns"], "✓ Finalized");
     assert_eq!(row["hypershift"], "✗ not finalized Waiting");
 }
 
 #[tokio::test]
-async fn every_count_leads_to_what_it_counts() {
+async fn every_count_links_to_the_resources_that_it_counts() {
     let fleet = Fleet::new().await;
-    fleet.well("calm", 7200).await;
-    fleet.ill("troubled", 600).await;
-    fleet.leaving("leaving", 300).await;
+    fleet.reconciled("calm", 7200).await;
+    fleet.failing("troubled", 600).await;
+    fleet.deleting("deleting", 300).await;
     let served = fleet.serve().await;
     for kind in ["Cluster", "NodePool", "WifConfig"] {
-        let page = fleet.overview(&Asked { kind: Some(kind), ..Asked::default() }).await;
+        let page = fleet.overview(&OverviewRequest { kind: Some(kind), ..OverviewRequest::default() }).await;
         for link in page.class("summary")[0].all("a") {
             let count: usize = link.all("b")[0].text().parse().unwrap();
             let url = format!("{}{}", served.base, link.attr("href").unwrap());
-            let there = Node::parse(&reqwest::get(&url).await.unwrap().text().await.unwrap());
-            assert!(there.class("bad").iter().all(|bad| bad.attr("role") != Some("alert")), "{url} is a bad search");
-            assert_eq!(there.row_names().len(), count, "{url}");
-            let current: Vec<_> = there.class("summary")[0].all("a");
+            let linked = Node::parse(&reqwest::get(&url).await.unwrap().text().await.unwrap());
+            assert!(
+                linked.class("bad").iter().all(|bad| bad.attr("role") != Some("alert")),
+                "{url} is an invalid search"
+            );
+            assert_eq!(linked.row_names().len(), count, "{url}");
+            let current: Vec<_> = linked.class("summary")[0].all("a");
             let current = current.iter().filter(|link| link.attr("aria-current").is_some());
             assert_eq!(current.map(|link| link.text()).collect::<Vec<_>>(), [link.text()]);
         }
@@ -105,26 +110,26 @@ async fn every_count_leads_to_what_it_counts() {
 }
 
 #[tokio::test]
-async fn a_search_that_cannot_be_read_is_pointed_at() {
+async fn an_invalid_search_is_marked_at_its_column() {
     let fleet = Fleet::new().await;
-    fleet.well("calm", 7200).await;
-    let written = "name = 'calm' and colour = 'red'";
-    let page = fleet.overview(&Asked { search: Some(written), ..Asked::default() }).await;
+    fleet.reconciled("calm", 7200).await;
+    let search = "name = 'calm' and colour = 'red'";
+    let page = fleet.overview(&OverviewRequest { search: Some(search), ..OverviewRequest::default() }).await;
     page.check_accessibility();
     let fault = page.id("fault");
     assert_eq!(fault.attr("role"), Some("alert"));
     assert!(fault.text().contains("column 19"), "{}", fault.text());
-    assert_eq!(fault.all("pre")[0].raw_text(), format!("{written}\n{}▲", " ".repeat(18)));
-    assert_eq!(page.id("search").attr("value"), Some(written), "the search stays to be corrected");
+    assert_eq!(fault.all("pre")[0].raw_text(), format!("{search}\n{}▲", " ".repeat(18)));
+    assert_eq!(page.id("search").attr("value"), Some(search), "the search stays in the form");
     assert_eq!(page.id("search").attr("aria-describedby"), Some("fault"));
     assert_eq!(page.all("table").len(), 0);
 
-    let page = fleet.overview(&Asked { search: Some("name = 'other'"), ..Asked::default() }).await;
+    let page = fleet.overview(&OverviewRequest { search: Some("name = 'other'"), ..OverviewRequest::default() }).await;
     assert!(page.id("main").text().contains("None of the clusters match."));
 }
 
 #[tokio::test]
-async fn large_fleets_come_in_pages_of_bounded_size() {
+async fn large_fleets_are_paged_with_bounded_size() {
     let fleet = Fleet::new().await;
     for index in 0..205_i64 {
         fleet.cluster(&format!("cluster-{index}-with-quite-a-long-name-as-people-do"), 10_000 - index).await;
@@ -135,7 +140,7 @@ async fn large_fleets_come_in_pages_of_bounded_size() {
         ("2", "101 to 200 of 205", vec!["← Newer", "Older →"]),
         ("3", "201 to 205 of 205", vec!["← Newer"]),
     ] {
-        let text = fleet.overview_text(&Asked { page: Some(number), ..Asked::default() }).await;
+        let text = fleet.overview_text(&OverviewRequest { page: Some(number), ..OverviewRequest::default() }).await;
         assert!(text.len() < 200_000, "page {number} has {} bytes", text.len());
         let page = Node::parse(&text);
         assert_eq!(page.all("caption")[0].text(), format!("{expected}, newest first"));
@@ -144,30 +149,35 @@ async fn large_fleets_come_in_pages_of_bounded_size() {
     }
     let expected = (0..205).rev().map(|index| format!("cluster-{index}-with-quite-a-long-name-as-people-do"));
     assert_eq!(names, expected.collect::<Vec<_>>());
-    let beyond = fleet.overview(&Asked { page: Some("4"), ..Asked::default() }).await;
-    assert!(beyond.id("main").text().contains("There are no clusters on page 4."));
-    for odd in ["0", "-1", "x", "99999999999999999999"] {
-        let page = fleet.overview(&Asked { page: Some(odd), ..Asked::default() }).await;
-        assert_eq!(page.all("caption")[0].text(), "1 to 100 of 205, newest first", "{odd}");
+    let past_the_end = fleet.overview(&OverviewRequest { page: Some("4"), ..OverviewRequest::default() }).await;
+    assert!(past_the_end.id("main").text().contains("There are no clusters on page 4."));
+    for invalid in ["0", "-1", "x", "99999999999999999999"] {
+        let page = fleet.overview(&OverviewRequest { page: Some(invalid), ..OverviewRequest::default() }).await;
+        assert_eq!(page.all("caption")[0].text(), "1 to 100 of 205, newest first", "{invalid}");
     }
 }
 
 #[tokio::test]
-async fn other_kinds_have_pages_with_what_matters_for_them() {
+async fn other_kinds_have_overviews_with_the_columns_that_apply() {
     let fleet = Fleet::new().await;
     let id = fleet.cluster("calm", 7200).await;
-    fleet.make("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
-    fleet.make("WifConfig", None, json!({ "name": "wif", "spec": {} }), 60).await;
-    let page = fleet.overview(&Asked { kind: Some("NodePool"), ..Asked::default() }).await;
+    fleet.create("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
+    fleet.create("WifConfig", None, json!({ "name": "wif", "spec": {} }), 60).await;
+    let page = fleet.overview(&OverviewRequest { kind: Some("NodePool"), ..OverviewRequest::default() }).await;
     page.check_accessibility();
     assert_eq!(page.row("workers")["Cluster"], format!("Cluster {id}"));
     let kinds: Vec<_> = page.all("nav")[0].all("a").into_iter().map(Node::text).collect();
     assert_eq!(kinds, ["Clusters", "Nodepools", "Channels", "Wifconfigs", "Versions", "API"]);
-    let page = fleet.overview(&Asked { kind: Some("WifConfig"), ..Asked::default() }).await;
+    let page = fleet.overview(&OverviewRequest { kind: Some("WifConfig"), ..OverviewRequest::default() }).await;
     assert_eq!(summary(&page), ["1 in all", "0 ⌫ being deleted"]);
-    assert!(!page.row("wif").contains_key("Reconciled"), "nothing is concluded about it");
+    assert!(!page.row("wif").contains_key("Reconciled"), "a kind without adapters has no such column");
 
-    let unknown = page::overview(&fleet.service, &Asked { kind: Some("Nope"), ..Asked::default() }, fleet.now).await;
+    let unknown = page::overview(
+        &fleet.service,
+        &OverviewRequest { kind: Some("Nope"), ..OverviewRequest::default() },
+        fleet.now,
+    )
+    .await;
     assert!(matches!(unknown, Err(rejection) if rejection.problem.code == Code::NotFound));
 }
 

@@ -1,4 +1,4 @@
-//! What the page of one resource says.
+//! The content of a resource's page.
 
 use serde_json::json;
 
@@ -6,29 +6,29 @@ use crate::document::Node;
 use crate::fleet::{Fleet, available};
 
 #[tokio::test]
-async fn what_is_wrong_and_who_says_so_comes_first() {
+async fn failures_and_their_adapters_come_first() {
     let fleet = Fleet::new().await;
-    let id = fleet.ill("troubled", 600).await;
-    fleet.make("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
-    fleet.tell(&id, available("curious", 2, "True", "Looked", "only looked"), 5).await;
+    let id = fleet.failing("troubled", 600).await;
+    fleet.create("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
+    fleet.report(&id, available("curious", 2, "True", "Observed", "only observed"), 5).await;
     let page = fleet.page(&id).await;
     page.check_accessibility();
     let headings: Vec<_> = page.all("h2").into_iter().map(Node::text).collect();
     assert_eq!(headings, ["Adapters", "Conditions", "Timeline", "Identity", "Nodepools", "Spec"]);
 
-    let verdict = page.class("note")[0].text();
-    assert!(verdict.starts_with("✗ Not reconciled since 20"), "{verdict}");
-    assert!(verdict.contains("[dns, hypershift, pullsecret, validation]"), "{verdict}");
+    let state = page.class("note")[0].text();
+    assert!(state.starts_with("✗ Not reconciled since 20"), "{state}");
+    assert!(state.contains("[dns, hypershift, pullsecret, validation]"), "{state}");
     let dns = page.row("dns");
-    assert_eq!((dns["Done"].as_str(), dns["Reason"].as_str()), ("✗ False", "ZoneNotFound"));
+    assert_eq!((dns["State"].as_str(), dns["Reason"].as_str()), ("✗ False", "ZoneNotFound"));
     assert!(dns["Message"].contains("create it or correct spec.dns.zone"));
     let validation = page.row("validation");
-    assert_eq!((validation["Done"].as_str(), validation["Gen."].as_str()), ("↺ stale", "1 of 2"));
-    assert_eq!(page.row("hypershift")["Done"], "– never");
-    assert_eq!(page.row("curious not required")["Done"], "✓ True");
+    assert_eq!((validation["State"].as_str(), validation["Gen."].as_str()), ("↺ stale", "1 of 2"));
+    assert_eq!(page.row("hypershift")["State"], "– not reported");
+    assert_eq!(page.row("curious not required")["State"], "✓ True");
     let details: Vec<_> = page.all("details").into_iter().map(Node::text).collect();
     assert!(details.iter().any(|one| one.starts_with("Everything that dns reports") && one.contains("\"dns-1\"")));
-    assert!(details.iter().any(|one| one.starts_with("What is wanted") && one.contains("\"type\": \"gcp\"")));
+    assert!(details.iter().any(|one| one.starts_with("Desired state") && one.contains("\"type\": \"gcp\"")));
     let identity = page.all("dl")[0].text();
     for part in [id.as_str(), "region=us", "ana@example.com", "Cluster"] {
         assert!(identity.contains(part), "{part} is not in {identity}");
@@ -37,16 +37,16 @@ async fn what_is_wrong_and_who_says_so_comes_first() {
 }
 
 #[tokio::test]
-async fn the_timeline_tells_what_became_of_what_newest_first() {
+async fn the_timeline_lists_transitions_newest_first() {
     let fleet = Fleet::new().await;
-    let id = fleet.ill("troubled", 600).await;
-    fleet.tell(&id, available("dns", 2, "True", "ZoneReady", "the zone is there"), 10).await;
+    let id = fleet.failing("troubled", 600).await;
+    fleet.report(&id, available("dns", 2, "True", "ZoneReady", "the zone exists"), 10).await;
     let page = fleet.page(&id).await;
     let lines = page.class("timeline")[0].all("li");
     let texts: Vec<_> = lines.iter().map(|line| line.text()).collect();
     let dns = texts.iter().find(|line| line.contains("dns · Available")).unwrap();
     assert!(dns.contains("✗ False → ✓ True ZoneReady generation 2"), "{dns}");
-    assert!(dns.ends_with("the zone is there"), "{dns}");
+    assert!(dns.ends_with("the zone exists"), "{dns}");
     assert!(texts.last().unwrap().contains("new →"), "{texts:?}");
     for time in page.class("timeline")[0].all("time") {
         assert!(time.attr("datetime").unwrap().parse::<jiff::Timestamp>().is_ok());
@@ -55,10 +55,10 @@ async fn the_timeline_tells_what_became_of_what_newest_first() {
 }
 
 #[tokio::test]
-async fn a_child_leads_to_its_owner_and_back() {
+async fn a_child_and_its_owner_link_to_each_other() {
     let fleet = Fleet::new().await;
     let id = fleet.cluster("calm", 600).await;
-    let pool = fleet.make("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
+    let pool = fleet.create("NodePool", Some(&id), json!({ "name": "workers", "spec": {} }), 60).await;
     let hrefs = |page: &Node| -> Vec<String> {
         page.id("main").all("a").into_iter().map(|link| link.attr("href").unwrap().to_owned()).collect()
     };
@@ -67,7 +67,7 @@ async fn a_child_leads_to_its_owner_and_back() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_problem_with_its_status() {
+async fn a_missing_page_is_a_problem_with_its_status() {
     let fleet = Fleet::new().await;
     let id = fleet.cluster("calm", 600).await;
     let served = fleet.serve().await;
@@ -94,7 +94,7 @@ async fn a_pull_secret_is_not_shown() {
     let fleet = Fleet::new().await;
     let data = json!({ "auths": { "quay.io": { "auth": "dXNlcjpodW50ZXIyaHVudGVyMg==" } } });
     let body = json!({ "name": "calm", "spec": { "pullSecret": { "data": data } } });
-    let id = fleet.make("Cluster", None, body, 60).await.id;
+    let id = fleet.create("Cluster", None, body, 60).await.id;
     let text = fleet.page(&id).await.text();
     assert!(text.contains("\"redacted\": true"), "{text}");
     assert!(!text.contains("dXNlcjpodW50ZXIy") && !text.contains("hunter2"), "{text}");

@@ -1,4 +1,4 @@
-//! What is found by both databases, and in which order, against the same in memory.
+//! Results and order in both databases, compared with the evaluation in memory.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -21,11 +21,11 @@ const SCHEMA: &[&str] = &[
      last_updated_time BIGINT, last_transition_time BIGINT, PRIMARY KEY (resource_id, type))",
 ];
 
-/// A search and what is done with it.
+/// A search with its negation and order.
 #[derive(Default)]
 struct Case {
     search: String,
-    /// In memory the language negates the search; in the database SQL does, by its three-valued logic.
+    /// Negates the search: in memory by the language, in the database by SQL's three-valued logic.
     not: bool,
     order: Vec<String>,
 }
@@ -105,30 +105,30 @@ impl Database {
         }
     }
 
-    /// Every search that means something else than in memory, and how many tell some resources from others.
+    /// The searches with another result than in memory, and the number of searches that select some but not all resources.
     async fn compare(&mut self, resources: &[Resource], cases: &[Case]) -> (Vec<String>, usize) {
-        let (mut disagreements, mut telling) = (Vec::new(), 0);
+        let (mut disagreements, mut selective) = (Vec::new(), 0);
         for Case { search: text, not, order } in cases {
-            let meant = if *not { &format!("not ({text})") } else { text };
-            let (search, order) = (Search::parse(meant).unwrap(), Order::parse(order).unwrap());
-            let mut wanted: Vec<_> = resources.iter().filter(|resource| search.matches(resource)).collect();
-            wanted.sort_by(|a, b| order.compare(a, b));
-            let wanted: Vec<_> = wanted.into_iter().map(|resource| resource.id.clone()).collect();
-            telling += usize::from(!wanted.is_empty() && wanted.len() < resources.len());
+            let effective = if *not { &format!("not ({text})") } else { text };
+            let (search, order) = (Search::parse(effective).unwrap(), Order::parse(order).unwrap());
+            let mut expected: Vec<_> = resources.iter().filter(|resource| search.matches(resource)).collect();
+            expected.sort_by(|a, b| order.compare(a, b));
+            let expected: Vec<_> = expected.into_iter().map(|resource| resource.id.clone()).collect();
+            selective += usize::from(!expected.is_empty() && expected.len() < resources.len());
             let mut parameters = Parameters::default();
             let condition = Search::parse(text).unwrap().sql(self.dialect(), &mut parameters);
             let not = if *not { "NOT " } else { "" };
             let sql = format!("SELECT r.id FROM resources r WHERE {not}({condition}) ORDER BY {}", order.sql());
             let selected = self.run(sql.clone(), parameters).await.map_err(|error| error.to_string());
-            if selected.as_ref() != Ok(&wanted) {
-                disagreements.push(format!("{meant}\n{sql}\nin memory {wanted:?}\nselected {selected:?}"));
+            if selected.as_ref() != Ok(&expected) {
+                disagreements.push(format!("{effective}\n{sql}\nin memory {expected:?}\nselected {selected:?}"));
             }
         }
-        (disagreements, telling)
+        (disagreements, selective)
     }
 
-    /// The same resources and searches in every run, and in memory.
-    async fn verdict(&mut self) -> String {
+    /// Runs the same resources and searches as in memory and returns the outcome as text.
+    async fn outcome(&mut self) -> String {
         let mut runner = TestRunner::deterministic();
         let (resource, search, negatable, order) = (resource(), search(), negatable(), order());
         let mut resources = vec![example()];
@@ -138,15 +138,15 @@ impl Database {
         self.fill(&resources).await;
         let mut cases: Vec<_> = extremes().into_iter().map(|search| Case { search, ..Case::default() }).collect();
         cases.extend((0..SEARCHES).map(|number| {
-            // PostgreSQL's containment is false where a comparison would be unknown, so only SQLite can be the judge.
+            // PostgreSQL's containment is false where a comparison would be unknown, so only SQLite is compared.
             let not = number % 3 == 0 && self.dialect() == Dialect::Sqlite;
             let search = if not { one(&mut runner, &negatable) } else { one(&mut runner, &search) };
             Case { search, not, order: one(&mut runner, &order) }
         }));
-        let (disagreements, telling) = self.compare(&resources, &cases).await;
+        let (disagreements, selective) = self.compare(&resources, &cases).await;
         match disagreements.first() {
             Some(first) => format!("{} disagree\n{first}", disagreements.len()),
-            None if telling * 3 < SEARCHES => format!("only {telling} searches tell some resources from others"),
+            None if selective * 3 < SEARCHES => format!("only {selective} searches are selective"),
             None => "agreed".to_owned(),
         }
     }
@@ -174,7 +174,7 @@ fn row(resource: &Resource) -> Vec<Value> {
     ]
 }
 
-/// What a database could choke on.
+/// Searches at the limits of the databases.
 fn extremes() -> Vec<String> {
     let nested = (0..21).fold("name = 'a'".to_owned(), |inner, _| format!("not (id = 'x' or ({inner} and id != 'y'))"));
     vec![
@@ -195,14 +195,14 @@ fn one<S: Strategy>(runner: &mut TestRunner, strategy: &S) -> S::Value {
 async fn sqlite_agrees() {
     let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
     sqlx::query("PRAGMA case_sensitive_like = ON").execute(&mut connection).await.unwrap();
-    assert_eq!(Database::Sqlite(connection).verdict().await, "agreed");
+    assert_eq!(Database::Sqlite(connection).outcome().await, "agreed");
 }
 
 #[tokio::test]
 async fn postgresql_agrees() {
     let Some(url) = variable("REAL_POSTGRESQL_URL") else {
         assert_ne!(variable("CI").as_deref(), Some("true"), "REAL_POSTGRESQL_URL is not set");
-        eprintln!("not held against PostgreSQL: REAL_POSTGRESQL_URL is not set");
+        eprintln!("skipped: REAL_POSTGRESQL_URL is not set");
         return;
     };
     let mut database = Database::Postgres(PgConnection::connect(&url).await.unwrap());
@@ -210,9 +210,9 @@ async fn postgresql_agrees() {
     for sql in [format!("CREATE SCHEMA {schema}"), format!("SET search_path TO {schema}")] {
         database.run(sql, Parameters::default()).await.unwrap();
     }
-    let verdict = database.verdict().await;
+    let outcome = database.outcome().await;
     database.run(format!("DROP SCHEMA {schema} CASCADE"), Parameters::default()).await.unwrap();
-    assert_eq!(verdict, "agreed");
+    assert_eq!(outcome, "agreed");
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test's own switches, not a setting of the product")]

@@ -1,36 +1,36 @@
-//! What is refused, and in which words.
+//! Refused searches and their messages.
 
 use rstest::rstest;
 
 use super::*;
 
-const FIELDS: &str = "is none of id, kind, name, href, generation, created_time, created_by, updated_time, updated_by, \
+const FIELDS: &str = "is not one of id, kind, name, href, generation, created_time, created_by, updated_time, updated_by, \
      deleted_time, deleted_by, owner_id, owner_href, owner_kind, labels.<key>, spec.<path>, status.conditions.<Type> (also with \
      .observed_generation, .last_updated_time or .last_transition_time)";
 
 #[rstest]
-#[case("x') or (1=1", 2, "the quote ' is never closed: write it once more at the end")]
+#[case("x') or (1=1", 2, "the quote ' is never closed: add it at the end")]
 #[case("name = 'x') or (1=1", 11, "expected and, or, or the end, not ')'")]
 #[case("name = 'x' or (1=1)", 16, "expected a field, not '1'")]
-#[case("name = 'x'; drop table resources", 11, "';' has no meaning here: put text in quotes")]
+#[case("name = 'x'; drop table resources", 11, "';' is unexpected: put text in quotes")]
 #[case("name", 5, "expected a comparison such as =, but the search ends here")]
 #[case("name =", 7, "expected a value, but the search ends here")]
 #[case("name = workers", 8, "expected a value (put text in quotes), not 'workers'")]
 #[case("name = 'x' 'y'", 12, "expected and, or, or the end, not ''y''")]
-#[case("name = 'ä\u{1}' ü", 13, "'ü' has no meaning here: put text in quotes")]
+#[case("name = 'ä\u{1}' ü", 13, "'ü' is unexpected: put text in quotes")]
 #[case("(name = 'x'", 12, "expected and, or, or ')', but the search ends here")]
 #[case("name is 'x'", 9, "expected null or not null, not ''x''")]
 #[case("name not = 'x'", 10, "expected in, between, like or ilike, not '='")]
 #[case("generation = 'x'", 14, "'generation' is compared with a whole number without quotes, not with ''x''")]
 #[case("generation = 1.5", 14, "'generation' is compared with a whole number without quotes, not with '1.5'")]
 #[case("generation = true", 14, "'generation' is compared with a whole number without quotes, not with 'true'")]
-#[case("generation = 9223372036854775808", 14, "'9223372036854775808' is no number of 64 bits: put text in quotes")]
-#[case("generation = 8Ei", 14, "'8Ei' is no number of 64 bits: put text in quotes")]
-#[case("spec.a = 1e999", 10, "'1e999' is no number of 64 bits: put text in quotes")]
-#[case("spec.a = 3apples", 10, "'3apples' is no number of 64 bits: put text in quotes")]
+#[case("generation = 9223372036854775808", 14, "'9223372036854775808' is not a number of 64 bits: put text in quotes")]
+#[case("generation = 8Ei", 14, "'8Ei' is not a number of 64 bits: put text in quotes")]
+#[case("spec.a = 1e999", 10, "'1e999' is not a number of 64 bits: put text in quotes")]
+#[case("spec.a = 3apples", 10, "'3apples' is not a number of 64 bits: put text in quotes")]
 #[case("name = 5", 8, "'name' is compared with a text in quotes, not with '5'")]
 #[case("labels.a = 5", 12, "'labels.a' is compared with a text in quotes, not with '5'")]
-#[case("created_time > 2026-02-30", 16, "'2026-02-30' is no time: put text in quotes")]
+#[case("created_time > 2026-02-30", 16, "'2026-02-30' is not a time: put text in quotes")]
 #[case(
     "created_time > 'soon'",
     16,
@@ -44,7 +44,7 @@ const FIELDS: &str = "is none of id, kind, name, href, generation, created_time,
      '2026-01-31', not with '5'"
 )]
 #[case("name = 'a\0'", 10, "a search has no NUL character: remove it")]
-#[case("name like 'a\\\\'", 11, "the pattern ends in a single backslash: double it, or take it away")]
+#[case("name like 'a\\\\'", 11, "the pattern ends in a single backslash: double it or remove it")]
 #[case("name like 5", 11, "a pattern is a text in quotes, such as 'prod-%'")]
 #[case("generation like '1%'", 12, "like and ilike are supported on texts only, as with 'generation'")]
 #[case("name in 'a'", 9, "expected a list such as ['a', 'b'], not ''a''")]
@@ -114,18 +114,18 @@ fn a_name_is_unknown(#[case] search: &str, #[case] name: &str) {
 #[rstest]
 #[case::parentheses("(", 65)]
 #[case::negations("not ", 257)]
-fn nesting_has_an_end(#[case] opening: &str, #[case] column: usize) {
-    let search = opening.repeat(LONGEST / opening.len());
-    let expected = format!("search, column {column}: parentheses and not nest at most 64 deep: write it flatter");
+fn nesting_is_limited(#[case] opening: &str, #[case] column: usize) {
+    let search = opening.repeat(MAX_LENGTH / opening.len());
+    let expected = format!("search, column {column}: parentheses and not nest at most 64 deep: remove some of them");
     assert_eq!(Search::parse(&search).unwrap_err().to_string(), expected);
 }
 
 #[test]
 fn characters_are_counted_and_not_bytes() {
     let search = |letters: usize| format!("name = '{}'", "ä".repeat(letters));
-    assert!(Search::parse(&search(LONGEST - 9)).is_ok());
-    let error = Search::parse(&search(LONGEST - 8)).unwrap_err().to_string();
-    assert_eq!(error, "search, column 4097: a search has at most 4096 characters: ask for less at a time");
+    assert!(Search::parse(&search(MAX_LENGTH - 9)).is_ok());
+    let error = Search::parse(&search(MAX_LENGTH - 8)).unwrap_err().to_string();
+    assert_eq!(error, "search, column 4097: a search has at most 4096 characters: split it into several searches");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Choices of fields as they are refused, and followed.
+//! Selections of fields: parsing, refusals and results.
 
 use rstest::rstest;
 
@@ -16,7 +16,7 @@ use super::*;
 #[case(&["spec.nowhere"], json!({"id": "1", "spec": {}}))]
 #[case(&["labels.a.io/b"], json!({"id": "1", "labels": {"a.io/b": "x"}}))]
 #[case(&["status.conditions.type"], json!({"id": "1", "status": {"conditions": [{"type": "Reconciled"}]}}))]
-fn a_choice_is_followed(#[case] items: &[&str], #[case] expected: Json) {
+fn a_selection_is_applied(#[case] items: &[&str], #[case] expected: Json) {
     let resource = json!({
         "id": "1", "name": "n", "generation": 2, "labels": {"a.io/b": "x", "c": "y"},
         "spec": {"platform": {"type": "gcp", "zone": "z"}, "b": [1]},
@@ -27,7 +27,7 @@ fn a_choice_is_followed(#[case] items: &[&str], #[case] expected: Json) {
 }
 
 #[test]
-fn no_choice_is_everything() {
+fn an_empty_selection_selects_everything() {
     assert_eq!(Fields::parse(&texts(&["", " , "])), Ok(None));
 }
 
@@ -40,7 +40,7 @@ fn no_choice_is_everything() {
 #[case("spec..a")]
 #[case(".id")]
 #[case("Spec")]
-fn a_choice_is_refused(#[case] name: &str) {
+fn a_selection_is_refused(#[case] name: &str) {
     let error = Fields::parse(&texts(&["id", name])).unwrap_err();
     let expected = format!(
         "fields: '{name}' is unknown: choose from id, kind, name, href, spec, labels, tenancy, generation, status, \
@@ -52,7 +52,7 @@ fn a_choice_is_refused(#[case] name: &str) {
 }
 
 #[test]
-fn a_path_has_an_end() {
+fn paths_are_limited() {
     let path = |steps: usize| texts(&[&format!("spec{}", ".a".repeat(steps))]);
     assert!(Fields::parse(&path(31)).is_ok());
     assert!(Fields::parse(&path(32)).is_err());

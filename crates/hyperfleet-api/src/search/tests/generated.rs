@@ -1,4 +1,4 @@
-//! Resources and searches, made up from so few values that they often meet.
+//! Generated resources and searches, from few values so that searches often match.
 
 use jiff::Timestamp;
 use proptest::collection::{btree_map, vec};
@@ -115,7 +115,7 @@ fn state() -> impl Strategy<Value = State> {
     })
 }
 
-/// Its id is left to the caller.
+/// A resource; the caller sets the id.
 pub(super) fn resource() -> impl Strategy<Value = Resource> {
     let spec = btree_map(select(&["a", "b", "0", "x-y"][..]).prop_map(str::to_owned), json_value(), 0..4);
     let texts = (text(), text(), text(), text());
@@ -173,7 +173,7 @@ fn pattern() -> impl Strategy<Value = String> {
     })
 }
 
-/// What may follow the name of a field with such values; without `not` unless it is allowed.
+/// The tests of a field with such values; without `not` unless `not` is true.
 fn tests(value: impl Strategy<Value = String> + 'static, not: bool) -> BoxedStrategy<String> {
     let not = select(if not { &["", "not "][..] } else { &[""] });
     let value = value.boxed();

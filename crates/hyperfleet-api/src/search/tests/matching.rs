@@ -1,4 +1,4 @@
-//! Which searches mean the example.
+//! Searches that match the example, and searches that do not.
 
 use rstest::rstest;
 
@@ -60,6 +60,6 @@ use super::*;
 #[case::spec_null("spec.none is null and spec.nowhere.at.all is null and spec.platform is not null", true)]
 #[case::spec_absent_is_not_another("spec.none != 'x' or not spec.nowhere = 'x'", false)]
 #[case::spec_like("spec.platform.type ilike 'G%' and spec.platform.type not like 'G%'", true)]
-fn the_example_is_meant(#[case] search: &str, #[case] expected: bool) {
+fn a_search_matches_the_example(#[case] search: &str, #[case] expected: bool) {
     assert_eq!(Search::parse(search).unwrap().matches(&example()), expected);
 }

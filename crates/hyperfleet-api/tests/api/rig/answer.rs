@@ -1,10 +1,10 @@
-//! Answers, and what holds for every one of them.
+//! Responses, and the checks that apply to every response.
 
 use reqwest::Response;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// Words of drivers and of this program's inside, which nobody outside may read.
+/// Words of drivers and internals that no response may contain.
 const INSIDE: &[&str] = &[
     "sqlx",
     "sqlstate",
@@ -26,7 +26,7 @@ const INSIDE: &[&str] = &[
     "select ",
 ];
 
-/// Which title and type belong to a code (§6).
+/// The statuses, title and type of each code.
 const CODES: &[(&str, &[u16], &str, &str)] = &[
     ("VAL-000", &[400, 422], "Validation Failed", "validation-error"),
     ("VAL-005", &[400], "Bad Request", "bad-request"),
@@ -47,10 +47,10 @@ const CODES: &[(&str, &[u16], &str, &str)] = &[
     ("SVC-002", &[504, 408], "Service Timeout", "service-unavailable"),
 ];
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// What was asked.
+    /// The request line.
     pub(crate) line: String,
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -58,7 +58,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer and checks what must hold for all.
+    /// Reads a response and checks it.
     pub(crate) async fn of(line: &str, response: Response) -> Self {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let answer = Self { line: line.to_owned(), status, headers, bytes: response.bytes().await.unwrap().into() };
@@ -129,8 +129,8 @@ impl Answer {
     pub(crate) fn problem(&self, problem: &str) -> Value {
         let (status, code) = problem.split_once(' ').unwrap();
         let body = if self.status < 400 { Value::Null } else { self.body() };
-        let seen = format!("{} {}", self.status, body["code"].as_str().unwrap_or_default());
-        assert_eq!(seen, format!("{status} HYPERFLEET-{code}"), "{self}");
+        let actual = format!("{} {}", self.status, body["code"].as_str().unwrap_or_default());
+        assert_eq!(actual, format!("{status} HYPERFLEET-{code}"), "{self}");
         body
     }
 

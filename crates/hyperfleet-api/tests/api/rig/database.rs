@@ -1,18 +1,18 @@
-//! Databases of tests: a file in a folder of its own, or a database of its own on a real PostgreSQL.
+//! Databases for tests: a new SQLite file, or a new database on a real PostgreSQL.
 
 use std::future::Future;
 use std::path::PathBuf;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// Which database.
+/// The kinds of databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Sqlite,
     Postgresql,
 }
 
-/// An empty database, gone when it is dropped.
+/// A new database, removed on drop.
 #[derive(Debug)]
 pub(crate) enum Database {
     Sqlite(tempfile::TempDir),
@@ -22,8 +22,8 @@ pub(crate) enum Database {
 // === impl Kind ===
 
 impl Kind {
-    /// Whether there is such a database; says so if not, and fails where there must be one.
-    pub(crate) fn is_there(self) -> bool {
+    /// True if this kind can be tested here. Prints how to get it if not; panics in CI.
+    pub(crate) fn is_available(self) -> bool {
         if self == Self::Sqlite || postgresql().is_some() {
             return true;
         }
@@ -37,7 +37,7 @@ fn postgresql() -> Option<String> {
     variable("REAL_POSTGRESQL_URL")
 }
 
-#[expect(clippy::disallowed_methods, reason = "where the real PostgreSQL is, only the environment says")]
+#[expect(clippy::disallowed_methods, reason = "the environment names the real PostgreSQL")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -45,7 +45,7 @@ fn variable(name: &str) -> Option<String> {
 // === impl Database ===
 
 impl Database {
-    pub(crate) async fn make(kind: Kind) -> Self {
+    pub(crate) async fn create(kind: Kind) -> Self {
         match kind {
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
             Kind::Postgresql => {
@@ -57,7 +57,7 @@ impl Database {
         }
     }
 
-    /// The variable that leads a server here, and its value.
+    /// The variable that points a server to this database, and its value.
     pub(crate) fn setting(&self) -> (&'static str, String) {
         match self {
             Self::Sqlite(_) => ("HYPERFLEET_DATABASE_PATH", self.file().unwrap().to_str().unwrap().to_owned()),
@@ -75,7 +75,7 @@ impl Database {
         }
     }
 
-    /// Everything that rests here, as bytes: the files, or a dump of each table as text.
+    /// The whole content: the bytes of the files, or a dump of each table as text.
     pub(crate) async fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Sqlite(folder) => {
@@ -111,11 +111,11 @@ impl Drop for Database {
     }
 }
 
-/// Does what a `drop` has to wait for, on a thread of its own: the one that drops may belong to a runtime.
+/// Runs the asynchronous part of a `drop` to its end, on a thread of its own, since the dropping thread may belong to a runtime.
 pub(crate) fn finish(work: impl Future<Output = ()> + Send + 'static) {
     let thread = std::thread::spawn(move || super::block_on(work));
     if tokio::runtime::Handle::try_current().is_ok() {
-        // The threads of the runtime must go on, as the work needs them.
+        // The runtime must keep running on its other threads, as the work needs it.
         let _panicked = tokio::task::block_in_place(|| thread.join());
     } else {
         let _panicked = thread.join();

@@ -1,4 +1,4 @@
-//! What all servers of this process log, kept to be searched.
+//! The log of all servers of this process, for assertions.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ use tracing::level_filters::LevelFilter;
 
 static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Kept;
+struct Captured;
 
-impl Write for Kept {
+impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -21,14 +21,14 @@ impl Write for Kept {
     }
 }
 
-/// Keeps everything from now on, down to the finest level.
+/// Captures the log from now on, at every level.
 pub(super) fn capture() {
     let crates = &["hyperfleet_api", "daemon"];
     let settings = Settings { format: Format::Json, level: LevelFilter::TRACE, crates };
-    tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Kept)).unwrap();
+    tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Captured)).unwrap();
 }
 
-/// Everything that was logged so far.
+/// The log so far.
 pub(crate) fn logged() -> String {
     String::from_utf8(LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()).unwrap()
 }

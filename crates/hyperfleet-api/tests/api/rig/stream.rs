@@ -1,4 +1,4 @@
-//! A change stream as a reader sees it: events, one after the other.
+//! A client of a change stream.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::Rig;
 
-/// So long an event may take; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for one event.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An open stream.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Stream {
     /// The next event; `None` when the server has ended the stream.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         while self.events.is_empty() {
-            let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("no event");
+            let chunk = tokio::time::timeout(EVENT_TIMEOUT, self.response.chunk()).await.expect("no event");
             self.rest.extend_from_slice(&chunk.ok()??);
             while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -48,8 +48,8 @@ impl Stream {
         Some(event)
     }
 
-    /// The next event, in short: `ADDED name@generation`; bookmarks are skipped.
-    pub(crate) async fn told(&mut self) -> String {
+    /// The next event in short form, `ADDED name@generation`; bookmarks are skipped.
+    pub(crate) async fn next_short(&mut self) -> String {
         loop {
             let event = self.next().await.expect("the stream has ended");
             if event["type"] != "BOOKMARK" {
@@ -58,15 +58,15 @@ impl Stream {
         }
     }
 
-    /// Everything up to the next bookmark.
+    /// All events up to the next bookmark.
     pub(crate) async fn until_bookmark(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         loop {
             let event = self.next().await.expect("the stream has ended");
             if event["type"] == "BOOKMARK" {
-                return told;
+                return events;
             }
-            told.push(short(&event));
+            events.push(short(&event));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Issuers of tokens: an RSA key, tokens signed with it, and a server for its public half.
+//! Issuers of tokens: an RSA key, tokens signed with it, and a server for its public key.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,11 +35,11 @@ struct State {
 }
 
 impl Key {
-    pub(crate) fn make(id: &str) -> Self {
+    pub(crate) fn generate(id: &str) -> Self {
         Self { id: id.to_owned(), pair: KeyPair::generate(KeySize::Rsa2048).unwrap() }
     }
 
-    /// The public half, as a JSON Web Key.
+    /// The public key, as a JSON Web Key.
     pub(crate) fn jwk(&self) -> Value {
         let public = self.pair.public_key();
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
@@ -50,7 +50,7 @@ impl Key {
         })
     }
 
-    /// The public half as bytes, for those who would take it for a shared secret.
+    /// The public key as bytes, for a forgery that uses it as a shared secret.
     pub(crate) fn public_der(&self) -> Vec<u8> {
         let der: aws_lc_rs::encoding::PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
         der.as_ref().to_vec()
@@ -59,7 +59,7 @@ impl Key {
     /// A token with these claims.
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = self.pair.as_der().unwrap();
-        // PKCS #8 puts 26 bytes before the key itself, which is what is wanted here.
+        // `jsonwebtoken` expects the key without the 26 bytes of the PKCS #8 header.
         let key = EncodingKey::from_rsa_der(&der.as_ref()[26..]);
         let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::RS256) };
         jsonwebtoken::encode(&header, claims, &key).unwrap()
@@ -84,7 +84,7 @@ impl Issuer {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = Router::new().route("/keys", axum::routing::get(keys));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let issuer = Self { url, key: Key::make(id), state };
+        let issuer = Self { url, key: Key::generate(id), state };
         issuer.publish(&[&issuer.key]);
         issuer
     }
@@ -99,23 +99,23 @@ impl Issuer {
         self.state.down.store(down, Ordering::SeqCst);
     }
 
-    /// How often its keys were fetched.
+    /// Number of fetches of its keys.
     pub(crate) fn fetched(&self) -> usize {
         self.state.fetched.load(Ordering::SeqCst)
     }
 
-    /// Claims that are good for an hour, with others beside or instead.
+    /// Claims that are valid for an hour, extended or overridden by `more`.
     pub(crate) fn claims(&self, more: Value) -> Value {
         let now = jiff::Timestamp::now().as_second();
         super::merged(json!({ "iss": self.url, "exp": now + 3600, "email": "jane@example.com" }), more)
     }
 
-    /// A header's value with a token of such claims.
+    /// An `Authorization` header with a token of such claims.
     pub(crate) fn bearer(&self, more: Value) -> String {
         format!("Bearer {}", self.key.sign(&self.claims(more)))
     }
 
-    /// Its row of `server.jwt.configs`, with further members.
+    /// Its item of `server.jwt.configs`, with further members.
     pub(crate) fn settings(&self, more: &str) -> String {
         format!("  - {{ issuer_url: \"{url}\", jwk_cert_url: \"{url}/keys\"{more} }}\n", url = self.url)
     }

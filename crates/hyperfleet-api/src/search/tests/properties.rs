@@ -1,11 +1,11 @@
-//! Laws that hold for whatever is written.
+//! Properties that hold for every search.
 
 use proptest::prelude::*;
 
 use super::generated::{resource, search};
 use super::*;
 
-/// A parameter's placeholder and the fixed texts are all that may remain.
+/// The fixed texts of the SQL. Beside them and placeholders nothing may contain quotes.
 const FIXED: &[&str] = &[
     "ESCAPE '\\'",
     "'null'",
@@ -46,12 +46,12 @@ fn check(text: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn no_text_can_break_it(text in any::<String>()) {
+    fn no_text_breaks_the_parser(text in any::<String>()) {
         check(&text)?;
     }
 
     #[test]
-    fn no_text_that_looks_right_can_break_it(
+    fn no_sequence_of_tokens_breaks_the_parser(
         parts in proptest::collection::vec(
             proptest::sample::select(&[
                 "name", "labels.a-b", "spec.a.0", "status.conditions.Ready", "generation", "created_time", "=", "!=", "<>",
@@ -64,14 +64,14 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_allowed_is_understood(text in search(), resource in resource()) {
+    fn every_valid_search_is_parsed(text in search(), resource in resource()) {
         check(&text)?;
         let search = Search::parse(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
         search.matches(&resource);
     }
 
     #[test]
-    fn no_order_and_no_choice_can_break_it(items in proptest::collection::vec(any::<String>(), 0..3)) {
+    fn no_order_and_no_selection_breaks_the_parser(items in proptest::collection::vec(any::<String>(), 0..3)) {
         if let Ok(order) = Order::parse(&items) {
             prop_assert!(order.sql().contains("r.id"));
         }

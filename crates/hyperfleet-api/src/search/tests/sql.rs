@@ -1,4 +1,4 @@
-//! The SQL of both databases, and its parameters.
+//! The SQL for both databases, and its parameters.
 
 use rstest::rstest;
 
@@ -36,7 +36,7 @@ fn sql(search: &str, dialect: Dialect) -> String {
     "status.conditions.A.observed_generation > 2",
     r#"r.id IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.observed_generation > $2) [Text("A"), Number(2)]"#
 )]
-fn both_are_told_the_same(#[case] search: &str, #[case] expected: &str) {
+fn both_databases_get_the_same_sql(#[case] search: &str, #[case] expected: &str) {
     assert_eq!(sql(search, Dialect::Sqlite), expected);
     assert_eq!(sql(search, Dialect::Postgres), expected);
 }
@@ -72,7 +72,7 @@ fn both_are_told_the_same(#[case] search: &str, #[case] expected: &str) {
     r#"lower(r.name) LIKE $1 ESCAPE '\' [Text("ab")]"#,
     r#"lower(r.name COLLATE "C") LIKE $1 ESCAPE '\' [Text("ab")]"#
 )]
-fn each_is_told_in_its_words(#[case] search: &str, #[case] sqlite: &str, #[case] postgres: &str) {
+fn each_database_gets_its_own_sql(#[case] search: &str, #[case] sqlite: &str, #[case] postgres: &str) {
     assert_eq!(sql(search, Dialect::Sqlite), sqlite);
     assert_eq!(sql(search, Dialect::Postgres), postgres);
 }

@@ -1,6 +1,7 @@
-//! What happens around every request: an id, a log line, metrics, authentication, bounds.
+//! The steps around every request: id, access log, metrics, authentication, limits.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -15,34 +16,34 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
 use uuid::Uuid;
 
-use super::handlers::{self, Asked};
+use super::handlers::{self, AuthenticatedRequest};
 use super::query::Parameters;
 use super::route::{Route, route};
-use super::{Api, answer};
+use super::{Api, response};
 use crate::excerpt::excerpt;
 use crate::problem::{Code, Problem, Rejection};
 
-/// The API as a service for a listener.
+/// Creates the router that serves the API.
 pub fn router(api: Api) -> Router {
-    // A stream's lines must not wait in a compressor.
+    // A compressor would buffer the lines of a change stream.
     let compress = DefaultPredicate::new().and(NotForContentType::const_new("application/x-ndjson"));
-    Router::new().fallback(gate).with_state(api).layer(CompressionLayer::new().compress_when(compress))
+    Router::new().fallback(handle).with_state(api).layer(CompressionLayer::new().compress_when(compress))
 }
 
-async fn gate(State(api): State<Api>, request: Request) -> Response {
+async fn handle(State(api): State<Api>, request: Request) -> Response {
     let id = Uuid::now_v7().to_string();
-    let began = Instant::now();
+    let started = Instant::now();
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(excerpt);
     let route = route(uri.path(), api.service().registry());
     let template = route.as_ref().map_or_else(|| "unknown".to_owned(), Route::template);
-    let answered = AssertUnwindSafe(answer_route(&api, request, route)).catch_unwind().await;
-    let (mut response, rejection) = match answered {
+    let handled = AssertUnwindSafe(handle_route(&api, request, route)).catch_unwind().await;
+    let (mut response, rejection) = match handled {
         Ok(Ok(response)) => (response, None),
-        Ok(Err(rejection)) => (answer::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
+        Ok(Err(rejection)) => (response::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
         Err(_panic) => {
             let problem = Problem::new(Code::Internal, "an internal error; the server's log says more");
-            (answer::problem(&problem, uri.path(), &id, api.now()), Some(problem.into()))
+            (response::problem(&problem, uri.path(), &id, api.now()), Some(problem.into()))
         }
     };
     let headers = response.headers_mut();
@@ -51,67 +52,69 @@ async fn gate(State(api): State<Api>, request: Request) -> Response {
     }
     headers.append(header::VARY, HeaderValue::from_static("Authorization"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let (status, duration) = (response.status(), began.elapsed());
+    let (status, duration) = (response.status(), started.elapsed());
     api.parts.metrics.answered(&method, &template, status, duration);
-    tell(
-        &Told { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref() },
-        duration,
-        rejection.as_ref(),
-    );
+    let entry =
+        AccessLogEntry { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref(), duration };
+    entry.log(rejection.as_ref());
     response
 }
 
-/// What a request's log line holds. Parameters stay out: people search for what is private.
-struct Told<'a> {
+/// A line of the access log. Query parameters are left out, since searches may contain private data.
+struct AccessLogEntry<'a> {
     id: &'a str,
     method: &'a Method,
     path: &'a str,
     status: StatusCode,
+    /// The `traceparent` header.
     parent: Option<&'a str>,
+    duration: Duration,
 }
 
-fn tell(told: &Told<'_>, duration: std::time::Duration, rejection: Option<&Rejection>) {
-    let Told { id, method, path, status, parent } = told;
-    let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let (method, path, status) = (method.as_str(), excerpt(path), status.as_u16());
-    let traceparent = parent.unwrap_or_default();
-    match rejection {
-        Some(rejection) if status >= 500 => {
-            let cause = rejection.cause();
-            tracing::error!(
+impl AccessLogEntry<'_> {
+    fn log(&self, rejection: Option<&Rejection>) {
+        let Self { id, method, path, status, parent, duration } = self;
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let (method, path, status) = (method.as_str(), excerpt(path), status.as_u16());
+        let traceparent = parent.unwrap_or_default();
+        match rejection {
+            Some(rejection) if status >= 500 => {
+                let cause = rejection.cause();
+                tracing::error!(
+                    operation = "request",
+                    request_id = id,
+                    method,
+                    path,
+                    status,
+                    duration_ms,
+                    cause,
+                    traceparent,
+                    "request failed"
+                );
+            }
+            _ => tracing::info!(
                 operation = "request",
                 request_id = id,
                 method,
                 path,
                 status,
                 duration_ms,
-                cause,
                 traceparent,
-                "a request failed"
-            );
+                "request handled"
+            ),
         }
-        _ => tracing::info!(
-            operation = "request",
-            request_id = id,
-            method,
-            path,
-            status,
-            duration_ms,
-            traceparent,
-            "answered"
-        ),
     }
 }
 
-async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Rejection> {
+async fn handle_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Rejection> {
     let Some(route) = route else {
         return Err(Problem::new(Code::NoEndpoint, "nothing is served at this path").into());
     };
     if !route.allowed().contains(request.method()) {
-        return Ok(answer::wrong_method(route.allowed()));
+        return Ok(response::method_not_allowed(route.allowed()));
     }
     if !route.is_public() && !api.service().store().is_usable() {
-        let detail = "the database is not there yet, or its schema is not up to date: try again";
+        let detail = "the database is not reachable or its schema is not up to date: try again";
         return Err(Problem::new(Code::Unavailable, detail).into());
     }
     let (head, body) = request.into_parts();
@@ -120,10 +123,10 @@ async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
     let caller = if route.is_public() {
         crate::service::Caller::default()
     } else {
-        api.parts.authentication.admit(&head.headers, writes, reports, api.now()).await?
+        api.parts.authentication.authenticate(&head.headers, writes, reports, api.now()).await?
     };
     let body = if writes { read(api, body).await? } else { Bytes::new() };
-    let asked = Asked {
+    let request = AuthenticatedRequest {
         method: &head.method,
         route,
         parameters: Parameters::parse(head.uri.query()),
@@ -131,39 +134,41 @@ async fn answer_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
         body: &body,
         caller,
     };
-    let answered = tokio::time::timeout(api.parts.limits.request, handlers::answer(api, asked)).await;
-    answered.unwrap_or_else(|_elapsed| Err(Problem::new(Code::Timeout, "it took too long: try again").into()))
+    let handled = tokio::time::timeout(api.parts.limits.request, handlers::handle(api, request)).await;
+    handled.unwrap_or_else(|_elapsed| Err(Problem::new(Code::Timeout, "the request timed out: try again").into()))
 }
 
-/// The bytes of a body; none if there are more than `limit`. What is too much is read for a while and thrown away: a
-/// client that is cut off in the middle of its sentence does not hear the answer.
-async fn take(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    const PATIENCE: usize = 16;
-    let mut taken = BytesMut::new();
+/// Reads a body of at most `limit` bytes; `None` if it is larger.
+///
+/// Drains oversized bodies so that the client gets the 413, not a reset.
+async fn read_limited(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    /// Multiple of the limit up to which an oversized body is drained.
+    const DRAIN_FACTOR: usize = 16;
+    let mut bytes = BytesMut::new();
     let mut size = 0;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         size += data.len();
         if size <= limit {
-            taken.extend_from_slice(&data);
-        } else if size > limit.saturating_mul(PATIENCE) {
+            bytes.extend_from_slice(&data);
+        } else if size > limit.saturating_mul(DRAIN_FACTOR) {
             break;
         } else {
-            taken.clear();
+            bytes.clear();
         }
     }
-    Ok((size <= limit).then(|| taken.freeze()))
+    Ok((size <= limit).then(|| bytes.freeze()))
 }
 
-/// A request's body, within bounds of size and time.
+/// Reads a request's body within the limits of size and time.
 async fn read(api: &Api, body: Body) -> Result<Bytes, Rejection> {
     let limits = &api.parts.limits;
-    match tokio::time::timeout(limits.read, take(body, limits.body)).await {
+    match tokio::time::timeout(limits.read, read_limited(body, limits.body)).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => {
             Err(Problem::new(Code::TooLarge, format!("the request body is larger than {} bytes", limits.body)).into())
         }
-        Ok(Err(_broken)) => Err(Problem::malformed("the request body broke off").into()),
+        Ok(Err(_broken)) => Err(Problem::malformed("the request body ended early").into()),
         Err(_elapsed) => {
             let slow = Problem::new(Code::Timeout, "the request body did not arrive in time");
             Err(slow.with_status(StatusCode::REQUEST_TIMEOUT).into())
