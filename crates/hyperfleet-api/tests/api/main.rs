@@ -11,6 +11,8 @@
 
 #[macro_use]
 mod rig;
+#[path = "../rig/server.rs"]
+mod server;
 
 mod aggregation;
 mod authentication;

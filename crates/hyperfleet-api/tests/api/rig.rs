@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
-use hyperfleet_api::server::{Build, Server, StartError};
-use hyperfleet_api::settings::Settings;
+use hyperfleet_api::server::{Build, Server};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::server;
 
 pub(crate) use answer::Answer;
 pub(crate) use database::{Database, Kind};
@@ -122,18 +123,9 @@ async fn running(server: Server, stop: CancellationToken) {
 
 async fn prepare(database: &Database, folder: &Path, yaml: &str) -> Result<Server, Vec<String>> {
     let config = file(folder, "config.yaml", yaml);
-    let mut environment: BTreeMap<&str, &str> =
-        BTreeMap::from([("HYPERFLEET_CONFIG", config.to_str().unwrap()), ("HYPERFLEET_SERVER_PORT", "0")]);
-    environment.insert("HYPERFLEET_HEALTH_PORT", "0");
-    environment.insert("HYPERFLEET_METRICS_PORT", "0");
     let (variable, value) = database.setting();
-    environment.insert(variable, &value);
-    let settings = Settings::load(BTreeMap::new(), &environment)?;
-    let build = Build { version: "1.2.3-test", time: "2026-01-31T12:00:00Z" };
-    Server::prepare(settings, &environment, build).await.map_err(|error| match error {
-        StartError::Settings(faults) => faults,
-        other @ StartError::Listen { .. } => vec![other.to_string()],
-    })
+    let variables = [("HYPERFLEET_CONFIG", config.to_str().unwrap()), (variable, &value)];
+    server::prepare(&variables, Build { version: "1.2.3-test", time: "2026-01-31T12:00:00Z" }).await
 }
 
 // === impl Rig ===

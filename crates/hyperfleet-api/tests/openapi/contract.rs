@@ -1,4 +1,4 @@
-//! The document as something that answers can be held to.
+//! Checks of responses against the document.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use crate::rig::Answer;
 /// The methods of an `OpenAPI` path.
 pub(crate) const METHODS: &[&str] = &["get", "put", "post", "patch", "delete"];
 
-/// A document, with what it says of answers.
+/// A document to which responses are held.
 pub(crate) struct Contract(pub(crate) Value);
 
 impl Contract {
-    /// Every operation as its path, its method and what is said of it.
+    /// Every operation with its path and method.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (&str, &'static str, &Value)> {
         let paths = self.0["paths"].as_object().unwrap();
         paths.iter().flat_map(|(path, item)| {
@@ -20,8 +20,8 @@ impl Contract {
         })
     }
 
-    /// Fails unless the document knows such an answer to that operation.
-    pub(crate) fn hold(&self, operation: &Value, answer: &Answer) {
+    /// Fails unless the document describes such a response of that operation.
+    pub(crate) fn check(&self, operation: &Value, answer: &Answer) {
         let id = &operation["operationId"];
         let response = &operation["responses"][answer.status.to_string()];
         assert!(!response.is_null(), "{id}: {} is not documented: {}", answer.status, answer.text());
@@ -41,7 +41,7 @@ impl Contract {
         }
     }
 
-    /// Fails unless a value satisfies a schema.
+    /// Fails unless a value satisfies a schema and has no undocumented members.
     pub(crate) fn satisfies(&self, schema: &Value, value: &Value) {
         let schemas = &self.0["components"]["schemas"];
         let whole = json!({ "allOf": [schema], "components": { "schemas": schemas } });
@@ -49,6 +49,27 @@ impl Contract {
         let faults: Vec<String> =
             validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(faults.is_empty(), "{value:#}\n{faults:#?}");
+        assert_eq!(self.undocumented(schema, value), Vec::<String>::new(), "{value:#}");
+    }
+
+    /// The members of a value that its schema does not mention. Specs and maps are open.
+    fn undocumented(&self, schema: &Value, value: &Value) -> Vec<String> {
+        let is_open = schema["$ref"] == "#/components/schemas/Spec";
+        let schema = self.resolve(schema);
+        match value {
+            _ if is_open => Vec::new(),
+            Value::Array(items) => items.iter().flat_map(|item| self.undocumented(&schema["items"], item)).collect(),
+            Value::Object(members) => members
+                .iter()
+                .flat_map(|(name, member)| match (schema["properties"].get(name), schema.get("additionalProperties")) {
+                    (Some(property), _) => self.undocumented(property, member),
+                    (None, Some(others)) => self.undocumented(others, member),
+                    (None, None) if schema["properties"].is_object() => vec![name.clone()],
+                    (None, None) => Vec::new(),
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {

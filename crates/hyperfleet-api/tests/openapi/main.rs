@@ -13,4 +13,6 @@ mod examples;
 mod fuzz;
 mod paths;
 mod rig;
+#[path = "../rig/server.rs"]
+mod server;
 mod streams;

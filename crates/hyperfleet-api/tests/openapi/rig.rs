@@ -1,16 +1,14 @@
 //! A server for one test, on SQLite, and resources of each kind on it.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use http::Method;
-use hyperfleet_api::server::{Build, Server};
-use hyperfleet_api::settings::Settings;
+use hyperfleet_api::server::Build;
 use hyperfleet_api::store::StoreError;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::server;
 
 /// The path at which resources of each kind are created.
 pub(crate) const KINDS: &[(&str, &str)] = &[
@@ -42,7 +40,10 @@ impl Rig {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("hyperfleet.db");
-        let server = prepare(&database).await;
+        let build = Build { version: hyperfleet_api::openapi::VERSION, time: "unknown" };
+        let path = database.to_str().unwrap();
+        let variables = [("HYPERFLEET_SERVER_HOST", "127.0.0.1"), ("HYPERFLEET_DATABASE_PATH", path)];
+        let server = server::prepare(&variables, build).await.unwrap();
         let url = format!("http://{}", server.address());
         let ready = format!("http://{}/readyz", server.health_address());
         let stop = CancellationToken::new();
@@ -106,18 +107,4 @@ impl Answer {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
-}
-
-async fn prepare(database: &Path) -> Server {
-    let environment: BTreeMap<&str, &str> = [
-        ("HYPERFLEET_SERVER_HOST", "127.0.0.1"),
-        ("HYPERFLEET_SERVER_PORT", "0"),
-        ("HYPERFLEET_HEALTH_PORT", "0"),
-        ("HYPERFLEET_METRICS_PORT", "0"),
-        ("HYPERFLEET_DATABASE_PATH", database.to_str().unwrap()),
-    ]
-    .into();
-    let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
-    let build = Build { version: hyperfleet_api::openapi::VERSION, time: "unknown" };
-    Server::prepare(settings, &environment, build).await.unwrap()
 }

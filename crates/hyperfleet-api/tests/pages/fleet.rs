@@ -1,6 +1,5 @@
 //! A fleet in a database of its own, and its pages.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyperfleet_api::decide::body;
@@ -10,9 +9,8 @@ use hyperfleet_api::entity::Registry;
 use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::resource::Resource;
 use hyperfleet_api::sealed::Keyring;
-use hyperfleet_api::server::{Build, Server};
+use hyperfleet_api::server::Build;
 use hyperfleet_api::service::{Address, Caller, Service};
-use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::{PoolSettings, Source, Store};
 use jiff::{Timestamp, ToSpan as _};
@@ -21,6 +19,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::document::Node;
+use crate::server;
 
 /// A fleet at a fixed time.
 pub(crate) struct Fleet {
@@ -139,15 +138,9 @@ impl Fleet {
     /// Serves the fleet over HTTP.
     pub(crate) async fn serve(&self) -> Served {
         let path = self.folder.path().join("fleet.db");
-        let environment = BTreeMap::from([
-            ("HYPERFLEET_SERVER_PORT", "0"),
-            ("HYPERFLEET_HEALTH_PORT", "0"),
-            ("HYPERFLEET_METRICS_PORT", "0"),
-            ("HYPERFLEET_DATABASE_PATH", path.to_str().unwrap()),
-        ]);
-        let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
+        let variables = [("HYPERFLEET_DATABASE_PATH", path.to_str().unwrap())];
         let build = Build { version: "0.0.0-test", time: "1970-01-01T00:00:00Z" };
-        let server = Server::prepare(settings, &environment, build).await.unwrap();
+        let server = server::prepare(&variables, build).await.unwrap();
         let base = format!("http://{}", server.address());
         let stop = CancellationToken::new();
         tokio::spawn(server.run(stop.clone()));

@@ -16,3 +16,5 @@ mod escaping;
 mod fleet;
 mod overview;
 mod resource;
+#[path = "../rig/server.rs"]
+mod server;

@@ -4,7 +4,7 @@ use reqwest::Response;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// Words of drivers and internals that no response may contain.
+/// Terms of drivers and internals that no response may contain.
 const INSIDE: &[&str] = &[
     "sqlx",
     "sqlstate",

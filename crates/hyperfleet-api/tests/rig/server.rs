@@ -1,0 +1,21 @@
+//! Prepares an API server in the test's process; the rigs of the test programs share it.
+
+use std::collections::BTreeMap;
+
+use hyperfleet_api::server::{Build, Server, StartError};
+use hyperfleet_api::settings::Settings;
+
+/// Prepares a server on free loopback ports with these environment variables, or returns the faults of the settings.
+pub(crate) async fn prepare(variables: &[(&str, &str)], build: Build) -> Result<Server, Vec<String>> {
+    let mut environment = BTreeMap::from([
+        ("HYPERFLEET_SERVER_PORT", "0"),
+        ("HYPERFLEET_HEALTH_PORT", "0"),
+        ("HYPERFLEET_METRICS_PORT", "0"),
+    ]);
+    environment.extend(variables.iter().copied());
+    let settings = Settings::load(BTreeMap::new(), &environment)?;
+    Server::prepare(settings, &environment, build).await.map_err(|error| match error {
+        StartError::Settings(faults) => faults,
+        other @ StartError::Listen { .. } => vec![other.to_string()],
+    })
+}
