@@ -88,7 +88,7 @@ async fn a_call_that_is_not_answered_ends_within_its_own_time_and_is_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_listens() {
+async fn connections_are_refused() {
     let rig = Rig::new().await;
     let mut job = rig.job(&pull_secret("a"));
     job.env("SECRET_MANAGER_EMULATOR_HOST", "127.0.0.1:9");
@@ -118,7 +118,7 @@ async fn a_newest_version_that_cannot_be_read_is_covered_by_a_new_one(#[case] st
 #[rstest]
 #[case::managed_by_another(&[("managed-by", "terraform"), ("cluster-id", "cls-123")])]
 #[case::of_another_cluster(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-999")])]
-#[case::of_nobody(&[])]
+#[case::unlabelled(&[])]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_secret_is_not_touched(#[case] labels: &[(&str, &str)]) {
     let rig = Rig::new().await;

@@ -422,7 +422,7 @@ async fn transient_faults_are_got_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_else_is_asked_and_the_agent_is_named() {
+async fn only_the_api_server_is_called_and_the_user_agent_is_set() {
     let place = Place::new(Kind::Emulator).await.unwrap();
     let calls = place.emulator().calls().len();
     place.stored("a").await;

@@ -45,7 +45,7 @@ async fn the_job_prints_no_credential_however_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_document_of_others_is_not_told_either() {
+async fn a_stored_unmanaged_document_is_not_printed_either() {
     use secrecy::SecretSlice;
     use secret_store::SecretStore as _;
     let rig = Rig::new().await;

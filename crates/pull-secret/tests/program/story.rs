@@ -129,7 +129,7 @@ async fn labels_and_record_are_those_of_the_specification() {
 }
 
 #[tokio::test]
-async fn labels_that_somebody_has_changed_are_repaired() {
+async fn changed_labels_are_repaired() {
     use secret_store::SecretStore as _;
     let rig = Rig::new().await;
     rig.stored("a").await;
