@@ -234,7 +234,7 @@ fn what_is_no_file_is_left_alone(#[case] folder: bool, #[case] told: &str) {
 
 #[rstest]
 #[case::without_effect(&["--only-this-revision", "true"], "--only-this-revision: has no effect without --revision")]
-#[case::no_time(&["--stable-for", "soon"], "--stable-for: must be a time such as 500ms, 90s, 1m30s or 2h")]
+#[case::no_time(&["--stable-for", "soon"], "--stable-for: must be a duration from 1ms to 2400h, such as 500ms, 5s or 1m30s")]
 #[case::not_loopback(&["--listen", "0.0.0.0:1"], "--listen: must be a loopback address")]
 #[case::both_sources(&["--secret", "a/b"], "--secret: has no effect beside --from-files")]
 fn wrong_settings_are_named(#[case] further: &[&str], #[case] told: &str) {
