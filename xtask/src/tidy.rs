@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::circles;
 use crate::language;
 use crate::tree::{self, SourceFile};
 
@@ -112,6 +113,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
         breaches.extend(found.map(|breach| format!("{}: {breach}", file.path)));
     }
     breaches.extend(architecture(root, &texts)?);
+    breaches.extend(circles::check(&sources)?);
     if breaches.is_empty() {
         tree::eprint(format_args!("tidy: {} source files keep the rules", sources.len()));
         return Ok(());

@@ -10,7 +10,8 @@ use crate::digest::Digest;
 use crate::entry::{self, Entry};
 use crate::json::{self, Member, Value, member};
 use crate::path::Path;
-use crate::problem::{Findings, Position, Problem, ProblemKind, Problems};
+use crate::problem::{Findings, Position, Problem, ProblemKind};
+use crate::problems::Problems;
 use crate::registry_key::RegistryKey;
 use crate::shape;
 

@@ -15,7 +15,8 @@ use crate::document::{KNOWN, Limits, MISSPELLINGS, read_json};
 use crate::entry::{self, CredentialKind};
 use crate::json::{self, Member, Piece, Sink, Value, member, write_text, write_value};
 use crate::path::Path;
-use crate::problem::{Findings, Problem, ProblemKind, Problems};
+use crate::problem::{Findings, Problem, ProblemKind};
+use crate::problems::Problems;
 use crate::registry_key::RegistryKey;
 use crate::shape;
 

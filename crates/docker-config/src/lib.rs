@@ -60,6 +60,7 @@ pub mod merge;
 mod path;
 mod placeholder;
 mod problem;
+mod problems;
 mod registry_key;
 mod shape;
 
@@ -68,7 +69,8 @@ pub use document::{DockerConfig, Limits, parse};
 pub use entry::{CredentialKind, Entry};
 pub use kept::{Document, KeptEntry};
 pub use merge::merge;
-pub use problem::{JsonType, Position, Problem, ProblemKind, Problems};
+pub use problem::{JsonType, Position, Problem, ProblemKind};
+pub use problems::Problems;
 pub use registry_key::RegistryKey;
 
 /// A key as it may be shown, whatever stands there: escaped, cut where it is long, and without a credential that somebody

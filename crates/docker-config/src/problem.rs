@@ -1,9 +1,6 @@
 //! What can be wrong with a document, where, and what to do about it; never what it says.
 
-use std::error::Error;
 use std::fmt;
-
-use crate::entry::Entry;
 
 /// A place in the document; the first character is line 1, column 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,14 +37,6 @@ pub struct Problem {
     kind: ProblemKind,
     position: Position,
     other: Option<String>,
-}
-
-/// Every problem of a document, at least one, and what is good all the same. Keeps no credential.
-#[derive(Debug)]
-pub struct Problems {
-    pub(crate) found: Vec<Problem>,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) warnings: Vec<Problem>,
 }
 
 /// What reading a document has brought up so far.
@@ -144,63 +133,6 @@ impl fmt::Display for Problem {
         write!(f, " ({})", self.position)
     }
 }
-
-impl Problems {
-    /// The problems in document order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
-        self.found.iter()
-    }
-
-    /// How many there are; never 0.
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    /// The entries without a problem, in the order of an accepted document's; of a name that stands twice the first.
-    /// Empty where reading ended early.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// What would be worth saying of an accepted document, in document order.
-    pub fn warnings(&self) -> &[Problem] {
-        &self.warnings
-    }
-
-    /// One line for logs: the first `most` problems (at least one), and how many more there are.
-    pub fn summary(&self, most: usize) -> String {
-        let most = most.max(1);
-        let mut parts: Vec<String> = self.iter().take(most).map(ToString::to_string).collect();
-        if let Some(more @ 1..) = self.len().checked_sub(most) {
-            parts.push(format!("and {more} more"));
-        }
-        parts.join("; ")
-    }
-}
-
-impl<'a> IntoIterator for &'a Problems {
-    type Item = &'a Problem;
-    type IntoIter = std::slice::Iter<'a, Problem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.iter().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for Problems {}
 
 /// Declares every kind once: its stable id, its words, its hint (or "").
 macro_rules! kinds {

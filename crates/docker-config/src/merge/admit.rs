@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::document::{Limits, parse};
 use crate::kept::{self, Document};
-use crate::problem::{Findings, Problem, Problems};
+use crate::problem::{Findings, Problem};
+use crate::problems::Problems;
 
 /// What is done about an additional document with a bad entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
