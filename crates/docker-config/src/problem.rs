@@ -1,8 +1,8 @@
-//! What can be wrong with a document, where, and what to do about it; never what it says.
+//! Problems of a document: their kind, path, position and hint, never a value.
 
 use std::fmt;
 
-/// A place in the document; the first character is line 1, column 1.
+/// A position in the document; the first character is line 1, column 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Lines end at a line feed.
@@ -11,7 +11,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// The type of a JSON value, for saying that it is the wrong one.
+/// The type of a JSON value, for messages about a wrong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
     /// `null`
@@ -28,9 +28,9 @@ pub enum JsonType {
     Object,
 }
 
-/// One problem, or one warning, at one place.
+/// One problem or warning at one position.
 ///
-/// Displayed as `path: words (line l, column c)`.
+/// Displayed as `path: message (line l, column c)`.
 #[derive(Debug)]
 pub struct Problem {
     path: String,
@@ -39,7 +39,7 @@ pub struct Problem {
     other: Option<String>,
 }
 
-/// What reading a document has brought up so far.
+/// The problems and warnings found so far.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
@@ -47,7 +47,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Notes a problem and carries on without the value.
+    /// Records a problem and continues without the value.
     pub(crate) fn good<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
@@ -56,7 +56,7 @@ impl Findings {
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 
-    /// The place just behind `text`, when `text` starts here.
+    /// Returns the position after `text`, if `text` starts here.
     pub(crate) fn after(mut self, text: &str) -> Self {
         for character in text.chars() {
             self.pass(character);
@@ -98,7 +98,7 @@ impl Problem {
         Self { path: path.to_string(), kind, position, other: None }
     }
 
-    /// Adds the path of the other party of a conflict.
+    /// Adds the path of the other member of a conflict.
     pub(crate) fn with_other(self, other: impl fmt::Display) -> Self {
         Self { other: Some(other.to_string()), ..self }
     }
@@ -108,17 +108,17 @@ impl Problem {
         &self.path
     }
 
-    /// What is wrong.
+    /// The kind of the problem.
     pub fn kind(&self) -> ProblemKind {
         self.kind
     }
 
-    /// Where the offending name or value starts; what is missing is reported where the object that lacks it starts.
+    /// The start of the offending name or value; something missing is reported at the start of the object that lacks it.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// What to do about it, if that is not obvious.
+    /// The remedy, if it is not obvious.
     pub fn hint(&self) -> Option<&'static str> {
         self.kind.hint()
     }
@@ -134,17 +134,17 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Declares every kind once: its stable id, its words, its hint (or "").
+/// Declares every kind once: its stable id, its message, its hint (or "").
 macro_rules! kinds {
-    ($($variant:ident $({ $($field:ident: $type:ty),+ })?: $id:literal, $words:literal, $hint:literal;)+) => {
-        /// What is wrong, or worth saying. Displayed in words that contain no value of the document.
+    ($($variant:ident $({ $($field:ident: $type:ty),+ })?: $id:literal, $message:literal, $hint:literal;)+) => {
+        /// The kind of a problem or warning. Its message contains no value of the document.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ProblemKind {
             $(
-                #[doc = $words]
+                #[doc = $message]
                 $variant $({
                     $(
-                        #[doc = concat!("The `", stringify!($field), "` of the words.")]
+                        #[doc = concat!("The `", stringify!($field), "` of the message.")]
                         $field: $type
                     ),+
                 })?,
@@ -152,14 +152,14 @@ macro_rules! kinds {
         }
 
         impl ProblemKind {
-            /// A stable name for machines, in kebab case.
+            /// A stable id for programs, in kebab case.
             pub fn id(self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => $id,)+
                 }
             }
 
-            /// What to do about it, if that is not obvious.
+            /// The remedy, if it is not obvious.
             pub fn hint(self) -> Option<&'static str> {
                 let hint = match self {
                     $(Self::$variant { .. } => $hint,)+
@@ -171,7 +171,7 @@ macro_rules! kinds {
         impl fmt::Display for ProblemKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Self::$variant $({ $($field),+ })? => write!(f, $words),)+
+                    $(Self::$variant $({ $($field),+ })? => write!(f, $message),)+
                 }
             }
         }

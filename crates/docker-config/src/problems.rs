@@ -1,4 +1,4 @@
-//! All problems of a document, beside the entries that are good.
+//! All problems of a document, and the entries that are valid nevertheless.
 
 use std::error::Error;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use crate::entry::Entry;
 use crate::problem::Problem;
 
-/// Every problem of a document, at least one, and what is good all the same. Keeps no credential.
+/// Every problem of a document, at least one, and its valid entries. Keeps no credential.
 #[derive(Debug)]
 pub struct Problems {
     pub(crate) found: Vec<Problem>,
@@ -20,28 +20,28 @@ impl Problems {
         self.found.iter()
     }
 
-    /// How many there are; never 0.
+    /// The number of problems; never 0.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// The entries without a problem, in the order of an accepted document's; of a name that stands twice the first.
-    /// Empty where reading ended early.
+    /// The entries without a problem, in the order of an accepted document; of a repeated name the first. Empty if reading
+    /// ended early.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What would be worth saying of an accepted document, in document order.
+    /// The warnings, in document order.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// One line for logs: the first `most` problems (at least one), and how many more there are.
-    pub fn summary(&self, most: usize) -> String {
-        let most = most.max(1);
-        let mut parts: Vec<String> = self.iter().take(most).map(ToString::to_string).collect();
-        if let Some(more @ 1..) = self.len().checked_sub(most) {
+    /// One line for logs: the first `max` problems (at least one), and the number of further ones.
+    pub fn summary(&self, max: usize) -> String {
+        let max = max.max(1);
+        let mut parts: Vec<String> = self.iter().take(max).map(ToString::to_string).collect();
+        if let Some(more @ 1..) = self.len().checked_sub(max) {
             parts.push(format!("and {more} more"));
         }
         parts.join("; ")
