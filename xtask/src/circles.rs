@@ -21,12 +21,10 @@ const OPEN: &[(&str, usize)] = &[
     ("hyperfleet-client", 1),
     ("kubernetes", 2),
     ("message-broker", 2),
-    ("precondition", 1),
     ("pull-secret", 2),
     ("pull-secret-job", 3),
     ("pull-secret-local", 1),
     ("secret-store", 1),
-    ("sync-global-pullsecret", 1),
 ];
 
 /// A re-export may lead to another; more than this many in a row lead nowhere.
