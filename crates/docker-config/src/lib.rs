@@ -64,11 +64,11 @@
 
 mod base64_text;
 mod canonical;
+mod credentials;
 mod digest;
 mod document;
 mod entry;
 mod json;
-mod credentials;
 pub mod lookup;
 pub mod merge;
 mod path;
@@ -78,10 +78,10 @@ mod problems;
 mod registry_key;
 mod shape;
 
+pub use credentials::{Document, RawEntry};
 pub use digest::{Digest, KeyedDigest};
 pub use document::{DockerConfig, Limits, parse};
 pub use entry::{CredentialKind, Entry};
-pub use credentials::{Document, RawEntry};
 pub use merge::merge;
 pub use problem::{JsonType, Position, Problem, ProblemKind};
 pub use problems::Problems;

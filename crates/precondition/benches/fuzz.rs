@@ -93,10 +93,7 @@ fn main() {
     std::thread::Builder::new().stack_size(STACK).spawn(fuzz).unwrap().join().unwrap();
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a benchmark reads the clock, and takes its seed from the command line"
-)]
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, and takes its seed from the command line")]
 fn fuzz() {
     let seed = std::env::var("PRECONDITION_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut random = Random(seed.unwrap_or(0x5eed_0f5e_ed0f_5eed));
@@ -138,7 +135,9 @@ fn ask(input: &str, context: &Context<'_>, counts: &mut Counts) {
 fn input(random: &mut Random, corpus: &[String]) -> String {
     match random.below(8) {
         0 => (0..random.below(MAX_LENGTH)).map(|_| random.character()).collect(),
-        1 => (0..random.below(MAX_LENGTH)).map(|_| char::from(u8::try_from(32 + random.below(95)).unwrap_or(b' '))).collect(),
+        1 => (0..random.below(MAX_LENGTH))
+            .map(|_| char::from(u8::try_from(32 + random.below(95)).unwrap_or(b' ')))
+            .collect(),
         2 | 3 => (0..random.below(40)).filter_map(|_| random.pick(TOKENS).copied()).collect(),
         _ => mutated(random, corpus),
     }

@@ -313,5 +313,7 @@ fn pattern(right: &Expr) -> Result<Option<regex::Regex>, SyntaxError> {
         return Ok(None);
     };
     let compiled = crate::pattern::compile(pattern);
-    compiled.map(Some).map_err(|fault| SyntaxError::new(right.span.clone(), format!("this pattern is not one: {fault}")))
+    compiled
+        .map(Some)
+        .map_err(|fault| SyntaxError::new(right.span.clone(), format!("this pattern is not one: {fault}")))
 }

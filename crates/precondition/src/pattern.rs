@@ -12,15 +12,17 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > MAX_LENGTH {
         return Err(format!("it is longer than {MAX_LENGTH} bytes"));
     }
-    RegexBuilder::new(&as_in_go(pattern)).size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_DEPTH).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
-        // The last line has the message, those before it quote the pattern.
-        error => {
-            let text = error.to_string();
-            let last = text.lines().last().unwrap_or_default().trim();
-            last.strip_prefix("error: ").unwrap_or(last).to_owned()
-        }
-    })
+    RegexBuilder::new(&as_in_go(pattern)).size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_DEPTH).build().map_err(
+        |error| match error {
+            regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
+            // The last line has the message, those before it quote the pattern.
+            error => {
+                let text = error.to_string();
+                let last = text.lines().last().unwrap_or_default().trim();
+                last.strip_prefix("error: ").unwrap_or(last).to_owned()
+            }
+        },
+    )
 }
 
 /// Restricts `\d`, `\w`, `\s` and `\b` to ASCII, as in Go; Unicode's classes are a hundred times as large.

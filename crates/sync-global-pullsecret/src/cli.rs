@@ -39,7 +39,8 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<CommandLine,
     let mut command = None;
     let mut flags = BTreeMap::new();
     while let Some(argument) = arguments.next() {
-        let Some(flag) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-').filter(|flag| flag.len() == 1))
+        let Some(flag) =
+            argument.strip_prefix("--").or_else(|| argument.strip_prefix('-').filter(|flag| flag.len() == 1))
         else {
             let named = match argument.as_str() {
                 "ready" => Command::Ready,

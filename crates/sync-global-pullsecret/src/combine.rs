@@ -148,12 +148,7 @@ mod tests {
         Owned { auths: keys.iter().map(|key| (*key).to_owned()).collect(), members: BTreeSet::new() }
     }
 
-    fn combined(
-        desired: &str,
-        existing: &str,
-        owned_keys: &[&str],
-        unmanaged_entries: UnmanagedEntries,
-    ) -> String {
+    fn combined(desired: &str, existing: &str, owned_keys: &[&str], unmanaged_entries: UnmanagedEntries) -> String {
         let document = parse_desired(desired.as_bytes()).unwrap();
         let target = Target::combine(&Combination {
             bytes: desired.as_bytes(),
@@ -186,7 +181,8 @@ mod tests {
         #[case] expected: Vec<&str>,
     ) {
         let text = |entries: &[&str]| format!("{{\"auths\":{{{}}}}}", entries.join(","));
-        let result = combined(&text(desired.as_ref()), &text(existing.as_ref()), owned.as_ref(), UnmanagedEntries::Keep);
+        let result =
+            combined(&text(desired.as_ref()), &text(existing.as_ref()), owned.as_ref(), UnmanagedEntries::Keep);
         assert_eq!(result, text(&expected));
     }
 

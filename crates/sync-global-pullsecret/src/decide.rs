@@ -23,7 +23,8 @@ pub use delays::Delays;
 pub use graph::graph;
 pub use journal::{Change, Failed, Journal, Stage};
 pub use state::{
-    Comparison, DiskResult, Effect, Event, FileVersion, MAX_ATTEMPTS, Next, Phase, Rules, SourceState, State, UnitResult,
+    Comparison, DiskResult, Effect, Event, FileVersion, MAX_ATTEMPTS, Next, Phase, Rules, SourceState, State,
+    UnitResult,
 };
 
 /// Returns the first state of a process, given the journal of its predecessor, and the first effects.

@@ -123,7 +123,10 @@ impl<D: Disk> KubeletFile<D> {
         }
         for key in &target.rejected {
             let key = docker_config::shown_key(key);
-            warn!(operation = "compare", key, "an unmanaged entry that makes the kubelet reject the whole file is left out");
+            warn!(
+                operation = "compare",
+                key, "an unmanaged entry that makes the kubelet reject the whole file is left out"
+            );
         }
         let set_aside = unreadable || !target.rejected.is_empty();
         self.prepared = Some(PreparedFile { content: credentials.id(), target, observed, set_aside });
@@ -134,7 +137,8 @@ impl<D: Disk> KubeletFile<D> {
     ///
     /// The backup of an unfinished change stays: it is the last file with which the kubelet is known to run.
     pub fn prepare(&mut self, content: ContentId) -> Done {
-        let prepared = self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
+        let prepared =
+            self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
         let (observed, set_aside, owned) = (prepared.observed, prepared.set_aside, prepared.target.owned.clone());
         let after = self.id(Digest::of_bytes(prepared.target.bytes()));
         if self.id_of(&self.read()?) != observed {
@@ -191,7 +195,8 @@ impl<D: Disk> KubeletFile<D> {
 
     /// Replaces the file with the one that the last comparison prepared.
     pub fn write(&mut self, content: ContentId) -> Done {
-        let prepared = self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
+        let prepared =
+            self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
         if self.id_of(&self.read()?) != prepared.observed {
             return Err(DiskFault::FileChanged);
         }

@@ -175,12 +175,14 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
                 info!(operation = "restart", "Restarting the kubelet");
                 self.status.update(|status| status.counts.restarts += 1);
                 let units = self.units.clone();
-                self.unit_operation = Some(Box::pin(async move { UnitOutcome::of(units.restart().await, Event::Restarted) }));
+                self.unit_operation =
+                    Some(Box::pin(async move { UnitOutcome::of(units.restart().await, Event::Restarted) }));
                 None
             }
             Effect::Verify => {
                 let units = self.units.clone();
-                self.unit_operation = Some(Box::pin(async move { UnitOutcome::of(units.verify().await, Event::Verified) }));
+                self.unit_operation =
+                    Some(Box::pin(async move { UnitOutcome::of(units.verify().await, Event::Verified) }));
                 None
             }
             Effect::Wait(time) => {

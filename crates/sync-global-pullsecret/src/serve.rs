@@ -57,7 +57,11 @@ pub async fn loopback(listener: TcpListener, status: SharedStatus) {
     }
 }
 
-async fn spawn_exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, status: &SharedStatus, permits: &Arc<Semaphore>) {
+async fn spawn_exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    status: &SharedStatus,
+    permits: &Arc<Semaphore>,
+) {
     let Ok(permit) = Arc::clone(permits).acquire_owned().await else { return };
     let status = status.clone();
     tokio::spawn(async move {
@@ -79,8 +83,9 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, status: &Sha
     let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let Response { status, content_type, body } = respond(method, path, status);
     let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await

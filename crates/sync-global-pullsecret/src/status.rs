@@ -118,7 +118,12 @@ impl Status {
         let reasons =
             Reason::ALL.map(|reason| (format!("{{reason=\"{reason}\"}}"), i64::from(reason.as_str() == self.reason)));
         metric("reason", "gauge", "1 for the current reason, 0 for all others.", &reasons);
-        metric("source_unavailable", "gauge", "1 while the source is unavailable.", &one(self.source_unavailable.is_some().into()));
+        metric(
+            "source_unavailable",
+            "gauge",
+            "1 while the source is unavailable.",
+            &one(self.source_unavailable.is_some().into()),
+        );
         let applied = self.applied_at.map_or(0, Timestamp::as_second);
         metric(
             "applied_timestamp_seconds",
@@ -129,7 +134,11 @@ impl Status {
         let counts = [
             ("writes", "Replacements of the kubelet's file.", self.counts.writes),
             ("restarts", "Restarts of the kubelet.", self.counts.restarts),
-            ("failed_restarts", "Restarts that failed, or after which the kubelet did not stay up.", self.counts.failed_restarts),
+            (
+                "failed_restarts",
+                "Restarts that failed, or after which the kubelet did not stay up.",
+                self.counts.failed_restarts,
+            ),
             ("systemd_unreachable", "Calls for which systemd could not be reached.", self.counts.systemd_unreachable),
             ("rollbacks", "Changes that were rolled back.", self.counts.rollbacks),
             ("disk_faults", "Disk operations that failed.", self.counts.disk_faults),

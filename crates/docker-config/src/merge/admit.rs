@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{Limits, parse};
 use crate::credentials::{self, Document};
+use crate::document::{Limits, parse};
 use crate::problem::{Findings, Problem};
 use crate::problems::Problems;
 

@@ -55,7 +55,12 @@ fn rendered(merged: &Merged) -> String {
 #[case("r1=O r2=O", "r1=V r3=V", "r1=V r2=O r3=V", "r1=O r2=O r3=V")]
 #[case("r1=O r2=O", "r1=V r2=V r3=V", "r1=V r2=V r3=V", "r1=O r2=O r3=V")]
 #[case("r1=V r2=V", "", "r1=V r2=V", "r1=V r2=V")]
-fn cases_of_hypershift(#[case] original: &str, #[case] additional: &str, #[case] additional_wins: &str, #[case] original_wins: &str) {
+fn cases_of_hypershift(
+    #[case] original: &str,
+    #[case] additional: &str,
+    #[case] additional_wins: &str,
+    #[case] original_wins: &str,
+) {
     let by = |conflict| written(&merged(original, &[additional], &policy(conflict, &[])).unwrap().document);
     assert_eq!(by(ADDITIONAL), additional_wins);
     assert_eq!(by(ORIGINAL), original_wins);

@@ -1,6 +1,6 @@
 //! Evaluates roots, members and elements.
 
-use super::{Evaluator, Evaluated};
+use super::{Evaluated, Evaluator};
 use crate::finding::Role;
 use crate::number::Number;
 use crate::suggestion;
@@ -80,9 +80,7 @@ impl<'a> Evaluator<'a> {
                 Ok(Traced { notes: from.notes, ..member })
             }
             (Datum::Nil, _) => Ok(from),
-            (Datum::List(list), Datum::Number(Number::Integer(index))) => {
-                Ok(indexed(&from, list, *index, key.hidden))
-            }
+            (Datum::List(list), Datum::Number(Number::Integer(index))) => Ok(indexed(&from, list, *index, key.hidden)),
             (Datum::List(_), _) => {
                 Err(format!("{} is a list: use a whole number as the index, or any(…)", from.location()))
             }

@@ -1,6 +1,6 @@
 //! Evaluates predicates over lists.
 
-use super::{Evaluator, Evaluated};
+use super::{Evaluated, Evaluator};
 use crate::finding::{Finding, Role};
 use crate::number::Number;
 use crate::syntax::{Each, Expr, Quantifier};

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{BYTES_PER_STEP, Evaluator, Exhausted, Evaluated};
+use super::{BYTES_PER_STEP, Evaluated, Evaluator, Exhausted};
 use crate::finding::Role;
 use crate::pattern;
 use crate::syntax::{Expr, Operator, Test};
@@ -113,7 +113,9 @@ impl<'a> Evaluator<'a> {
                 Datum::Text(name) => Ok(members.contains_key(*name)),
                 _ => Err(format!("members of an object have names, but left side is {}", left.described())),
             },
-            Datum::Text(_) => Err("`in` takes a list or an object on the right; for a text write `… contains …`".to_owned()),
+            Datum::Text(_) => {
+                Err("`in` takes a list or an object on the right; for a text write `… contains …`".to_owned())
+            }
             Datum::Bool(_) | Datum::Number(_) => {
                 Err(format!("`in` takes a list or an object, but right side is {}", right.described()))
             }

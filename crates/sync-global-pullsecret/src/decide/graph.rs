@@ -8,9 +8,7 @@ use jiff::Timestamp;
 
 use super::delays::Delays;
 use super::journal::{Change, Journal, Stage};
-use super::state::{
-    Comparison, DiskResult, Event, FileVersion, Next, Phase, Rules, SourceState, State, UnitResult,
-};
+use super::state::{Comparison, DiskResult, Event, FileVersion, Next, Phase, Rules, SourceState, State, UnitResult};
 use super::{start, step};
 use crate::content::ContentId;
 
@@ -36,9 +34,14 @@ pub(super) fn possible_events(phase: Phase) -> Vec<Event> {
     match phase {
         Phase::Idle | Phase::Synced | Phase::Stopped => {}
         Phase::Resuming => {
-            events.extend([FileVersion::Before, FileVersion::After, FileVersion::Other, FileVersion::Unreadable].map(Event::Examined));
+            events.extend(
+                [FileVersion::Before, FileVersion::After, FileVersion::Other, FileVersion::Unreadable]
+                    .map(Event::Examined),
+            );
         }
-        Phase::Comparing { .. } => events.extend([Comparison::Equal, Comparison::Different, Comparison::Unreadable].map(Event::Compared)),
+        Phase::Comparing { .. } => {
+            events.extend([Comparison::Equal, Comparison::Different, Comparison::Unreadable].map(Event::Compared))
+        }
         Phase::Preparing { .. } | Phase::Writing => {
             events.extend([DiskResult::Succeeded, DiskResult::Failed, DiskResult::FileChanged].map(Event::DiskDone));
         }

@@ -12,9 +12,10 @@ impl State {
             Phase::Resuming => Reason::Resuming,
             Phase::Preparing { .. } | Phase::Writing => Reason::Applying,
             Phase::Restarting { .. } | Phase::Verifying { .. } => Reason::Restarting,
-            Phase::MarkingForRollback | Phase::RollingBack | Phase::RestartingRolledBack { .. } | Phase::VerifyingRolledBack { .. } => {
-                Reason::RollingBack
-            }
+            Phase::MarkingForRollback
+            | Phase::RollingBack
+            | Phase::RestartingRolledBack { .. }
+            | Phase::VerifyingRolledBack { .. } => Reason::RollingBack,
             Phase::Waiting { next } => self.reason_to_wait(next),
             Phase::BackingOff => Reason::ContentFailed,
             Phase::Stopped => Reason::Stopping,
@@ -37,7 +38,9 @@ impl State {
             Next::Repair => Reason::RepairDelayed,
             Next::Restart(_) if self.faults == 0 => Reason::RestartFailed,
             Next::RestartRolledBack(_) if self.faults == 0 => Reason::RollbackUnverified,
-            Next::Restart(_) | Next::Verify(_) | Next::RestartRolledBack(_) | Next::VerifyRolledBack(_) => Reason::SystemdUnreachable,
+            Next::Restart(_) | Next::Verify(_) | Next::RestartRolledBack(_) | Next::VerifyRolledBack(_) => {
+                Reason::SystemdUnreachable
+            }
         }
     }
 }

@@ -75,7 +75,10 @@ impl State {
         match self.journal.failed {
             Some(failed) if failed.content == desired && self.journal.change.is_none() => {
                 if self.unrecorded {
-                    return self.enter(Phase::FinishingRollback { failed: Some(failed) }, Effect::FinishRollback(Some(failed)));
+                    return self.enter(
+                        Phase::FinishingRollback { failed: Some(failed) },
+                        Effect::FinishRollback(Some(failed)),
+                    );
                 }
                 self.enter(Phase::BackingOff, Effect::Wait(self.rules.delays.after_rollback(failed.times)))
             }
@@ -244,15 +247,23 @@ impl State {
             self.faults = 0;
         }
         match (self.phase, unit) {
-            (Phase::Restarting { attempt }, UnitResult::Succeeded) => self.enter(Phase::Verifying { attempt }, Effect::Verify),
+            (Phase::Restarting { attempt }, UnitResult::Succeeded) => {
+                self.enter(Phase::Verifying { attempt }, Effect::Verify)
+            }
             (Phase::Restarting { attempt }, UnitResult::Failed) => self.failed(attempt),
-            (Phase::Restarting { .. } | Phase::RestartingRolledBack { .. }, UnitResult::Unreachable) if self.is_superseded() => {
+            (Phase::Restarting { .. } | Phase::RestartingRolledBack { .. }, UnitResult::Unreachable)
+                if self.is_superseded() =>
+            {
                 self.compare()
             }
             (Phase::Restarting { attempt }, UnitResult::Unreachable) => self.fault(Next::Restart(attempt)),
-            (Phase::RestartingRolledBack { attempt }, UnitResult::Succeeded) => self.enter(Phase::VerifyingRolledBack { attempt }, Effect::Verify),
+            (Phase::RestartingRolledBack { attempt }, UnitResult::Succeeded) => {
+                self.enter(Phase::VerifyingRolledBack { attempt }, Effect::Verify)
+            }
             (Phase::RestartingRolledBack { attempt }, UnitResult::Failed) => self.failed_rolled_back(attempt),
-            (Phase::RestartingRolledBack { attempt }, UnitResult::Unreachable) => self.fault(Next::RestartRolledBack(attempt)),
+            (Phase::RestartingRolledBack { attempt }, UnitResult::Unreachable) => {
+                self.fault(Next::RestartRolledBack(attempt))
+            }
             _ => self.stay(),
         }
     }
@@ -265,13 +276,17 @@ impl State {
         match (self.phase, unit) {
             (Phase::Verifying { .. }, UnitResult::Succeeded) => self.commit(),
             (Phase::Verifying { attempt }, UnitResult::Failed) => self.failed(attempt),
-            (Phase::Verifying { .. } | Phase::VerifyingRolledBack { .. }, UnitResult::Unreachable) if self.is_superseded() => {
+            (Phase::Verifying { .. } | Phase::VerifyingRolledBack { .. }, UnitResult::Unreachable)
+                if self.is_superseded() =>
+            {
                 self.compare()
             }
             (Phase::Verifying { attempt }, UnitResult::Unreachable) => self.fault(Next::Verify(attempt)),
             (Phase::VerifyingRolledBack { attempt }, UnitResult::Succeeded) => self.finish_rollback(attempt > 1),
             (Phase::VerifyingRolledBack { attempt }, UnitResult::Failed) => self.failed_rolled_back(attempt),
-            (Phase::VerifyingRolledBack { attempt }, UnitResult::Unreachable) => self.fault(Next::VerifyRolledBack(attempt)),
+            (Phase::VerifyingRolledBack { attempt }, UnitResult::Unreachable) => {
+                self.fault(Next::VerifyRolledBack(attempt))
+            }
             _ => self.stay(),
         }
     }

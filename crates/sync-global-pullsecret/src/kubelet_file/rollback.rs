@@ -52,7 +52,10 @@ impl<D: Disk> KubeletFile<D> {
 
     /// Undoes the change in a file that another program has changed since: removes or restores managed entries only.
     fn remove_managed_entries(&self, existing: &Existing, was_there: bool, owned: &Owned) -> Done {
-        warn!(operation = "rollback", "another program has changed the kubelet's file; only managed entries are rolled back");
+        warn!(
+            operation = "rollback",
+            "another program has changed the kubelet's file; only managed entries are rolled back"
+        );
         let fail = cannot("read the backup");
         let before = match was_there.then(|| self.disk.read(&self.paths.state("before.json"), combine::MAX_BYTES)) {
             Some(Err(error)) => return Err(fail(error)),

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use tokio::time::{Instant, sleep, timeout};
 use zeroize::Zeroizing;
 
-use super::http::{self, Server};
 use super::event::{CredentialsReader, SourceEvent, SourceEvents};
+use super::http::{self, Server};
 
 /// Duration of a watch in seconds, after which the server ends it and it is resumed at its resourceVersion.
 const WATCH_SECONDS: u64 = 290;

@@ -31,7 +31,10 @@ async fn swaps_are_observed_as_a_whole() {
     while observed < LAST {
         let SourceEvent::Credentials(credentials) = events.recv().await.unwrap() else { panic!("lost") };
         observed = credentials.revision().unwrap().parse().unwrap_or_else(|_| panic!("fell back to the original"));
-        let SourceEvent::Credentials(expected) = reader.read(Zeroizing::new(document(observed).into_bytes()), None) else { panic!() };
+        let SourceEvent::Credentials(expected) = reader.read(Zeroizing::new(document(observed).into_bytes()), None)
+        else {
+            panic!()
+        };
         assert_eq!(credentials.id(), expected.id(), "credentials of one state, revision of another");
     }
     drop(publishing.await.unwrap());

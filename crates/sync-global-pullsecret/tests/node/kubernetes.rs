@@ -21,7 +21,8 @@ impl Cluster {
     fn real() -> Option<Self> {
         let variable = |name| daemon::environment::ProcessEnvironment.text(name).unwrap();
         let (Some(kubeconfig), Some(kubectl)) = (variable("REAL_KUBECONFIG"), variable("REAL_KUBECTL")) else {
-            let notice = "not tried on a real API server: run it by `hack/real-parts/with.sh kubernetes -- cargo test …`";
+            let notice =
+                "not tried on a real API server: run it by `hack/real-parts/with.sh kubernetes -- cargo test …`";
             assert!(variable("CI").as_deref() != Some("true"), "{notice}");
             eprintln!("{notice}");
             return None;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::documents::{Random, Model, model};
+use super::documents::{Model, Random, model};
 use super::{digest, read};
 use crate::{Entry, Limits, Problem, parse};
 

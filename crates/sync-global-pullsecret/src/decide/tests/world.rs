@@ -123,7 +123,9 @@ impl World {
                 self.kubelet = (!bad).then_some(self.file);
                 Event::Restarted(if bad { UnitResult::Failed } else { UnitResult::Succeeded })
             }
-            Effect::Verify => Event::Verified(if self.kubelet.is_some() { UnitResult::Succeeded } else { UnitResult::Failed }),
+            Effect::Verify => {
+                Event::Verified(if self.kubelet.is_some() { UnitResult::Succeeded } else { UnitResult::Failed })
+            }
             Effect::Wait(_) => Event::TimerFired,
             Effect::Report(_) => unreachable!("reports are left out"),
         }
