@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::event::{CredentialsReader, SourceEvent, SourceEvents};
 use super::http::{self, Server};
 
-/// Duration of a watch in seconds, after which the server ends it and it is resumed at its resourceVersion.
+/// Duration of a watch in seconds, after which the server ends it and it is resumed at its `resourceVersion`.
 const WATCH_SECONDS: u64 = 290;
 
 /// Maximum time without a byte from the server during a watch. The API server sends a bookmark about every minute, so
@@ -56,7 +56,7 @@ pub struct ApiSettings {
 
 /// The reason why a list or a watch ended early.
 enum Interruption {
-    /// The resourceVersion is too old to resume from.
+    /// The `resourceVersion` is too old to resume from.
     Expired,
     /// The API server is unavailable, for this reason.
     Unavailable(String),
@@ -110,7 +110,7 @@ struct Watcher<'a> {
     path: String,
     reader: &'a CredentialsReader,
     events: &'a SourceEvents,
-    /// The resourceVersion to resume from; `None` before the first list, and once it has expired.
+    /// The `resourceVersion` to resume from; `None` before the first list, and once it has expired.
     resource_version: Option<String>,
     unavailable: bool,
 }
