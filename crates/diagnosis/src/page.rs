@@ -76,7 +76,7 @@ fn preconditions(text: &mut String, page: &Page) {
     for evaluation in &page.preconditions {
         let _infallible = writeln!(text, "  {:<18}  {}", evaluation.verdict, evaluation.expression);
         // The first line is the whole expression again.
-        for line in evaluation.values.iter().skip(1).filter(|line| !line.ends_with(": not looked at")) {
+        for line in evaluation.values.iter().skip(1).filter(|line| !line.ends_with(": not evaluated")) {
             let _infallible = writeln!(text, "  {:<18}  {}", "", plain(line));
         }
     }

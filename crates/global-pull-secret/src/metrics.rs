@@ -103,7 +103,7 @@ impl Metrics {
         self.in_sync.set(count(nodes.in_sync));
         self.nodes.set(count(nodes.all));
         self.registries.set(count(plan.because.len()));
-        self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.over.is_empty()).count()));
+        self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.overridden.is_empty()).count()));
     }
 
     /// An action was tried.

@@ -103,8 +103,8 @@ impl Verdict {
             .map(|decision| Registry {
                 key: decision.registry.clone(),
                 from: decision.winner.as_ref().map(|winner| source_name(winner).to_owned()),
-                over: decision.over.iter().map(|origin| source_name(origin).to_owned()).collect(),
-                why: decision.why.id(),
+                over: decision.overridden.iter().map(|origin| source_name(origin).to_owned()).collect(),
+                why: decision.reason.id(),
                 line: decision.to_string(),
             })
             .collect();

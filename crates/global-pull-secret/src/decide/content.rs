@@ -148,7 +148,7 @@ impl Content {
         let Ok(merged) = merge(original, &sources(&self.judged), &policy.merge) else { return };
         let (rules, answers) = (&policy.probe, &facts.answers);
         let known = Known { rules, answers, told: last_told(facts, deployed), deployed, original, now };
-        self.probing = Probing::of(&mut self.judged, &merged.because, &known);
+        self.probing = Probing::of(&mut self.judged, &merged.decisions, &known);
     }
 
     fn merge(&mut self, original: &Document, policy: &Policy, deployed: Option<&Deployed>) {
@@ -279,12 +279,12 @@ impl Judged {
 
 /// The additional Secrets that somebody won against, for counting conflicts.
 pub(super) fn conflicts(because: &[Decision]) -> (BTreeSet<&str>, BTreeSet<&str>) {
-    use docker_config::merge::Why;
-    let of = |wanted: &[Why]| {
-        let fitting = because.iter().filter(|decision| wanted.contains(&decision.why));
+    use docker_config::merge::MergeReason;
+    let of = |wanted: &[MergeReason]| {
+        let fitting = because.iter().filter(|decision| wanted.contains(&decision.reason));
         fitting.map(|decision| decision.registry.as_str()).collect()
     };
-    (of(&[Why::AdditionalWins, Why::OriginalWins, Why::First]), of(&[Why::Protected]))
+    (of(&[MergeReason::AdditionalWins, MergeReason::OriginalWins, MergeReason::First]), of(&[MergeReason::Protected]))
 }
 
 /// Whether a decision is about an entry of an additional Secret.

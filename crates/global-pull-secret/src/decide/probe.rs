@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use docker_config::merge::{Decision, Origin};
-use docker_config::{Digest, Document, KeptEntry, RegistryKey, shown_key};
+use docker_config::{Digest, Document, RawEntry, RegistryKey, shown_key};
 use jiff::Timestamp;
 use secrecy::SecretSlice;
 use serde::{Deserialize, Serialize};
@@ -232,7 +232,7 @@ impl Probing {
     }
 
     /// Asks again what was refused or not answered, when its time has come.
-    fn again(&mut self, answer: &Answer, (key, entry, digest): (&str, &KeptEntry, Digest), known: &Known<'_>) {
+    fn again(&mut self, answer: &Answer, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
         let Some(due) = answer.due() else { return };
         if due > known.now {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
@@ -254,7 +254,7 @@ impl Known<'_> {
 }
 
 /// What to ask; or why nobody is asked.
-fn question(key: &str, entry: &KeptEntry, digest: Digest, rules: &Rules) -> Result<Question, &'static str> {
+fn question(key: &str, entry: &RawEntry, digest: Digest, rules: &Rules) -> Result<Question, &'static str> {
     let parsed = RegistryKey::parse(key).map_err(|_problem| "the key names no registry")?;
     if parsed.has_glob() {
         return Err("the key is for many registries");

@@ -36,7 +36,7 @@ fn files_are_merged_as_the_controller_does() {
             0,
             "q.io: from the original, the only one that names it\n\
              q.io/x: not taken, as the registry is protected (over additional 2)\n\
-             r.io: from additional 1, which comes before the original (over the original, additional 2)\n"
+             r.io: from additional 1, which takes precedence over the original (over the original, additional 2)\n"
         )
     );
     let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&merged).unwrap()).unwrap();
