@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hyperfleet_client::View;
+use hyperfleet_client::{Generation, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -74,7 +74,7 @@ pub struct Named<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its generation.
-    pub generation: i64,
+    pub generation: Generation,
     /// The adapter.
     pub adapter: &'a str,
 }
@@ -219,7 +219,7 @@ mod tests {
     #[case(&["spec.gcp"], None)]
     fn values_come_from_places(#[case] places: &[&str], #[case] expect: Option<&str>) {
         let source = ValueSource { from: places.iter().map(|place| place.parse().unwrap()).collect(), value: None };
-        let named = Named { id: "cls-1", name: "one", generation: 3, adapter: "a" };
+        let named = Named { id: "cls-1", name: "one", generation: Generation::from(3), adapter: "a" };
         assert_eq!(source.resolve(&view(), named).as_deref(), expect);
         let text = ValueSource { value: Some("{id}-{name}-{generation}-{adapter}".to_owned()), ..source };
         assert_eq!(text.resolve(&view(), named).as_deref(), Some(expect.unwrap_or("cls-1-one-3-a")));

@@ -13,7 +13,7 @@ mod tests;
 use std::time::Duration;
 
 use fleet_model::job;
-use hyperfleet_client::{Condition, Status};
+use hyperfleet_client::{ReportedCondition, Status};
 use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
 
@@ -85,7 +85,7 @@ fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
 }
 
 /// What was told before, told again.
-fn again(last: &Condition) -> Finding {
+fn again(last: &ReportedCondition) -> Finding {
     let (reason, message) = (last.reason.clone(), last.message.clone());
     Finding::new("Available", last.status, reason.unwrap_or_default(), message.unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet_model::names;
-use hyperfleet_client::{Resource, TraceContext};
+use hyperfleet_client::{Generation, Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
 use kubernetes::ObservedJob;
 use kubernetes::ObservedSecret;
@@ -124,7 +124,7 @@ pub(crate) fn input_annotations(config: &Config, resource: &Resource) -> BTreeMa
 /// Returns true if the input was written for a newer generation of this very resource than the one that was observed.
 pub(crate) fn is_input_of_newer_generation(input: &ObservedSecret, resource: &Resource) -> bool {
     let made_for = input.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
-    let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<i64>().ok());
+    let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<Generation>().ok());
     made_for.is_some()
         && made_for == incarnation(resource).as_ref()
         && generation.is_some_and(|written| written > resource.generation)

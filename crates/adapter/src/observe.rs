@@ -2,7 +2,7 @@
 
 use docker_config::Limits as DocumentLimits;
 use fleet_model::{Owner, names};
-use hyperfleet_client::{Resource, StatusItem, View, WithPullSecret};
+use hyperfleet_client::{Generation, Report, Resource, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
@@ -22,7 +22,7 @@ pub struct Observed {
     pub resource: Resource,
     /// The same, as expressions see it.
     pub view: View,
-    told: Option<StatusItem>,
+    told: Option<Report>,
     jobs: Vec<(ObservedJob, Option<Outcome>)>,
     source: Source,
     output: OutputState,
@@ -35,7 +35,7 @@ pub struct Observed {
 pub async fn observe(
     config: &Config,
     cluster: &Cluster,
-    told: Option<StatusItem>,
+    told: Option<Report>,
     seen: WithPullSecret,
 ) -> Result<Observed, KubernetesError> {
     let WithPullSecret { resource, pull_secret } = seen;
@@ -213,8 +213,9 @@ impl Observed {
             return Ok(OutputState::Foreign(format!("{key} belongs to another: it has {owner}; it is not touched")));
         }
         let written = found.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION);
-        let is_newer =
-            written.and_then(|text| text.parse().ok()).is_some_and(|text: i64| text > self.resource.generation);
+        let is_newer = written
+            .and_then(|text| text.parse().ok())
+            .is_some_and(|written: Generation| written > self.resource.generation);
         let is_same = match (&self.content, &found.content) {
             (Some(wanted), Some(held)) => means_the_same(wanted.expose_secret(), held.expose_secret()),
             (Some(_), None) => false,

@@ -1,6 +1,6 @@
 //! From a plan to what the API is told.
 
-use hyperfleet_client::{Metadata, Report, ReportCondition, Resource};
+use hyperfleet_client::{NewCondition, NewReport, ReportMetadata, Resource};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 
@@ -11,15 +11,15 @@ use crate::decide::Plan;
 const LONGEST_MESSAGE: usize = 2_048;
 
 /// The report about what was seen at `observed`.
-pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> Report {
-    let conditions = plan.findings.iter().map(|finding| ReportCondition {
+pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> NewReport {
+    let conditions = plan.findings.iter().map(|finding| NewCondition {
         kind: finding.kind.to_owned(),
         status: finding.status,
         reason: Some(finding.reason.clone()),
         message: Some(cut(&finding.message).to_owned()),
         last_transition_time: None,
     });
-    Report {
+    NewReport {
         adapter: config.adapter.clone(),
         observed_generation: resource.generation,
         conditions: conditions.collect(),
@@ -29,9 +29,9 @@ pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Times
     }
 }
 
-fn metadata(config: &Config, job: &ObservedJob) -> Metadata {
+fn metadata(config: &Config, job: &ObservedJob) -> ReportMetadata {
     let took = job.created.zip(job.ended).map(|(created, ended)| ended.duration_since(created));
-    Metadata {
+    ReportMetadata {
         job_name: Some(job.name.clone()),
         job_namespace: Some(config.namespace.clone()),
         attempt: job.annotations.get(fleet_model::names::ANNOTATION_ATTEMPT).and_then(|attempt| attempt.parse().ok()),

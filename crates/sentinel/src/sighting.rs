@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyperfleet_client::{Resource, Status, View};
+use hyperfleet_client::{Resource, Status, View, known_time};
 use precondition::{AdapterFacts, Context, Outcome, Precondition, Verdict};
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ impl Lens {
         let met = verdicts.iter().enumerate().filter(|(_, (_, verdict))| verdict.outcome == Outcome::Met);
         let met = met.fold(0, |met, (bit, _)| met | 1 << bit);
         let state = State {
-            generation: resource.generation,
+            generation: resource.generation.into(),
             is_deleting: resource.is_deleting(),
             available: self.available(resource),
             met,
@@ -77,7 +77,7 @@ impl Lens {
         let context = Context::of(&view.document)
             .with_status(&view.status)
             .with_metadata(&view.metadata)
-            .at_generation(resource.generation.unsigned_abs())
+            .at_generation(resource.generation.get())
             .with_adapters(adapters);
         self.rules.iter().map(|(adapter, rule)| (&**adapter, rule.evaluate(&context))).collect()
     }
@@ -106,7 +106,7 @@ impl Lens {
         for (name, report) in &resource.status.adapters {
             let generation = report.get("observed_generation").and_then(Value::as_i64);
             if report.get("available").and_then(Value::as_str) == Some("True")
-                && generation.is_none_or(|generation| generation >= resource.generation)
+                && generation.is_none_or(|generation| generation >= i64::from(resource.generation))
             {
                 bits |= self.bit(name);
             }
@@ -116,7 +116,7 @@ impl Lens {
             for condition in &resource.status.conditions {
                 if let Some(name) = condition.kind.strip_suffix(SUCCESSFUL)
                     && condition.status == Status::True
-                    && condition.observed_generation.is_none_or(|generation| generation >= resource.generation)
+                    && condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation)
                 {
                     bits |= self.bit(name);
                 }
@@ -140,7 +140,7 @@ const SUCCESSFUL: &str = "Successful";
 
 fn reconciled(resource: &Resource) -> Option<bool> {
     let condition = resource.condition("Reconciled")?;
-    let is_present = condition.observed_generation.is_none_or(|generation| generation >= resource.generation);
+    let is_present = condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation);
     Some(condition.status == Status::True && is_present)
 }
 
@@ -151,7 +151,7 @@ fn changed(resource: &Resource) -> Option<Moment> {
         resource.status.adapters.values().filter_map(|report| {
             report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
         });
-    let concluded = resource.status.conditions.iter().filter_map(|condition| condition.last_updated_time);
+    let concluded = resource.status.conditions.iter().filter_map(|condition| known_time(condition.last_updated_time));
     own.chain(reported).chain(concluded).max().map(Moment::at)
 }
 

@@ -1,6 +1,6 @@
 //! What a decision looks at.
 
-use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
+use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ pub struct Facts<'a> {
     /// The same, as expressions see it.
     pub view: &'a View,
     /// This adapter's last report, as the API has it.
-    pub told: Option<&'a StatusItem>,
+    pub told: Option<&'a Report>,
     /// The adapter's runs for this resource, whatever their generation.
     pub runs: Vec<Run<'a>>,
     /// What is known of the pull secret.
@@ -37,7 +37,7 @@ pub struct Run<'a> {
     /// The Job.
     pub job: &'a ObservedJob,
     /// For which generation.
-    pub generation: i64,
+    pub generation: Generation,
     /// What for.
     pub purpose: Purpose,
     /// Which attempt at this generation it is, from 1.
@@ -112,7 +112,7 @@ impl Facts<'_> {
     }
 
     /// The generation that was last reported about.
-    pub fn told_generation(&self) -> Option<i64> {
+    pub fn told_generation(&self) -> Option<Generation> {
         self.told.map(|told| told.observed_generation)
     }
 
@@ -122,7 +122,7 @@ impl Facts<'_> {
     }
 
     /// What was last reported, if it was that this generation and edition are available.
-    pub fn last_success(&self) -> Option<&Condition> {
+    pub fn last_success(&self) -> Option<&ReportedCondition> {
         let told = self.told.filter(|told| told.observed_generation == self.resource.generation)?;
         let edition = told.data.get(SOURCE).and_then(Value::as_str);
         let is_same = match &self.source {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperfleet_client::{Resource, StatusItem, View};
+use hyperfleet_client::{Report, Resource, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
@@ -15,7 +15,7 @@ use crate::config::Config as File;
 /// A world in which a decision is made; every member has a default in which the cluster is ready and nothing has happened.
 struct World {
     resource: Resource,
-    told: Option<StatusItem>,
+    told: Option<Report>,
     jobs: Vec<(ObservedJob, Purpose, Option<Outcome>)>,
     source: Source,
     output: OutputState,
@@ -67,7 +67,7 @@ fn deleted() -> World {
     world
 }
 
-fn told(generation: i64, available: &str, data: &Value) -> Option<StatusItem> {
+fn told(generation: i64, available: &str, data: &Value) -> Option<Report> {
     serde_json::from_value(json!({
         "adapter": "pullsecret", "observed_generation": generation, "data": data,
         "conditions": [{"type": "Available", "status": available, "reason": "SecretStored", "message": "stored as 1"}],

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use daemon::retry::{Budget, Transient as _};
-use hyperfleet_client::{Calls, Error, Reported, Resource, StatusItem, TraceContext, View, WithPullSecret};
+use hyperfleet_client::{Calls, Error, Report, Reported, Resource, TraceContext, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
 use kubernetes::{Fault, KubernetesError};
@@ -106,7 +106,7 @@ async fn fetch(office: &Office, calls: &Calls<'_>, id: &str) -> Result<Option<Wi
 }
 
 /// This adapter's last report: as the resource has it, or, where the API has no such view, asked for.
-async fn told(office: &Office, calls: &Calls<'_>, resource: &Resource) -> Result<Option<StatusItem>, Error> {
+async fn told(office: &Office, calls: &Calls<'_>, resource: &Resource) -> Result<Option<Report>, Error> {
     let name = &office.config.adapter;
     let view = View::of(resource);
     if resource.status.adapters.is_empty() && !resource.status.conditions.is_empty() {
@@ -219,7 +219,7 @@ fn tell(plan: &Plan, id: &str, occasion: &Occasion) {
     );
 }
 
-fn says_something_else(told: Option<&StatusItem>, plan: &Plan) -> bool {
+fn says_something_else(told: Option<&Report>, plan: &Plan) -> bool {
     let (Some(told), Some(now)) = (told.and_then(|told| told.condition("Available")), plan.finding("Available")) else {
         return true;
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_client::{
-    Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Status, StatusItem, TokenSettings,
+    Client, Generation, NewCondition, NewReport, NewResource, Patch, Report, Reported, Resource, Status, TokenSettings,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -107,7 +107,7 @@ impl Api {
 
     /// An adapter says so much about generation 1.
     pub(crate) async fn report(&self, id: &str, adapter: &str, available: Status, data: Value) {
-        let condition = |kind: &str, status| ReportCondition {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -115,9 +115,9 @@ impl Api {
             last_transition_time: None,
         };
         let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
-            observed_generation: 1,
+            observed_generation: Generation::FIRST,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: data.as_object().cloned().unwrap_or_default(),
             observed_time: None,
@@ -128,8 +128,8 @@ impl Api {
     }
 
     /// An adapter says that it has cleaned up.
-    pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: i64) {
-        let condition = |kind: &str, status| ReportCondition {
+    pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: Generation) {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -138,7 +138,7 @@ impl Api {
         };
         let conditions = [("Available", Status::False), ("Applied", Status::False), ("Health", Status::True)];
         let conditions = conditions.into_iter().chain([("Finalized", Status::True)]);
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
             observed_generation: generation,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).collect(),
@@ -158,7 +158,7 @@ impl Api {
     }
 
     /// What the adapter has reported.
-    pub(crate) async fn told(&self, id: &str) -> Option<StatusItem> {
+    pub(crate) async fn told(&self, id: &str) -> Option<Report> {
         let all = self.client().within(&budget()).statuses("clusters", id).await.unwrap();
         all.into_iter().find(|item| item.adapter == "pullsecret")
     }

@@ -1,6 +1,6 @@
 //! A cluster goes, and what was made for it goes before.
 
-use hyperfleet_client::Status;
+use hyperfleet_client::{Generation, Status};
 use kube::api::ListParams;
 use rstest::rstest;
 use serde_json::json;
@@ -30,7 +30,7 @@ async fn what_was_made_is_removed_and_the_cluster_goes(#[case] kind: Kind) {
     world.api.delete("cls-1").await;
     world.tell("cls-1").await;
     let told = world.until("cls-1", |told| is(told, "Finalized", Status::True)).await;
-    assert_eq!(told.observed_generation, 2);
+    assert_eq!(told.observed_generation, Generation::from(2));
     assert!(world.place.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_none());
     assert_eq!(world.node.begun("cls-1", 2), 1);
     eventually(async || world.place.job("pullsecret-cls-1-gen1").await.is_none()).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperfleet_client::{Status, StatusItem};
+use hyperfleet_client::{Report, Status};
 use k8s_openapi::ByteString;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use rstest::rstest;
@@ -27,7 +27,7 @@ async fn what_is_gone_or_changed_is_brought_back(#[case] kind: Kind) {
     world.tell("cls-1").await;
     eventually(async || outputs.get_opt("cls-1-pull-secret").await.unwrap().is_some()).await;
     // The report before the repair says the same; its run has ended when the report names the second attempt.
-    let of_repair = |told: &StatusItem| told.metadata.as_ref().is_some_and(|metadata| metadata.attempt == Some(2));
+    let of_repair = |told: &Report| told.metadata.as_ref().is_some_and(|metadata| metadata.attempt == Some(2));
     world.until("cls-1", |told| is(told, "Available", Status::True) && of_repair(told)).await;
     // Forget the repair, so that the next one is no quarrel.
     world.place.jobs().delete("pullsecret-cls-1-gen1", &DeleteParams::background()).await.unwrap();

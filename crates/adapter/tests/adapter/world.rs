@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adapter::{Adapter, Config, Parts, Plan};
-use hyperfleet_client::{Resource, Status, StatusItem};
+use hyperfleet_client::{Generation, Report, Resource, Status};
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
 use message_broker::memory::Memory;
@@ -105,7 +105,7 @@ impl World {
     }
 
     /// Waits until the adapter's report is as wanted.
-    pub(crate) async fn until(&self, id: &str, wanted: impl Fn(&StatusItem) -> bool) -> StatusItem {
+    pub(crate) async fn until(&self, id: &str, wanted: impl Fn(&Report) -> bool) -> Report {
         let waiting = async {
             loop {
                 if let Some(told) = self.api.told(id).await.filter(&wanted) {
@@ -123,12 +123,13 @@ impl World {
     }
 
     /// Waits until the adapter says that the pull secret of this generation is available.
-    pub(crate) async fn until_available(&self, id: &str, generation: i64) -> StatusItem {
+    pub(crate) async fn until_available(&self, id: &str, generation: impl Into<Generation>) -> Report {
+        let generation = generation.into();
         self.until(id, |told| told.observed_generation == generation && is(told, "Available", Status::True)).await
     }
 
     /// Waits until `Available` has that reason.
-    pub(crate) async fn until_reason(&self, id: &str, reason: &str) -> StatusItem {
+    pub(crate) async fn until_reason(&self, id: &str, reason: &str) -> Report {
         self.until(id, |told| told.condition("Available").and_then(|found| found.reason.as_deref()) == Some(reason))
             .await
     }
@@ -155,11 +156,11 @@ pub(crate) fn topic() -> Name {
     "hyperfleet-system-clusters".parse().unwrap()
 }
 
-pub(crate) fn is(told: &StatusItem, kind: &str, status: Status) -> bool {
+pub(crate) fn is(told: &Report, kind: &str, status: Status) -> bool {
     told.condition(kind).is_some_and(|condition| condition.status == status)
 }
 
-pub(crate) fn message<'a>(told: &'a StatusItem, kind: &str) -> &'a str {
+pub(crate) fn message<'a>(told: &'a Report, kind: &str) -> &'a str {
     told.condition(kind).and_then(|condition| condition.message.as_deref()).unwrap_or_default()
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use message_broker::{Action, BrokerError, Event, Fault};
+use message_broker::{BrokerError, ErrorKind, Event, Operation};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -46,7 +46,7 @@ impl<P: Publisher> Flights<P> {
             // In a task of its own: whatever breaks there, the event lands.
             let publishing = AbortOnDropHandle::new(tokio::spawn(publisher.publish(event)));
             let result = publishing.await.unwrap_or_else(|_broken| {
-                Err(BrokerError::new(Action::Publish, "the broker", Fault::Internal)
+                Err(BrokerError::new(Operation::Publish, "the broker", ErrorKind::Internal)
                     .with_detail("publishing broke off"))
             });
             Landing { due, event_id, result }
@@ -59,7 +59,7 @@ impl<P: Publisher> Flights<P> {
         match &landing.result {
             Ok(()) => self.breaker.accepted(),
             // One event that no broker would take says nothing about the others.
-            Err(error) if error.fault == Fault::Misfit => {}
+            Err(error) if error.kind == ErrorKind::Incompatible => {}
             Err(_) => self.breaker.refused(Instant::now()),
         }
         Some(landing)
@@ -105,6 +105,6 @@ mod tests {
         let mut flights = Flights::new(Broken, 1);
         flights.begin(due.clone(), Event::new("source", "type", jiff::Timestamp::UNIX_EPOCH, Value::Null));
         let landing = flights.next().await.unwrap();
-        assert_eq!((landing.due, landing.result.unwrap_err().fault), (due, Fault::Internal));
+        assert_eq!((landing.due, landing.result.unwrap_err().kind), (due, ErrorKind::Internal));
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
-use hyperfleet_client::{Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Status};
+use hyperfleet_client::{Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Status};
 use message_broker::memory::Memory;
-use message_broker::{Action, Broker, BrokerError, Consume, Deliveries, Event, Fault, Subscription};
+use message_broker::{Broker, BrokerError, Consume, Deliveries, ErrorKind, Event, Operation, Subscription};
 use sentinel::leader::Election;
 use sentinel::publisher::{Publisher, ToTopic};
 use sentinel::run::Progress;
@@ -108,8 +108,8 @@ impl Api {
         self.client().within(&budget()).delete("clusters", id).await.unwrap();
     }
 
-    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status) {
-        let condition = |kind: &str, status| ReportCondition {
+    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: impl Into<Generation>, available: Status) {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -117,9 +117,9 @@ impl Api {
             last_transition_time: None,
         };
         let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
-            observed_generation: generation,
+            observed_generation: generation.into(),
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: Map::new(),
             observed_time: None,
@@ -207,7 +207,7 @@ impl Publisher for Doubtful {
         async move {
             if this.is_down.load(Ordering::SeqCst) {
                 this.refused.send_modify(|refused| *refused += 1);
-                return Err(BrokerError::new(Action::Publish, TOPIC, Fault::Unavailable));
+                return Err(BrokerError::new(Operation::Publish, TOPIC, ErrorKind::Unavailable));
             }
             this.to.publish(event).await
         }
