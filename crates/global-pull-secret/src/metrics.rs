@@ -1,7 +1,8 @@
-//! What the controller counts.
+//! The controller's metrics.
 
 use std::time::Duration;
 
+use fleet_model::Status;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,18 +14,18 @@ use crate::decide::probe::Verdict;
 use crate::plan::Plan;
 use crate::reason::Reason;
 
-/// The metrics of one controller. Clones count together.
+/// The metrics of one controller. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    rounds: Counter,
+    reconciles: Counter,
     actions: Family<ActionLabels, Counter>,
-    news: Family<ReasonLabel, Counter>,
+    events: Family<ReasonLabel, Counter>,
     conditions: Family<ConditionLabels, Gauge>,
     in_sync: Gauge,
     nodes: Gauge,
     registries: Gauge,
     conflicts: Gauge,
-    troubled: Gauge,
+    api_server_failing: Gauge,
     probes: Family<VerdictLabel, Counter>,
     reconcile: Histogram,
 }
@@ -52,50 +53,50 @@ struct ConditionLabels {
     status: &'static str,
 }
 
-/// From one write to a slow server's handful.
+/// Buckets from one write to several writes to a slow server.
 const BOUNDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
 
 impl Metrics {
-    /// Metrics, registered.
+    /// Registers the metrics.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
-            rounds: Counter::default(),
+            reconciles: Counter::default(),
             actions: Family::default(),
-            news: Family::default(),
+            events: Family::default(),
             conditions: Family::default(),
             in_sync: Gauge::default(),
             nodes: Gauge::default(),
             registries: Gauge::default(),
             conflicts: Gauge::default(),
-            troubled: Gauge::default(),
+            api_server_failing: Gauge::default(),
             probes: Family::default(),
             reconcile: Histogram::new(BOUNDS),
         };
         let registry = registry.sub_registry_with_prefix("global_pull_secret");
-        registry.register("decisions", "How often was decided", metrics.rounds.clone());
-        registry.register("actions", "Objects put or removed, by kind and outcome", metrics.actions.clone());
-        registry.register("news", "Events published, by reason", metrics.news.clone());
-        registry.register("condition", "1 for the status that a condition has", metrics.conditions.clone());
-        registry.register("nodes_in_sync", "Nodes that have the content", metrics.in_sync.clone());
-        registry.register("nodes", "Nodes that are to have it", metrics.nodes.clone());
+        registry.register("reconciles", "Reconciles", metrics.reconciles.clone());
+        registry.register("actions", "Writes of managed objects, by verb, kind and outcome", metrics.actions.clone());
+        registry.register("events", "Events published, by reason", metrics.events.clone());
+        registry.register("condition", "1 for the present status of each condition", metrics.conditions.clone());
+        registry.register("nodes_in_sync", "Nodes that have applied the current revision", metrics.in_sync.clone());
+        registry.register("nodes", "Nodes that the syncer runs on", metrics.nodes.clone());
         registry.register("registries", "Registries in the merged Secret", metrics.registries.clone());
-        registry.register("conflicts", "Registries that more than one Secret names", metrics.conflicts.clone());
-        let help = "1 while an API server refuses or does not answer";
-        registry.register("troubled", help, metrics.troubled.clone());
-        registry.register("probes", "Registries asked about a credential, by verdict", metrics.probes.clone());
-        let help = "How long it took to bring the objects from one state to the next";
+        registry.register("conflicts", "Registries with entries in more than one Secret", metrics.conflicts.clone());
+        let help = "1 while a watch or write of an API server fails";
+        registry.register("api_server_failing", help, metrics.api_server_failing.clone());
+        registry.register("probes", "Probes of credentials at registries, by verdict", metrics.probes.clone());
+        let help = "Time of a reconcile that changed objects";
         registry.register_with_unit("reconcile", help, Unit::Seconds, metrics.reconcile.clone());
         metrics
     }
 
-    /// A decision was made.
+    /// Records a decision.
     pub fn decided(&self, plan: &Plan) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        self.rounds.inc();
+        self.reconciles.inc();
         for condition in &plan.conditions {
             for status in STATUSES {
-                let labels = ConditionLabels { r#type: condition.kind.clone(), status };
+                let labels = ConditionLabels { r#type: condition.kind.clone(), status: status.as_str() };
                 self.conditions.get_or_create(&labels).set((condition.status == status).into());
             }
         }
@@ -106,29 +107,29 @@ impl Metrics {
         self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.overridden.is_empty()).count()));
     }
 
-    /// An action was tried.
-    pub fn acted(&self, verb: &'static str, kind: &'static str, is_done: bool) {
+    /// Records an attempted action.
+    pub fn applied(&self, verb: &'static str, kind: &'static str, is_done: bool) {
         let outcome = if is_done { "done" } else { "failed" };
         self.actions.get_or_create(&ActionLabels { verb, kind, outcome }).inc();
     }
 
-    /// Objects were brought to another state.
+    /// Records the time of a reconcile that changed objects.
     pub fn reconciled(&self, took: Duration) {
         self.reconcile.observe(took.as_secs_f64());
     }
 
-    /// Something was told.
-    pub fn told(&self, reason: Reason) {
-        self.news.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
+    /// Records a published Event.
+    pub fn published(&self, reason: Reason) {
+        self.events.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
     }
 
-    /// A registry was asked.
+    /// Records a probe.
     pub fn probed(&self, verdict: Verdict) {
         self.probes.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
-    /// Whether a server refuses or does not answer.
-    pub fn troubled(&self, is_troubled: bool) {
-        self.troubled.set(is_troubled.into());
+    /// Records the present state of the API servers.
+    pub fn api_server_failing(&self, is_failing: bool) {
+        self.api_server_failing.set(is_failing.into());
     }
 }

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::decide::probe::Mode;
 use crate::metrics::Metrics;
-use crate::probe::{Asker, Gate, SetupError};
-use crate::run::{Controller, Follow, Progress, Views};
+use crate::probe::{Gate, Prober, SetupError};
+use crate::run::{Caches, Controller, Progress, WatchTargets};
 use crate::settings::{Address, Checked};
 
 /// A controller whose addresses are taken and that does nothing yet.
@@ -29,7 +29,7 @@ pub struct Server {
     metrics: Listener,
     metered: Arc<Registry>,
     counts: Metrics,
-    asker: Option<Asker>,
+    prober: Option<Prober>,
     progress: watch::Sender<Progress>,
 }
 
@@ -85,7 +85,7 @@ impl Server {
             health: listen("health", &checked.settings.health).await?,
             metrics: listen("metrics", &checked.settings.metrics).await?,
             metered: Arc::new(registry),
-            asker: asker(&checked)?,
+            prober: prober(&checked)?,
             checked,
             hosted,
             control_plane,
@@ -104,14 +104,14 @@ impl Server {
         self.metrics.address()
     }
 
-    /// How it is doing.
+    /// The progress.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
     /// Looks after the hosted cluster until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { checked, hosted, control_plane, health, metrics, metered, counts, asker, progress } = self;
+        let Self { checked, hosted, control_plane, health, metrics, metered, counts, prober, progress } = self;
         let served = CancellationToken::new();
         let second = Duration::from_secs(1);
         let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
@@ -132,7 +132,7 @@ impl Server {
                 }
             }
         };
-        let follow = Follow {
+        let targets = WatchTargets {
             hosted: &hosted,
             control_plane: &control_plane,
             namespace: &checked.namespace,
@@ -141,13 +141,13 @@ impl Server {
         let controller = Controller {
             hosted: hosted.clone(),
             policy: checked.policy,
-            asker,
+            prober,
             metrics: counts,
             progress: progress.clone(),
         };
         let work = async {
             tokio::select! {
-                () = controller.run(Views::new(checked.settings.labelled_additional), follow, stop) => {}
+                () = controller.run(Caches::new(checked.settings.labelled_additional), targets, stop) => {}
                 () = tell_readiness => {}
             }
             readiness.send_replace(Readiness::ShuttingDown);
@@ -157,20 +157,20 @@ impl Server {
     }
 }
 
-fn asker(checked: &Checked) -> Result<Option<Asker>, SetupError> {
+fn prober(checked: &Checked) -> Result<Option<Prober>, SetupError> {
     let (rules, settings) = (&checked.policy.probe, &checked.settings.probe);
     if rules.mode == Mode::Off {
         return Ok(None);
     }
     let gate = Gate { deny: rules.deny.clone(), allow_private: settings.allow_private };
-    Asker::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
+    Prober::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
 }
 
 impl Progress {
     fn readiness(&self) -> Readiness {
-        match &self.trouble {
-            Some(words) => Readiness::NotReady(words.clone()),
-            None if !self.is_complete => Readiness::NotReady("has not read the clusters yet".to_owned()),
+        match &self.failure {
+            Some(message) => Readiness::NotReady(message.clone()),
+            None if !self.has_synced => Readiness::NotReady("has not read the clusters yet".to_owned()),
             None => Readiness::Ready,
         }
     }
