@@ -1,4 +1,4 @@
-//! What the adapter counts: HyperFleet's names for all adapters, the specification's for its Jobs.
+//! The adapter's metrics, under HyperFleet's names for all adapters and the specification's for its Jobs.
 
 use std::time::Duration;
 
@@ -79,26 +79,39 @@ struct Call {
     operation: String,
 }
 
-/// How an event was dealt with.
+/// The adapter that metrics belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'a> {
+    /// The adapter's name.
+    pub name: &'a str,
+    /// The adapter's type.
+    pub adapter_type: &'a str,
+    /// The program's version.
+    pub version: &'static str,
+    /// True if metrics about Jobs have the cluster's id as a label.
+    pub by_cluster: bool,
+}
+
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// What was decided was done and told.
+    /// The resource was reconciled and its conditions were reported.
     Success,
-    /// The resource is gone, or nothing was due.
+    /// The resource does not exist, or no action was due.
     Skipped,
-    /// It failed, and is tried again or was given up.
+    /// The pass has failed; the event was nacked, or acked if another pass cannot succeed.
     Failed,
 }
 
 const EVENT_BOUNDS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
 const JOB_BOUNDS: [f64; 10] = [0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-/// A Job's own reasons are many, and its words are its own: no more series than these come of them.
-const MOST_REASONS: usize = 64;
+/// Maximum length of the names that a Job chooses for itself, and maximum number of them per report: they become series.
+const MAX_REASONS: usize = 64;
 
 impl Metrics {
-    /// Metrics of an adapter, registered. Those about Jobs are called after its type: `pullsecret_job_total`.
-    pub fn register(registry: &mut Registry, version: &'static str, names: [&str; 2], by_cluster: bool) -> Self {
-        let [name, adapter_type] = names;
+    /// Registers an adapter's metrics. Those about Jobs are named after its type: `pullsecret_job_total`.
+    pub fn register(registry: &mut Registry, identity: &Identity<'_>) -> Self {
+        let Identity { name, adapter_type, version, by_cluster } = *identity;
         let own = Own { component: "adapter", version, adapter_name: name.to_owned() };
         let metrics = Self {
             own,
@@ -119,39 +132,47 @@ impl Metrics {
             store_calls: Family::default(),
             kubernetes_calls: Family::default(),
         };
-        metrics.register_hyperfleets(registry.sub_registry_with_prefix("hyperfleet_adapter"));
+        metrics.register_common(registry.sub_registry_with_prefix("hyperfleet_adapter"));
         metrics.register_jobs(registry.sub_registry_with_prefix(adapter_type.replace('-', "_")));
         metrics
     }
 
-    fn register_hyperfleets(&self, registry: &mut Registry) {
+    fn register_common(&self, registry: &mut Registry) {
         let up: Family<Own, Gauge> = Family::default();
         up.get_or_create(&self.own).set(1);
-        registry.register("up", "1 while the adapter runs", up.clone());
+        registry.register("up", "1 while the adapter is running", up.clone());
         registry.register("build_info", "1, with the version as label", up);
-        registry.register("events_processed", "Events that were dealt with, by how", self.events.clone());
-        let help = "From taking an event up to settling it";
+        registry.register("events_processed", "Events processed, by result", self.events.clone());
+        let help = "Time from the start of a reconcile pass until its event is acked or nacked";
         registry.register_with_unit("event_processing_duration", help, Unit::Seconds, self.duration.clone());
-        registry.register("decisions", "Decisions about resources, by why", self.decisions.clone());
-        registry.register("errors", "Errors, by whether they pass and where they came from", self.errors.clone());
-        registry.register("nacks", "Events handed back to be delivered again", self.nacks.clone());
-        registry.register("dlq_messages", "Messages put among the dead letters as no event", self.dead_letters.clone());
-        registry.register("status_reports", "Reports, by what the API did with them", self.reports.clone());
-        registry.register("resources_in_progress", "Resources that are being worked on", self.in_progress.clone());
+        registry.register("decisions", "Decisions about resources, by reason", self.decisions.clone());
+        registry.register(
+            "errors",
+            "Errors, by classification (transient or terminal) and component",
+            self.errors.clone(),
+        );
+        registry.register("nacks", "Events nacked for another delivery", self.nacks.clone());
+        registry.register("dlq_messages", "Malformed messages, dead-lettered", self.dead_letters.clone());
+        registry.register("status_reports", "Status reports, by the API's answer", self.reports.clone());
+        registry.register("resources_in_progress", "Resources that are being reconciled", self.in_progress.clone());
         registry.register("leader", "1 if this replica reports the ends of Jobs", self.leading.clone());
     }
 
     fn register_jobs(&self, registry: &mut Registry) {
-        registry.register("adapter_jobs_created", "Jobs that were created", self.jobs_created.clone());
-        registry.register("job", "Jobs that ended, by how", self.jobs.clone());
-        let help = "How long a run took, by its own account";
+        registry.register("adapter_jobs_created", "Jobs created", self.jobs_created.clone());
+        registry.register("job", "Jobs finished, by result and reason", self.jobs.clone());
+        let help = "Duration of runs, as they report it";
         registry.register_with_unit("job_duration", help, Unit::Seconds, self.job_duration.clone());
-        registry.register("secret_versions_created", "Versions that runs added", self.versions.clone());
-        registry.register("gcp_api_calls", "Calls of runs to Google, by operation", self.store_calls.clone());
-        registry.register("k8s_api_calls", "Calls of runs to Kubernetes, by operation", self.kubernetes_calls.clone());
+        registry.register("secret_versions_created", "Secret versions added by runs", self.versions.clone());
+        registry.register("gcp_api_calls", "Calls of runs to Google's APIs, by operation", self.store_calls.clone());
+        registry.register(
+            "k8s_api_calls",
+            "Calls of runs to the Kubernetes API, by operation",
+            self.kubernetes_calls.clone(),
+        );
     }
 
-    /// Counts an event that was settled.
+    /// Counts an event that was acked or nacked.
     pub fn settled(&self, handled: Handled, took: Duration) {
         let status = match handled {
             Handled::Success => "success",
@@ -177,12 +198,12 @@ impl Metrics {
         self.errors.get_or_create(&labels).inc();
     }
 
-    /// Counts an event that was handed back.
+    /// Counts an event that was nacked.
     pub fn nacked(&self) {
         self.nacks.get_or_create(&self.own).inc();
     }
 
-    /// Counts a message that is no event.
+    /// Counts a malformed message.
     pub fn rejected(&self) {
         self.dead_letters.get_or_create(&self.own).inc();
     }
@@ -192,12 +213,12 @@ impl Metrics {
         self.reports.get_or_create(&self.with_status(status)).inc();
     }
 
-    /// Shows how many resources are being worked on.
+    /// Sets the number of resources that are being reconciled.
     pub fn show_in_progress(&self, count: usize) {
         self.in_progress.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Shows whether this replica reports the ends of Jobs.
+    /// Sets the leadership of this replica.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
@@ -207,10 +228,10 @@ impl Metrics {
         self.jobs_created.get_or_create(&self.labels(cluster, None, None)).inc();
     }
 
-    /// Counts a Job that has ended, and what it has cost.
+    /// Counts a Job that has ended, with its calls and versions.
     pub fn ended(&self, cluster: &str, is_success: bool, outcome: Option<&Outcome>) {
         let result = if is_success { "success" } else { "failure" };
-        let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MOST_REASONS);
+        let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MAX_REASONS);
         self.jobs.get_or_create(&self.labels(cluster, Some(result), reason)).inc();
         let Some(outcome) = outcome else { return };
         let number = |name: &str| outcome.details.get(name).and_then(Value::as_u64);
@@ -223,8 +244,8 @@ impl Metrics {
         }
         for (member, family) in [("apiCalls", &self.store_calls), ("k8sApiCalls", &self.kubernetes_calls)] {
             let calls = outcome.details.get(member).and_then(Value::as_object).into_iter().flatten();
-            for (operation, count) in calls.take(MOST_REASONS) {
-                let call = Call { operation: operation.chars().take(MOST_REASONS).collect() };
+            for (operation, count) in calls.take(MAX_REASONS) {
+                let call = Call { operation: operation.chars().take(MAX_REASONS).collect() };
                 family.get_or_create(&call).inc_by(count.as_u64().unwrap_or_default());
             }
         }

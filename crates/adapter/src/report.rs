@@ -1,4 +1,4 @@
-//! From a plan to what the API is told.
+//! Converts a plan into the report for the API.
 
 use hyperfleet_client::{NewCondition, NewReport, ReportMetadata, Resource};
 use jiff::Timestamp;
@@ -7,16 +7,16 @@ use kubernetes::ObservedJob;
 use crate::config::Plan as Config;
 use crate::decide::Plan;
 
-/// HyperFleet's bound of a message, in bytes.
-const LONGEST_MESSAGE: usize = 2_048;
+/// HyperFleet's maximum length of a message, in bytes.
+const MAX_MESSAGE_LENGTH: usize = 2_048;
 
-/// The report about what was seen at `observed`.
+/// Creates the report about the state that was observed at this time.
 pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> NewReport {
-    let conditions = plan.findings.iter().map(|finding| NewCondition {
-        kind: finding.kind.to_owned(),
-        status: finding.status,
-        reason: Some(finding.reason.clone()),
-        message: Some(cut(&finding.message).to_owned()),
+    let conditions = plan.conditions.iter().map(|condition| NewCondition {
+        kind: condition.kind.to_owned(),
+        status: condition.status,
+        reason: Some(condition.reason.clone()),
+        message: Some(cut(&condition.message).to_owned()),
         last_transition_time: None,
     });
     NewReport {
@@ -42,5 +42,5 @@ fn metadata(config: &Config, job: &ObservedJob) -> ReportMetadata {
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST_MESSAGE)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(MAX_MESSAGE_LENGTH)).unwrap_or(text)
 }

@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Address, Plan};
 use crate::limits::Limits;
 use crate::manifest;
-use crate::metrics::Metrics;
-use crate::run::{Counted, Office, Run};
+use crate::metrics::{Identity, Metrics};
+use crate::run::{Context, Counted, Run};
 
 /// So often the broker is asked whether it is there.
 const PROBE: Duration = Duration::from_secs(5);
@@ -78,7 +78,8 @@ impl Adapter {
         let deliveries = parts.broker.subscribe(&plan.subscription, plan.consume, &CancellationToken::new()).await?;
         let mut registry = Registry::default();
         let by_cluster = plan.config.spec.limits.cluster_id_label;
-        let counts = Metrics::register(&mut registry, version, [&plan.name, &plan.adapter], by_cluster);
+        let identity = Identity { name: &plan.name, adapter_type: &plan.adapter, version, by_cluster };
+        let counts = Metrics::register(&mut registry, &identity);
         let (readiness, _) = watch::channel(Readiness::NotReady("has not subscribed yet".to_owned()));
         Ok(Self {
             health: listen("health", &plan.config.health).await?,
@@ -123,9 +124,9 @@ impl Adapter {
         };
         let (leads, is_leading) = watch::channel(leadership.is_none());
         let limits = Mutex::new(Limits::new(plan.quota));
-        let office =
-            Office { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
-        let run = Run::new(Arc::new(office), is_leading, stop.clone());
+        let context =
+            Context { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
+        let run = Run::new(Arc::new(context), is_leading, stop.clone());
         let work = async {
             let housekeeping = async {
                 tokio::join!(lead(leadership, &leads, &stop), watch_over(&broker, &readiness, &stop));

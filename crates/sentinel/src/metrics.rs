@@ -1,4 +1,4 @@
-//! What the Sentinel counts, under HyperFleet's names and some of ours.
+//! The Sentinel's metrics, under HyperFleet's names and some names of its own.
 
 use std::time::Duration;
 
@@ -27,6 +27,19 @@ pub struct Metrics {
     known: Family<Own, Gauge>,
     leading: Family<Own, Gauge>,
     streaming: Family<Own, Gauge>,
+}
+
+/// The Sentinel that metrics belong to.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The program's version.
+    pub version: &'static str,
+    /// The resource type that it watches.
+    pub resource_type: String,
+    /// Its resource selector, as a label.
+    pub resource_selector: String,
+    /// Its shard.
+    pub shard: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -58,18 +71,18 @@ struct WithError {
     error_type: &'static str,
 }
 
-/// HyperFleet's bounds, in seconds.
+/// HyperFleet's histogram bounds, in seconds.
 const POLL_BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// From a stream's pace to that of an outage.
+/// Histogram bounds in seconds, from a stream's latency to the length of an outage.
 const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
 
 // === impl Metrics ===
 
 impl Metrics {
-    /// Metrics of a Sentinel of that version, registered.
-    pub fn register(registry: &mut Registry, version: &'static str, what: [&str; 3]) -> Self {
-        let [resource_type, selector, shard] = what.map(str::to_owned);
-        let own = Own { component: "sentinel", version, resource_type, resource_selector: selector, shard };
+    /// Registers the metrics of a Sentinel.
+    pub fn register(registry: &mut Registry, identity: Identity) -> Self {
+        let Identity { version, resource_type, resource_selector, shard } = identity;
+        let own = Own { component: "sentinel", version, resource_type, resource_selector, shard };
         let metrics = Self {
             own,
             pending: Family::default(),
@@ -85,36 +98,40 @@ impl Metrics {
             streaming: Family::default(),
         };
         let registry = registry.sub_registry_with_prefix("hyperfleet_sentinel");
-        registry.register("pending_resources", "Resources whose news are not told yet", metrics.pending.clone());
+        registry.register("pending_resources", "Resources with unpublished changes", metrics.pending.clone());
         registry.register(
             "events_published",
-            "Events that the broker has confirmed, by why",
+            "Events that the broker has confirmed, by reason",
             metrics.published.clone(),
         );
-        let help = "Resources that were read and got no event, by why";
+        let help = "Observations that caused no event, by reason";
         registry.register("resources_skipped", help, metrics.skipped.clone());
-        let help = "How long reading all resources took";
+        let help = "Duration of reading all resources";
         registry.register_with_unit("poll_duration", help, Unit::Seconds, metrics.sweep.clone());
-        registry.register("api_errors", "Times that the API could not be read, by how", metrics.api_errors.clone());
+        registry.register("api_errors", "Failed reads of the API, by error type", metrics.api_errors.clone());
         registry.register(
             "broker_errors",
-            "Events that the broker did not take, by how",
+            "Events that the broker refused, by error type",
             metrics.broker_errors.clone(),
         );
-        let help = "When everything that the API has was last known, in seconds since 1970";
+        let help = "Unix time of the last complete sync with the API";
         registry.register("last_successful_poll_timestamp_seconds", help, metrics.last_sweep.clone());
-        let help = "From a change, by the API's clock, to the broker's confirmation";
+        let help = "Time from a change, by the API's clock, to the broker's confirmation";
         registry.register_with_unit("publish_lag", help, Unit::Seconds, metrics.lag.clone());
-        registry.register("known_resources", "Resources that are watched over", metrics.known.clone());
-        registry.register("leader", "1 if this one leads", metrics.leading.clone());
-        registry.register("change_stream", "1 if changes come by the change stream", metrics.streaming.clone());
+        registry.register("known_resources", "Resources that this Sentinel watches", metrics.known.clone());
+        registry.register("leader", "1 if this process is the leader", metrics.leading.clone());
+        registry.register(
+            "change_stream",
+            "1 if changes are received by the change stream, 0 while polling",
+            metrics.streaming.clone(),
+        );
         metrics.show_fleet(0, 0);
         metrics.show_leading(false);
         metrics.show_streaming(false);
         metrics
     }
 
-    /// Counts an event that was confirmed.
+    /// Counts an event that the broker has confirmed.
     pub fn published(&self, reason: Reason, lag: Option<Duration>) {
         self.published.get_or_create(&self.with_reason(reason)).inc();
         if let Some(lag) = lag {
@@ -122,38 +139,38 @@ impl Metrics {
         }
     }
 
-    /// Counts a resource that got no event.
+    /// Counts an observation that caused no event.
     pub fn skipped(&self, reason: Reason) {
         self.skipped.get_or_create(&self.with_reason(reason)).inc();
     }
 
-    /// Counts an event that was not taken.
+    /// Counts an event that the broker has refused.
     pub fn refused(&self) {
         self.broker_errors.get_or_create(&self.with_error("publish_error")).inc();
     }
 
-    /// Counts a failure of the API.
-    pub fn api_failed(&self, is_about_us: bool) {
-        let error_type = if is_about_us { "auth_error" } else { "fetch_error" };
+    /// Counts a failed read of the API.
+    pub fn api_failed(&self, is_auth_error: bool) {
+        let error_type = if is_auth_error { "auth_error" } else { "fetch_error" };
         self.api_errors.get_or_create(&self.with_error(error_type)).inc();
     }
 
-    /// Everything was read.
-    pub fn swept(&self, took: Option<Duration>, now: Moment) {
+    /// Records that the whole fleet is known; `took` is the time of reading it.
+    pub fn synced(&self, took: Option<Duration>, now: Moment) {
         if let Some(took) = took {
             self.sweep.get_or_create(&self.own).observe(took.as_secs_f64());
         }
         self.last_sweep.get_or_create(&self.own).set(now.0.div_euclid(1_000));
     }
 
-    /// Shows how much is known, and how much of it waits.
+    /// Sets the number of resources, and of those with unpublished changes.
     pub fn show_fleet(&self, known: usize, pending: usize) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.known.get_or_create(&self.own).set(count(known));
         self.pending.get_or_create(&self.own).set(count(pending));
     }
 
-    /// Another leads: what is only the leader's to say is not said any more. A time that does not go on would alarm.
+    /// Removes the leader's metrics on a standby. A sync time that does not advance would cause an alert.
     pub fn stand_by(&self) {
         self.show_leading(false);
         self.show_streaming(false);
@@ -161,12 +178,12 @@ impl Metrics {
         self.last_sweep.remove(&self.own);
     }
 
-    /// Shows whether this one leads.
+    /// Sets the leadership of this process.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
 
-    /// Shows whether changes come by the change stream.
+    /// Sets whether changes are received by the change stream.
     pub fn show_streaming(&self, streams: bool) {
         self.streaming.get_or_create(&self.own).set(streams.into());
     }
@@ -189,9 +206,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_stands_by_tells_no_time_at_which_it_knew_everything() {
+    fn a_standby_has_no_sync_time() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, "test", ["clusters", "all", "1/1"]);
+        let metrics = Metrics::register(
+            &mut registry,
+            Identity {
+                version: "test",
+                resource_type: "clusters".to_owned(),
+                resource_selector: "all".to_owned(),
+                shard: "1/1".to_owned(),
+            },
+        );
         let shown = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();
@@ -203,7 +228,7 @@ mod tests {
         metrics.show_leading(true);
         metrics.show_streaming(true);
         metrics.show_fleet(7, 1);
-        metrics.swept(None, Moment(7_000));
+        metrics.synced(None, Moment(7_000));
         assert_eq!(shown().map(Option::unwrap), ["7", "1", "1", "7"]);
         metrics.stand_by();
         assert_eq!(shown(), [None, Some("0".to_owned()), Some("0".to_owned()), Some("0".to_owned())]);

@@ -14,9 +14,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::leader::Election;
-use crate::metrics::Metrics;
+use crate::metrics::{Identity, Metrics};
 use crate::publisher::Publisher;
-use crate::run::{Lead, Progress};
+use crate::run::{Leader, Progress};
 use crate::settings::{Address, Plan};
 
 /// So often the broker is asked whether it is there.
@@ -63,8 +63,13 @@ impl<P: Publisher> Sentinel<P> {
     ) -> Result<Self, StartError> {
         let client = Client::new(plan.client.clone())?;
         let mut registry = Registry::default();
-        let shard = plan.shard.to_string();
-        let counts = Metrics::register(&mut registry, version, [&plan.resource_type, &plan.selector, &shard]);
+        let identity = Identity {
+            version,
+            resource_type: plan.resource_type.clone(),
+            resource_selector: plan.selector.clone(),
+            shard: plan.shard.to_string(),
+        };
+        let counts = Metrics::register(&mut registry, identity);
         let (readiness, _) = watch::channel(Readiness::NotReady("has not read the fleet yet".to_owned()));
         let (progress, _) = watch::channel(Progress::default());
         Ok(Self {
@@ -111,12 +116,12 @@ impl<P: Publisher> Sentinel<P> {
         };
         let work = async {
             let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
-            let office = Office { plan, client, publisher, counts, progress: &progress };
+            let context = TermContext { plan, client, publisher, counts, progress: &progress };
             let housekeeping = async {
                 tokio::join!(tell_readiness(&progress, &readiness), probe(publisher, &progress));
             };
             tokio::select! {
-                () = office.lead_while_elected(&mut election, &stop) => {}
+                () = context.lead_while_elected(&mut election, &stop) => {}
                 () = housekeeping => {}
             }
             served.cancel();
@@ -130,7 +135,7 @@ impl<P: Publisher> Sentinel<P> {
 }
 
 /// What stays from term to term.
-struct Office<'a, P> {
+struct TermContext<'a, P> {
     plan: &'a Plan,
     client: &'a Client,
     publisher: &'a P,
@@ -138,7 +143,7 @@ struct Office<'a, P> {
     progress: &'a watch::Sender<Progress>,
 }
 
-impl<P: Publisher> Office<'_, P> {
+impl<P: Publisher> TermContext<'_, P> {
     async fn lead_while_elected(&self, election: &mut Election, stop: &CancellationToken) {
         while election.won(stop).await {
             let Self { plan, client, publisher, counts, progress } = self;
@@ -146,8 +151,8 @@ impl<P: Publisher> Office<'_, P> {
             counts.show_leading(true);
             progress.send_replace(Progress { leads: true, ..Progress::default() });
             let term = stop.child_token();
-            let lead = Lead::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
-            let leading = lead.run(term.clone());
+            let leader = Leader::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
+            let leading = leader.run(term.clone());
             tokio::pin!(leading);
             let is_over = tokio::select! {
                 () = &mut leading => true,
@@ -186,13 +191,13 @@ async fn tell_readiness(progress: &watch::Sender<Progress>, readiness: &Readines
 
 /// Asks now and then whether the broker is there: a quiet fleet would not notice.
 async fn probe<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) {
-    let mut refusals = 0;
+    let mut failures = 0;
     loop {
         sleep(PROBE).await;
         let problem = publisher.health().await.err().map(|error| error.to_string());
         progress.send_if_modified(|progress| {
             // A broker may well be there and not take events, as its topic is not, or nobody listens.
-            let refuses = std::mem::replace(&mut refusals, progress.refusals) != progress.refusals;
+            let refuses = std::mem::replace(&mut failures, progress.failures) != progress.failures;
             let changes = progress.leads && progress.broker != problem && !(refuses && problem.is_none());
             if changes {
                 progress.broker = problem;
@@ -243,14 +248,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_broker_that_is_there_and_refuses_is_no_reason_to_be_ready() {
         let broker = Some("nobody has subscribed".to_owned());
-        let (progress, mut seen) = watch::channel(Progress { leads: true, broker, refusals: 1, ..Progress::default() });
+        let (progress, mut seen) = watch::channel(Progress { leads: true, broker, failures: 1, ..Progress::default() });
         seen.mark_unchanged();
         let refusing = async {
             // Between the probes.
             sleep(PROBE / 2).await;
             for _ in 0..5 {
                 progress.send_if_modified(|progress| {
-                    progress.refusals += 1;
+                    progress.failures += 1;
                     false
                 });
                 sleep(PROBE).await;

@@ -129,12 +129,7 @@ async fn deleted(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 }
 
 /// Checks by digest that store and Kubernetes hold the desired content.
-async fn print_stored(
-    world: &World<'_>,
-    report: &Report,
-    wanted: &str,
-    printer: &mut Printer,
-) -> anyhow::Result<()> {
+async fn print_stored(world: &World<'_>, report: &Report, wanted: &str, printer: &mut Printer) -> anyhow::Result<()> {
     let text = |name: &str| report.data.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
     let number = version(report).unwrap_or_default();
     let wanted = world.digest(wanted.as_bytes());

@@ -1,44 +1,44 @@
-//! A broker that refuses is not asked for everything at once.
+//! A circuit breaker that limits publications while the broker refuses them.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// After the first refusal nothing is published for so long, then twice as long, and so on.
-const FIRST: Duration = Duration::from_millis(100);
-/// But never longer.
-const LONGEST: Duration = Duration::from_secs(5);
+/// Time for which the breaker opens after a failure; it doubles with each further failure.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
+/// Maximum of that time.
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// How much may be on the way.
+/// The limit of publications in flight. A closed breaker allows `limit` of them, an open one none, and a half-open one a trial.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     limit: usize,
-    refusals: u32,
-    closed_until: Option<Instant>,
+    failures: u32,
+    open_until: Option<Instant>,
 }
 
 impl Breaker {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, refusals: 0, closed_until: None }
+        Self { limit, failures: 0, open_until: None }
     }
 
-    /// When another event may be sent beside so many; `None`: not before one of them is done. After a refusal one alone
-    /// tries it.
-    pub(crate) fn room_at(&self, in_flight: usize, now: Instant) -> Option<Instant> {
-        match self.closed_until {
+    /// Returns the time at which another event may be published; `None` if one of those in flight must finish first. After a
+    /// failure a single event is tried.
+    pub(crate) fn next_slot_at(&self, in_flight: usize, now: Instant) -> Option<Instant> {
+        match self.open_until {
             None => (in_flight < self.limit).then_some(now),
             Some(until) => (in_flight == 0).then_some(until),
         }
     }
 
-    pub(crate) fn accepted(&mut self) {
-        (self.refusals, self.closed_until) = (0, None);
+    pub(crate) fn succeeded(&mut self) {
+        (self.failures, self.open_until) = (0, None);
     }
 
-    pub(crate) fn refused(&mut self, now: Instant) {
-        let wait = FIRST.saturating_mul(2_u32.saturating_pow(self.refusals.min(16))).min(LONGEST);
-        self.refusals += 1;
-        self.closed_until = Some(now + wait);
+    pub(crate) fn failed(&mut self, now: Instant) {
+        let wait = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_BACKOFF);
+        self.failures += 1;
+        self.open_until = Some(now + wait);
     }
 }
 
@@ -47,18 +47,18 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_alone_tries_it_after_a_refusal() {
+    async fn a_single_event_is_tried_after_a_failure() {
         let (mut breaker, start) = (Breaker::new(2), Instant::now());
-        assert_eq!(breaker.room_at(1, start), Some(start));
-        assert_eq!(breaker.room_at(2, start), None);
-        breaker.refused(start);
-        assert_eq!(breaker.room_at(0, start), Some(start + FIRST));
-        assert_eq!(breaker.room_at(1, start + FIRST), None);
+        assert_eq!(breaker.next_slot_at(1, start), Some(start));
+        assert_eq!(breaker.next_slot_at(2, start), None);
+        breaker.failed(start);
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + INITIAL_BACKOFF));
+        assert_eq!(breaker.next_slot_at(1, start + INITIAL_BACKOFF), None);
         for _ in 0..40 {
-            breaker.refused(start);
+            breaker.failed(start);
         }
-        assert_eq!(breaker.room_at(0, start), Some(start + LONGEST));
-        breaker.accepted();
-        assert_eq!(breaker.room_at(1, start), Some(start));
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + MAX_BACKOFF));
+        breaker.succeeded();
+        assert_eq!(breaker.next_slot_at(1, start), Some(start));
     }
 }
