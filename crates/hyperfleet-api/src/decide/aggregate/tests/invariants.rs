@@ -56,14 +56,14 @@ proptest! {
     #[test]
     fn reconciled_means_that_all_have_observed_the_current_generation(situation in a_situation()) {
         let generation = situation.resource.generation;
-        let wanted = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
+        let expected = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
         for condition in situation.conditions().iter().filter(|condition| condition.kind == RECONCILED) {
             prop_assert_eq!(condition.observed_generation, generation);
             if condition.status == Status::True {
                 for adapter in &situation.required {
                     let report = reports(&situation).get(adapter);
                     prop_assert!(report.is_some_and(|report| report.observed_generation == generation
-                        && report.status(wanted) == Status::True));
+                        && report.status(expected) == Status::True));
                 }
                 prop_assert!(!(situation.resource.is_terminating() && situation.children));
             }
