@@ -70,7 +70,7 @@ pub enum Unopened {
 // === impl Keyring ===
 
 impl Keyring {
-    /// Returns a ring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
+    /// Returns a keyring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
     ///
     /// Returns `None` without keys, or if one does not have 32 bytes.
     pub fn new(keys: Vec<(String, SecretSlice<u8>)>, digest_key: Option<SecretSlice<u8>>) -> Option<Self> {
@@ -195,7 +195,7 @@ impl fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn ring(ids: &[(&str, u8)]) -> Keyring {
+    fn keyring(ids: &[(&str, u8)]) -> Keyring {
         let keys = ids.iter().map(|(id, byte)| ((*id).to_owned(), SecretSlice::from(vec![*byte; 32])));
         Keyring::new(keys.collect(), None).unwrap()
     }
@@ -215,28 +215,28 @@ mod tests {
 
     #[test]
     fn a_sealed_secret_is_opened_for_the_same_resource_only() {
-        let ring = ring(&[("new", 1), ("old", 2)]);
-        let sealed = ring.seal("cls-1", &document_of(&document())).unwrap();
+        let keyring = keyring(&[("new", 1), ("old", 2)]);
+        let sealed = keyring.seal("cls-1", &document_of(&document())).unwrap();
         assert!(!sealed.text.contains("quay"));
-        assert_eq!(ring.open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(ring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
-        assert_eq!(ring.open("cls-1", "x.y"), Err(Unopened::Damaged));
+        assert_eq!(keyring.open("cls-1", &sealed.text), Ok(document()));
+        assert_eq!(keyring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
+        assert_eq!(keyring.open("cls-1", "x.y"), Err(Unopened::Damaged));
     }
 
     #[test]
     fn an_old_key_still_opens_and_a_lost_one_is_named() {
-        let sealed = ring(&[("old", 2)]).seal("cls-1", &document_of(&document())).unwrap();
-        assert_eq!(ring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(ring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
+        let sealed = keyring(&[("old", 2)]).seal("cls-1", &document_of(&document())).unwrap();
+        assert_eq!(keyring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
+        assert_eq!(keyring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
     }
 
     #[test]
     fn text_base64_and_object_mean_the_same() {
-        let ring = ring(&[("a", 1)]);
+        let keyring = keyring(&[("a", 1)]);
         let text = document().as_str().unwrap().to_owned();
         let object: Value = serde_json::from_str(&text).unwrap();
         let placeholders =
-            [json!(text), json!(STANDARD.encode(&text)), object].map(|data| ring.placeholder(&document_of(&data)));
+            [json!(text), json!(STANDARD.encode(&text)), object].map(|data| keyring.placeholder(&document_of(&data)));
         assert_eq!(placeholders[0], placeholders[1]);
         assert_eq!(placeholders[0], placeholders[2]);
         assert!(placeholders[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));

@@ -319,7 +319,7 @@ macro_rules! transact {
                 }
                 Err(Failure::Unevaluated(resources)) if evaluations < MAX_EVALUATIONS => {
                     evaluations += 1;
-                    $mapped = $service.evaluate(resources).await;
+                    $mapped.update($service.evaluate(resources).await);
                 }
                 done => break done,
             }

@@ -1,7 +1,9 @@
 //! Finds the conditions whose status changed.
 
-use crate::resource::{Report, Resource, Status};
-use crate::store::Transition;
+use fleet_model::names::client::HYPERFLEET_API;
+use fleet_model::{Report, Status, Transition};
+
+use crate::resource::Resource;
 
 /// Returns the transitions of an adapter's own conditions.
 pub fn of_report(before: Option<&Report>, after: &Report) -> Vec<Transition> {
@@ -26,7 +28,7 @@ pub fn of_conditions(before: Option<&Resource>, after: &Resource) -> Vec<Transit
     let changed = after.state.conditions.iter().filter_map(|condition| {
         let from = before.and_then(|before| before.condition(&condition.kind)).map(|one| one.status);
         (from != Some(condition.status)).then(|| Transition {
-            adapter: Transition::OWN.to_owned(),
+            adapter: HYPERFLEET_API.to_owned(),
             kind: condition.kind.clone(),
             from,
             to: condition.status,

@@ -1,10 +1,12 @@
 //! Reads resources, lists, transitions and, for permitted callers, pull secrets.
 
+use fleet_model::Transition;
+
 use super::{Address, Caller, Failure, PullSecretError, Service};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed;
-use crate::store::{Page, Query, Stored, Transition};
+use crate::store::{Page, Query, Stored};
 
 impl Service {
     /// Returns the resource at an address.

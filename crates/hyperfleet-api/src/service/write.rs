@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::Generation;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -64,7 +65,7 @@ impl Service {
         &self,
         address: &Address<'_>,
         patch: Patch,
-        expected: Option<i64>,
+        expected: Option<Generation>,
         request: &RequestInfo,
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;

@@ -52,7 +52,7 @@ enum Step {
         outcome: Outcome,
     },
     /// Compares everything that is visible.
-    Look,
+    Compare,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (reporting(), own(), 0_u8..5, outcome())
             .prop_map(|(kind, own, adapter, outcome)| Step::Report { kind, own, adapter, outcome }),
         4 => (reporting(), own(), outcome()).prop_map(|(kind, own, outcome)| Step::ReportAll { kind, own, outcome }),
-        1 => Just(Step::Look),
+        1 => Just(Step::Compare),
     ]
 }
 
@@ -164,7 +164,7 @@ impl Run<'_> {
             Step::ReportAll { kind, own, outcome } => {
                 kind.adapters().iter().map(|adapter| self.report(kind, own, adapter, outcome)).collect()
             }
-            Step::Look => Vec::new(),
+            Step::Compare => Vec::new(),
         }
     }
 
@@ -236,7 +236,7 @@ impl Run<'_> {
             writeln!(self.log, "  {request:?} -> {actual}").unwrap();
             prop_assert_eq!(actual, expected, "the model answers {}; the requests:\n{}", expected, self.log);
         }
-        if matches!(step, Step::Look) { self.compare().await } else { Ok(()) }
+        if matches!(step, Step::Compare) { self.compare().await } else { Ok(()) }
     }
 
     /// Compares all resources, reports and lists.
@@ -265,10 +265,10 @@ impl Run<'_> {
                 );
                 list["total"].as_u64()
             };
-            let (all, living) = self.model.totals(kind);
-            let ours = format!("id like '{}-%'", self.prefix);
-            let actual = (total(&ours).await, total(&format!("{ours} and deleted_time is null")).await);
-            let expected = (Some(all.try_into().unwrap()), Some(living.try_into().unwrap()));
+            let (all, active) = self.model.totals(kind);
+            let own = format!("id like '{}-%'", self.prefix);
+            let actual = (total(&own).await, total(&format!("{own} and deleted_time is null")).await);
+            let expected = (Some(all.try_into().unwrap()), Some(active.try_into().unwrap()));
             prop_assert_eq!(actual, expected, "lists of {:?}, after\n{}", kind, self.log);
         }
         Ok(())
