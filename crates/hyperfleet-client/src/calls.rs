@@ -1,4 +1,4 @@
-//! What can be asked of the API, each call within the caller's budget and trace.
+//! Calls of the API, each within the caller's budget and trace.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Calls<'a> {
     trace: Option<&'a TraceContext>,
 }
 
-/// What is to be changed of a resource; what is `None` stays. Spec and labels are replaced as a whole.
+/// Changes of a resource; `None` keeps the value. Spec and labels are replaced as a whole.
 #[derive(Clone, Default, PartialEq, Serialize)]
 pub struct Patch {
     /// The whole new spec; `Debug` does not show it, as it may hold a pull secret.
@@ -85,7 +85,7 @@ impl<'a> Calls<'a> {
         Pages::new(self.clone(), &path, ListQuery::default(), |item: &Report| &item.adapter).collect().await
     }
 
-    /// How the findings about a resource changed, newest first.
+    /// The transitions of a resource's conditions, newest first.
     pub async fn history(&self, plural: &str, id: &str) -> Result<Vec<Transition>, Error> {
         let query = ListQuery { size: Some(MAX_PAGE_SIZE), ..ListQuery::default() };
         Ok(self.page(&[plural, id, "statuses", "history"], &query).await?.items)

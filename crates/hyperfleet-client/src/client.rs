@@ -25,7 +25,7 @@ struct Inner {
     settings: Settings,
     transport: Arc<Transport>,
     observed: ObservedTimes,
-    /// Whether the API was seen to want POST where the method is `Auto`.
+    /// True once the API required POST where the method is `Auto`.
     posts: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl Client {
         self.inner.observed.next(Timestamp::now())
     }
 
-    /// Whether a report is to be posted, as far as is known.
+    /// True if reports are sent by POST, as far as is known.
     pub(crate) fn posts(&self) -> bool {
         match self.inner.settings.report_method {
             ReportMethod::Auto => self.inner.posts.load(Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! How a call fails, told so that the caller knows what to do about it.
+//! Errors of calls, with what the caller can do about them.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use daemon::retry::{Spent, Transient};
 
 use crate::wire::Problem;
 
-/// Why a client could not be set up.
+/// The cause of a failed setup.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The file of certificate authorities could not be read.
@@ -16,7 +16,7 @@ pub enum SetupError {
     CaFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The file holds no certificate.
@@ -28,7 +28,7 @@ pub enum SetupError {
     /// The HTTP client could not be made.
     #[error("cannot set up the HTTP client; check the CA file, the system's certificates and the user agent")]
     Http {
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
 }
@@ -39,47 +39,47 @@ pub enum Error {
     /// The arguments cannot be sent.
     #[error("cannot {call}: {what}")]
     Invalid {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// What is wrong and how it should be.
+        /// The fault, and the expected form.
         what: &'static str,
     },
     /// The file with the bearer token could not be read.
     #[error("cannot {call}: cannot read the token file; check its path, that it is mounted and holds one line")]
     Token {
-        /// What was asked.
+        /// The request.
         call: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// No answer was had; what was asked may have been done.
     #[error("cannot {call}: the API cannot be reached, or the connection broke; check its address and that it runs")]
     Unreachable {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// Why, without the address.
+        /// The cause, without the address.
         source: reqwest::Error,
     },
     /// No answer came in time; what was asked may have been done.
     #[error("cannot {call}: no answer within {after:?}; check how busy the API and its database are")]
     TimedOut {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// How long an attempt may take.
+        /// Maximum time of an attempt.
         after: Duration,
     },
     /// The API answered that it will not, or cannot.
     #[error("cannot {call}: the API answers {status}{}; {}", words(problem.as_deref()), hint(*status))]
     Refused {
-        /// What was asked.
+        /// The request.
         call: String,
         /// The status of the answer.
         status: u16,
         /// Its body, if it is a problem; other bodies are not looked at.
         problem: Option<Box<Problem>>,
-        /// How long the API asks to wait.
+        /// The wait that the API requests.
         retry_after: Option<Duration>,
     },
     /// The answer is not what the contract says.
@@ -87,35 +87,35 @@ pub enum Error {
         "cannot {call}: the answer is not of the contract's form (line {line}, column {column}); check the address"
     )]
     Unreadable {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// Where in the answer, from 1.
+        /// The line in the response, from 1.
         line: usize,
-        /// Where in the line.
+        /// The column in the line.
         column: usize,
     },
     /// The answer is longer than anything that the contract allows.
     #[error("cannot {call}: the answer is longer than {limit} bytes; ask for smaller pages or fewer fields")]
     TooLong {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// How many bytes are read.
+        /// Maximum number of bytes that are read.
         limit: usize,
     },
     /// A change stream ended, which it should not; it is resumed.
     #[error("cannot {call}: {how}; it will be resumed")]
     Cut {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// How it ended.
+        /// The status of the response.
         how: &'static str,
     },
-    /// The caller's time was over, or it was told to stop.
+    /// The caller's budget is spent, or it is shutting down.
     #[error("cannot {call}: {spent}")]
     Spent {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// Which of the two.
+        /// The cause of the interruption.
         spent: Spent,
         /// The failure that was to be got over, if there was one.
         source: Option<Box<Self>>,
@@ -125,7 +125,7 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
-    /// What was asked, such as `get clusters/cls-123`.
+    /// The request, such as `get clusters/cls-123`.
     pub fn call(&self) -> &str {
         match self {
             Self::Invalid { call, .. }
@@ -140,7 +140,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later without anybody's doing.
+    /// True if the same call may succeed later without a change.
     pub fn transient(&self) -> bool {
         match self {
             Self::Token { .. } | Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Cut { .. } => true,
@@ -178,7 +178,7 @@ impl Error {
         self.problem()?.detail.as_deref()
     }
 
-    /// Whether the API says that there is no such resource, and not merely that nothing is served at the address.
+    /// True if the API answers that there is no such resource, and not merely that nothing is served at the address.
     pub fn is_absent(&self) -> bool {
         let unknown_path = || self.code().is_some_and(|code| code.ends_with("NTF-000"));
         self.status() == Some(404) && self.problem().is_some() && !unknown_path()
@@ -206,7 +206,7 @@ fn hint(status: u16) -> &'static str {
     match status {
         300..=399 => "redirections are not followed, so configure the address that they lead to",
         401 => "check the token file, and which issuers and audience the API accepts",
-        403 => "ask whoever runs the API to permit it",
+        403 => "ask the operator of the API to grant it",
         404 => "check the address, the kind and the id",
         409 | 412 => "read it again and decide anew",
         408 | 429 | 500.. => "try again later",
@@ -257,7 +257,7 @@ mod tests {
     #[case(r#"{"code": "HYPERFLEET-NTF-001"}"#, true)]
     #[case(r#"{"code": "HYPERFLEET-NTF-000"}"#, false)]
     #[case("404 page not found", false)]
-    fn absence_is_told_from_a_wrong_address(#[case] body: &str, #[case] absent: bool) {
+    fn absence_is_distinguished_from_a_wrong_address(#[case] body: &str, #[case] absent: bool) {
         assert_eq!(refused(404, body).is_absent(), absent);
     }
 }

@@ -9,19 +9,19 @@ use crate::calls::Calls;
 use crate::error::Error;
 use crate::wire::{Page, Resource};
 
-/// How often a list is gone through again because it shrank while it was read.
+/// Maximum number of repetitions of a list that shrank while it was read.
 const MAX_PASSES: u32 = 3;
 
-/// Which resources are listed, and what of them.
+/// The listed resources, and the fields of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListQuery {
     /// In the API's search language.
     pub search: Option<String>,
     /// Such as `created_time desc`.
     pub order: Option<String>,
-    /// Which page, from 1.
+    /// The page, from 1.
     pub page: Option<u32>,
-    /// How many a page; [`MAX_PAGE_SIZE`] at most.
+    /// Items per page, at most [`MAX_PAGE_SIZE`].
     pub size: Option<u32>,
     /// The members wanted; all if empty.
     pub fields: Vec<String>,
@@ -44,13 +44,13 @@ pub struct Pages<'a, T = Resource> {
 /// One way through the list.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pass {
-    /// How many ways before this one.
+    /// Number of earlier passes.
     number: u32,
     /// The page last read.
     page: u32,
-    /// How many items this way has brought.
+    /// Number of items of this pass.
     items: u64,
-    /// Whether the list became shorter on the way.
+    /// True if the list became shorter during the pass.
     shrank: bool,
     total: Option<u64>,
     over: bool,
@@ -90,7 +90,7 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
         Ok(all)
     }
 
-    /// Whether all that was read stood on one page, and so is of one moment.
+    /// True if everything was on one page, and so is one snapshot.
     pub(crate) fn is_one_page(&self) -> bool {
         self.pass.number == 0 && self.pass.page <= 1
     }
@@ -99,7 +99,7 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
 // === impl Pass ===
 
 impl Pass {
-    /// Where we are after a page of so many items.
+    /// Advances after a page with this number of items.
     fn after(self, count: u64, total: Option<u64>, nothing_new: bool, known: u64) -> Self {
         let shrank = self.shrank || matches!((self.total, total), (Some(before), Some(now)) if now < before);
         let items = self.items + count;

@@ -1,22 +1,22 @@
-//! What an adapter tells about a resource, in the two forms that APIs take.
+//! Reports of an adapter about a resource, in the two forms that APIs accept.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{Generation, Report, ReportMetadata, Status};
 
-/// What an adapter tells about a resource.
+/// The report of an adapter about a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewReport {
-    /// Who reports.
+    /// The adapter.
     pub adapter: String,
     /// The generation that it looked at.
     pub observed_generation: Generation,
-    /// What it found; `Available`, `Applied` and `Health` at least.
+    /// Its conditions; at least `Available`, `Applied` and `Health`.
     pub conditions: Vec<NewCondition>,
     /// Whatever else it tells.
     pub data: Map<String, Value>,
-    /// When what it tells was true, by [`Client::observe`](crate::Client::observe): the API drops a report that was true
+    /// The time of the observation, by [`Client::observe`](crate::Client::observe): the API discards a report that was observed
     /// before the one it has. Without it the client gives the time of sending.
     pub observed_time: Option<Timestamp>,
     /// About the run behind the report.
@@ -28,17 +28,17 @@ pub struct NewReport {
 pub struct NewCondition {
     /// Such as `Available`.
     pub kind: String,
-    /// Whether it holds.
+    /// The status.
     pub status: Status,
     /// One word, for programs.
     pub reason: Option<String>,
     /// A sentence, for people.
     pub message: Option<String>,
-    /// When its status last changed, if that is known; only the specification's form has a place for it.
+    /// The time of the last change of its status, if known; only the specification's form has it.
     pub last_transition_time: Option<Timestamp>,
 }
 
-/// What became of a report.
+/// The result of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reported {
     /// It is stored; with what the API now knows from this adapter, where it says so.
@@ -82,7 +82,7 @@ impl NewReport {
         body
     }
 
-    /// What both forms write alike.
+    /// The members that are equal in both forms.
     fn complete(&self, body: &mut Value) {
         let Some(body) = body.as_object_mut() else { return };
         if !self.data.is_empty() {

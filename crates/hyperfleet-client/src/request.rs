@@ -1,4 +1,4 @@
-//! What is asked of the API, ready to be sent more than once.
+//! A request to the API, which can be sent more than once.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
@@ -8,16 +8,16 @@ use crate::TraceContext;
 use crate::error::Error;
 use crate::settings::BaseUrl;
 
-/// What is asked of the API.
+/// A request to the API.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// What is asked, for people: `get clusters/cls-123`.
+    /// The request, for people: `get clusters/cls-123`.
     pub(crate) call: String,
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Vec<u8>>,
-    /// Whether asking twice does the same as asking once.
+    /// True if the request is idempotent.
     pub(crate) repeatable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which API, as whom, and how patiently.
+//! Address, identity and timeouts of the API.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,37 +15,37 @@ const API_PATH: &str = "/api/hyperfleet/v1";
 const BACKOFF: Backoff =
     Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
 
-/// Which API, as whom, and how patiently.
+/// Address, identity and timeouts of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the API is.
+    /// The API's address.
     pub base_url: BaseUrl,
-    /// How long one attempt may take, from connecting to the last byte of the answer.
+    /// Maximum time of an attempt, from connecting to the last byte of the response.
     pub attempt_timeout: Duration,
-    /// Who we are; `None` where the API asks nobody.
+    /// The identity; `None` if the API needs no authentication.
     pub token: Option<TokenSettings>,
-    /// How we call ourselves.
+    /// The user agent.
     pub user_agent: String,
     /// The certificate authorities to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// The waits between the attempts of a call that may be repeated.
     pub backoff: Backoff,
-    /// How status reports are sent.
+    /// The method of status reports.
     pub report_method: ReportMethod,
-    /// How changes are watched.
+    /// Settings of watches.
     pub watch: WatchSettings,
 }
 
-/// Where the bearer token is.
+/// The bearer token's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSettings {
-    /// The file that holds it; whoever rotates the token replaces the file.
+    /// The file; a rotation of the token replaces the file.
     pub path: PathBuf,
-    /// How long a token that was read is used before the file is looked at again.
+    /// Maximum time until the file is read again.
     pub cache_ttl: Duration,
 }
 
-/// How status reports are sent.
+/// The method of status reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportMethod {
     /// PUT in `snake_case`; where the API refuses the method, POST in camelCase, and from then on at once.
@@ -57,14 +57,14 @@ pub enum ReportMethod {
     Post,
 }
 
-/// How changes are watched.
+/// Settings of watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchSettings {
     /// A stream without a line for so long is cut and resumed; the API sends one every 30 seconds at least.
     pub silence: Duration,
     /// The time between two polls where the API has no stream.
     pub poll_interval: Duration,
-    /// How often the stream is tried again while polling.
+    /// Interval of attempts to return to the stream while polling.
     pub retry_stream: Duration,
     /// The longest line that is read, in bytes.
     pub max_line: usize,
@@ -89,7 +89,7 @@ pub struct InvalidBaseUrl;
 // === impl Settings ===
 
 impl Settings {
-    /// The settings for an API at this address that asks nobody who they are.
+    /// The settings for an API at this address without authentication.
     pub fn new(base_url: BaseUrl) -> Self {
         Self {
             base_url,
@@ -127,7 +127,7 @@ impl BaseUrl {
         self.0.as_str()
     }
 
-    /// Whether requests travel without encryption.
+    /// True if requests are not encrypted.
     pub fn is_plain(&self) -> bool {
         self.0.scheme() == "http"
     }

@@ -1,4 +1,4 @@
-//! The bearer token: read from a file that somebody else rotates.
+//! The bearer token, read from a file that another process rotates.
 
 use std::fmt;
 use std::io;

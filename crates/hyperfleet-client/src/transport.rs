@@ -34,7 +34,7 @@ pub(crate) struct Transport {
     backoff: Backoff,
 }
 
-/// What the API answered to a request that it carried out.
+/// The API's response to a request that succeeded.
 pub(crate) struct Answer {
     call: String,
     pub(crate) status: StatusCode,
@@ -50,7 +50,7 @@ impl Transport {
             .redirect(redirect::Policy::none())
             .connect_timeout(settings.attempt_timeout);
         if settings.base_url.is_plain() {
-            // Whoever runs a proxy could read tokens and pull secrets; and without TLS no certificate is looked for.
+            // A proxy's operator could read tokens and pull secrets; and without TLS there is no certificate to check.
             builder = builder.no_proxy().tls_certs_only([]);
         } else if let Some(path) = &settings.ca_file {
             builder = builder.tls_certs_only(authorities(path)?);
@@ -197,7 +197,7 @@ async fn read(mut response: Response, limit: usize) -> Result<Zeroizing<Vec<u8>>
 // === impl Answer ===
 
 impl Answer {
-    /// What the body says; serde's words about it quote it, so only the place is told.
+    /// Parses the body; serde's messages quote it, so an error has the position only.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| Error::Unreadable {
             call: self.call.clone(),

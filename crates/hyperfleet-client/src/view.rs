@@ -28,14 +28,14 @@ impl View {
         }
     }
 
-    /// What each adapter has reported, by its name: members `available`, `data`, `observed_generation`, as far as the API
+    /// The reports by adapter: members `available`, `data`, `observed_generation`, as far as the API
     /// tells.
     pub fn adapters(&self) -> impl Iterator<Item = (&str, &Value)> {
         let adapters = self.status.get("adapters").and_then(Value::as_object);
         adapters.into_iter().flatten().map(|(name, report)| (name.as_str(), report))
     }
 
-    /// What an adapter has reported.
+    /// The report of an adapter.
     pub fn adapter(&self, name: &str) -> Option<&Value> {
         self.status.get("adapters")?.get(name)
     }

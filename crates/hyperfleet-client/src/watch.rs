@@ -1,4 +1,4 @@
-//! Being told of every change, by the API's change stream or, where it has none, by polling.
+//! Watches: every change, by the API's change stream or, where it has none, by polling.
 
 mod event;
 mod lines;
@@ -22,7 +22,7 @@ use crate::error::Error;
 use source::Api;
 use watcher::Watcher;
 
-/// Which resources are watched, and since when.
+/// The watched resources, and the version to start from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchQuery {
     /// In the API's search language; all resources of the kind if `None`.
@@ -31,7 +31,7 @@ pub struct WatchQuery {
     pub from_version: Option<String>,
 }
 
-/// How the watch is doing.
+/// The health of the watch.
 #[derive(Clone, Debug, Default)]
 pub enum Health {
     /// Nothing was heard yet.
@@ -45,7 +45,7 @@ pub enum Health {
     Failing(Arc<Error>),
 }
 
-/// Events about the resources of a kind; a [`Stream`] that ends only when it is told to stop.
+/// Events about the resources of a kind; a [`Stream`] that ends only at shutdown.
 ///
 /// The present state comes first, as one `Added` a resource, and a `Bookmark` says that this was all. Then come the
 /// changes. `Restarted` says that the thread was lost and the present state comes anew: what is not `Added` until the
@@ -73,12 +73,12 @@ pub(crate) fn begin(client: Client, plural: String, query: WatchQuery, stop: Can
 // === impl Watch ===
 
 impl Watch {
-    /// How it is doing, for readiness and metrics; it changes only while events are awaited.
+    /// Its health, for readiness and metrics; it changes only while events are awaited.
     pub fn health(&self) -> Receiver<Health> {
         self.health.clone()
     }
 
-    /// The next event; `None` when told to stop. Nothing is lost if this is dropped before it is done.
+    /// The next event; `None` at shutdown. Cancel-safe: nothing is lost if this is dropped before it is done.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         self.events.next().await
     }

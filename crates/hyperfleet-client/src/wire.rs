@@ -1,4 +1,4 @@
-//! What the API sends and takes, lenient in what is accepted: unknown members are ignored, absent ones have a default.
+//! Wire types of the API, lenient in what is accepted: unknown members are ignored, absent ones have a default.
 
 mod problem;
 mod resource;
@@ -12,13 +12,13 @@ pub use resource::{NewResource, Reference, Resource, ResourceStatus};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound = "T: Deserialize<'de>")]
 pub struct Page<T> {
-    /// Which part, from 1.
+    /// The number of the page, from 1.
     #[serde(default)]
     pub page: u32,
-    /// How many items it has.
+    /// Number of items on the page.
     #[serde(default)]
     pub size: u32,
-    /// How many items the whole list has; `None` where the API does not say.
+    /// Number of items of the whole list; `None` if the API does not return it.
     #[serde(default)]
     pub total: Option<u64>,
     /// The items.

@@ -1,4 +1,4 @@
-//! How a call to a store fails, told so that the caller knows what to do about it.
+//! Errors of secret stores, with what the caller can do about them.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use daemon::retry::Transient;
 
 use crate::Permission;
 
-/// What was being done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Setting up the client: endpoint and identity.
@@ -32,7 +32,7 @@ pub enum Operation {
     CheckPermissions,
 }
 
-/// What went wrong.
+/// The kind of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The secret or version does not exist, or does not show yet.
@@ -61,12 +61,12 @@ pub enum Fault {
     Internal,
 }
 
-/// Who can mend it.
+/// The party that can correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Whoever configured this run.
+    /// The author of the run's configuration.
     Configuration,
-    /// Whoever grants access in the cloud project.
+    /// The administrator of the cloud project.
     Access,
     /// Another writer; look again.
     OtherWriter,
@@ -77,13 +77,13 @@ pub enum Blame {
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
 pub struct StoreError {
-    /// What was being done.
+    /// The operation.
     pub operation: Operation,
-    /// What it was done to: the full name of a secret, version or project.
+    /// The resource: the full name of a secret, version or project.
     pub resource: String,
-    /// What went wrong.
+    /// The kind of error.
     pub fault: Fault,
-    /// How long the store asked to wait before the next attempt.
+    /// The wait that the store requests before the next attempt.
     pub retry_after: Option<Duration>,
     /// The store's own words, on one line and cut to a sane length. Stores speak of resources there, not of content.
     pub detail: Option<String>,
@@ -166,7 +166,7 @@ impl StoreError {
         self
     }
 
-    /// Who can mend it.
+    /// The party that can correct it.
     pub fn blame(&self) -> Blame {
         match self.fault {
             Fault::NotFound | Fault::Invalid => Blame::Configuration,
@@ -183,7 +183,7 @@ impl StoreError {
         self.operation.permission().filter(|_| self.fault == Fault::PermissionDenied)
     }
 
-    /// What to do about it, where that can be said.
+    /// The next step, where one can be named.
     pub fn hint(&self) -> Option<String> {
         match self.fault {
             Fault::PermissionDenied => Some(match self.missing_permission() {

@@ -27,20 +27,20 @@ use crate::{Location, ProjectId, SecretId, SecretStore, StoreError, VersionNumbe
 /// The largest payload of a version.
 pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
 
-/// Which Secret Manager, and how patiently.
+/// Address, identity and timeout of Secret Manager.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The project that the secrets rest in.
     pub project: ProjectId,
     /// The location of regional secrets; `None` for global ones.
     pub location: Option<Location>,
-    /// Where to send requests.
+    /// The endpoint.
     pub endpoint: Endpoint,
-    /// How long one call may take, fetching a token included.
+    /// Maximum time of a call, fetching a token included.
     pub call_timeout: Duration,
 }
 
-/// Where requests go, and with which identity.
+/// The endpoint, and the identity.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
     /// Google's own, with application default credentials.
@@ -144,7 +144,7 @@ impl GoogleSecretManager {
         })?;
         // The library's own retries would hide failures and spend the run's time unseen.
         let mut builder = SecretManagerService::builder().with_retry_policy(NeverRetry).with_credentials(credentials);
-        // A redirection would take content, and what looks like its success, to an address that nobody has configured.
+        // A redirect would send content to an address that is not configured, and take its answer for success.
         builder = with_follow_redirects(builder, false);
         if let Some(address) = settings.address() {
             builder = builder.with_endpoint(address);
@@ -314,7 +314,7 @@ mod tests {
     #[case("127.0.0.1:9000", false)]
     #[case("ftp://127.0.0.1", false)]
     #[case("", false)]
-    fn tokens_go_only_where_nobody_listens_in(#[case] url: &str, #[case] allowed: bool) {
+    fn tokens_are_sent_only_over_tls_or_loopback(#[case] url: &str, #[case] allowed: bool) {
         assert_eq!(url.parse::<EndpointUrl>().is_ok(), allowed);
     }
 

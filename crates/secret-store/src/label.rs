@@ -5,12 +5,12 @@ pub const MAX_LABELS: usize = 64;
 const MAX_CHARACTERS: usize = 63;
 const MAX_BYTES: usize = 128;
 
-/// Whether `key` can be a label's key: a lower-case letter, then lower-case letters, digits, `_` and `-`.
+/// True if `key` can be a label's key: a lower-case letter, then lower-case letters, digits, `_` and `-`.
 pub fn is_key(key: &str) -> bool {
     key.starts_with(is_letter) && is_value(key)
 }
 
-/// Whether `value` can be a label's value; an empty one can.
+/// True if `value` can be a label's value; an empty one can.
 pub fn is_value(value: &str) -> bool {
     value.len() <= MAX_BYTES && value.chars().count() <= MAX_CHARACTERS && value.chars().all(is_allowed)
 }

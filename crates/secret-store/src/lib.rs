@@ -1,4 +1,4 @@
-//! Where a fleet's secrets rest: one promise, memory and Google Secret Manager.
+//! Secret stores: one contract, memory and Google Secret Manager.
 //!
 //! [`SecretStore`] is the promise. [`MemoryStore`] keeps it within the process, [`GoogleSecretManager`] at Google; the
 //! suite in `tests/store/conformance.rs` holds both to it. No method retries: a failed call says in [`StoreError`]

@@ -1,4 +1,4 @@
-//! What a store of secrets promises.
+//! The contract of secret stores.
 //!
 //! Adding a version and reading one by its number are strongly consistent: what was added is read at once. Everything
 //! else (metadata, lists) may lag behind for minutes, also after this process's own writes. A write that carries the
@@ -13,7 +13,7 @@ use crate::{Location, SecretId, StoreError, VersionNumber};
 
 /// A place where secrets rest, each with numbered, immutable versions.
 pub trait SecretStore: Send + Sync {
-    /// What such a store can do.
+    /// The operations of a secret store.
     fn capabilities() -> Capabilities;
 
     /// The secret's full name in the store, for people and for references.
@@ -41,7 +41,7 @@ pub trait SecretStore: Send + Sync {
         content: &SecretSlice<u8>,
     ) -> impl Future<Output = Result<VersionNumber, StoreError>> + Send;
 
-    /// What the version with this number is now, checked against the store's own checksum.
+    /// Reads the version with this number, checked against the store's checksum.
     fn read_version(
         &self,
         secret: &SecretId,
@@ -58,7 +58,7 @@ pub trait SecretStore: Send + Sync {
         number: VersionNumber,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Which of `wanted` the caller holds on the secret.
+    /// Returns those of `wanted` that the caller holds on the secret.
     fn permissions(
         &self,
         secret: &SecretId,
@@ -66,7 +66,7 @@ pub trait SecretStore: Send + Sync {
     ) -> impl Future<Output = Result<Permissions, StoreError>> + Send;
 }
 
-/// What a store can do.
+/// The capabilities of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The largest content of a version, in bytes.
@@ -80,7 +80,7 @@ pub struct Secret {
     pub metadata: Metadata,
 }
 
-/// What is written on a secret.
+/// The metadata of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Metadata {
     /// Short values to search by; see [`crate::label`].
@@ -98,11 +98,11 @@ pub struct NewSecret {
     pub labels: BTreeMap<String, String>,
     /// See [`Metadata::annotations`].
     pub annotations: BTreeMap<String, String>,
-    /// Where the content rests; cannot be changed later.
+    /// The replication policy; it cannot be changed later.
     pub replication: Replication,
 }
 
-/// Where the content of a secret rests, and by which key of the customer's it is encrypted, if by one.
+/// The locations of a secret's content, and the customer's key that encrypts it, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replication {
     /// Wherever the store chooses.
@@ -122,7 +122,7 @@ pub enum Replication {
 /// One of the locations of [`Replication::UserManaged`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
-    /// Where.
+    /// The location.
     pub location: Location,
     /// Full name of a key in that location.
     pub kms_key: Option<String>,
@@ -140,7 +140,7 @@ pub enum Version {
     Absent,
 }
 
-/// Whether a version can be read.
+/// The state of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionState {
     /// It can.
@@ -154,13 +154,13 @@ pub enum VersionState {
 /// A version as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionSummary {
-    /// Which.
+    /// The number.
     pub number: VersionNumber,
-    /// Whether it can be read.
+    /// Its state.
     pub state: VersionState,
 }
 
-/// What a caller may be allowed to do, in the words of Google's permissions.
+/// A permission, by the name of Google's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
     /// Create a secret in the project.

@@ -8,7 +8,7 @@ use crate::wire::Resource;
 /// Something that a watch tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The kind of change.
     pub kind: WatchKind,
     /// From where a later watch may go on; `None` where the API has no change stream, and until the state is complete.
     pub resource_version: Option<String>,
@@ -16,7 +16,7 @@ pub struct WatchEvent {
     pub object: Option<Box<Resource>>,
 }
 
-/// What happened.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchKind {
     /// A resource is new, or new to us.
@@ -25,13 +25,13 @@ pub enum WatchKind {
     Modified,
     /// A resource is gone, or the search does not find it any more.
     Deleted,
-    /// All that happened up to this version has been told.
+    /// All changes up to this version have been delivered.
     Bookmark,
     /// The thread was lost; the present state comes anew, up to the next `Bookmark`.
     Restarted,
 }
 
-/// What a line of the stream is.
+/// A line of the stream.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line {
     Event(WatchEvent),

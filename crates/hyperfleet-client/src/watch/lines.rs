@@ -17,7 +17,7 @@ pub(crate) struct Lines {
     ended: bool,
 }
 
-/// What comes next.
+/// The next item.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// A line, without its line feed.
@@ -37,7 +37,7 @@ impl Lines {
         Self { chunks, buffer: Vec::new(), searched: 0, longest, ended: false }
     }
 
-    /// What comes next. Nothing is lost if this is dropped before it is done.
+    /// The next item. Cancel-safe: nothing is lost if this is dropped before it is done.
     pub(crate) async fn next(&mut self) -> Next {
         loop {
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
@@ -73,16 +73,16 @@ mod tests {
     async fn lines(chunks: &[&str]) -> Vec<String> {
         let chunks: Vec<_> = chunks.iter().map(|chunk| Ok(chunk.as_bytes().to_vec())).collect();
         let mut lines = Lines::new(stream::iter(chunks).boxed(), 10);
-        let mut told = Vec::new();
+        let mut items = Vec::new();
         loop {
             match lines.next().await {
-                Next::Line(line) => told.push(String::from_utf8(line).unwrap()),
-                Next::End(rest) => break told.push(format!("end {}", String::from_utf8(rest).unwrap())),
-                Next::TooLong => break told.push("too long".to_owned()),
+                Next::Line(line) => items.push(String::from_utf8(line).unwrap()),
+                Next::End(rest) => break items.push(format!("end {}", String::from_utf8(rest).unwrap())),
+                Next::TooLong => break items.push("too long".to_owned()),
                 Next::Broken(error) => panic!("{error}"),
             }
         }
-        told
+        items
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Where a watch has its news from: a promise that the API keeps, and in tests a script.
+//! The source of a watch: the API, and in tests a script.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::request::Request;
 use crate::transport::unreachable;
 use crate::wire::Resource;
 
-/// How long reading a whole list may take.
+/// Maximum time to read a whole list.
 const LIST_TIME: Duration = Duration::from_mins(5);
 
-/// Where a watch has its news from.
+/// The source of a watch.
 pub(crate) trait Source: Send {
     /// Begins the change stream after a version, or with the present state.
     fn open(&self, version: Option<&str>) -> impl Future<Output = Result<Opened, Error>> + Send;
@@ -27,21 +27,21 @@ pub(crate) trait Source: Send {
     /// Reads the present state.
     fn list(&self) -> impl Future<Output = Result<Listing, Error>> + Send;
 
-    /// What is asked, for errors.
+    /// The request, for errors.
     fn call(&self) -> String;
 }
 
 /// An answer that may be a change stream.
 pub(crate) struct Opened {
     pub(crate) chunks: Chunks,
-    /// Whether it says of itself that it is one JSON document, which a stream is not.
+    /// True if its content type is one JSON document, which a stream is not.
     pub(crate) is_document: bool,
 }
 
 /// The present state.
 pub(crate) struct Listing {
     pub(crate) items: Vec<Resource>,
-    /// Whether it is of one moment; a list of several pages may lack what slipped from one to the other.
+    /// True if it is one snapshot; a list of several pages may lack resources that moved between pages.
     pub(crate) is_exact: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What polling last saw, and what is new since.
+//! The list that polling last read, and the changes since.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,22 +12,22 @@ use super::source::Listing;
 use crate::Generation;
 use crate::wire::{Resource, ResourceStatus};
 
-/// What polling last saw.
+/// The list that polling last read.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     known: BTreeMap<String, Seen>,
-    /// What the last list lacked; it is gone if the next one lacks it too.
+    /// Resources that the last list lacked; they are deleted if the next one lacks them too.
     missed: BTreeSet<String>,
 }
 
 #[derive(Debug)]
 struct Seen {
     look: Look,
-    /// Which it was, without what was wanted and known of it: a fleet's specs are not held in memory.
+    /// Its identity, without spec and status: a fleet's specs are not held in memory.
     object: Resource,
 }
 
-/// What must be equal for a resource to count as unchanged.
+/// The members that are equal in an unchanged resource.
 #[derive(Debug, PartialEq)]
 struct Look {
     generation: Generation,
@@ -127,7 +127,7 @@ mod tests {
         .unwrap()
     }
 
-    fn told(view: &mut View, items: &[Resource], is_exact: bool) -> Vec<(WatchKind, String)> {
+    fn delivered(view: &mut View, items: &[Resource], is_exact: bool) -> Vec<(WatchKind, String)> {
         let events = view.changes(Listing { items: items.to_vec(), is_exact });
         events.into_iter().map(|event| (event.kind, event.object.unwrap().id)).collect()
     }
@@ -137,18 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once() {
+    fn changes_are_delivered_once() {
         let mut view = View::default();
         let (a, b) = (resource("a", 1, &[("Reconciled", "False")]), resource("b", 1, &[]));
         let both = [expect(WatchKind::Added, "a"), expect(WatchKind::Added, "b")];
-        assert_eq!(told(&mut view, &[a.clone(), b.clone()], true), both);
-        assert_eq!(told(&mut view, &[b.clone(), a], true), []);
+        assert_eq!(delivered(&mut view, &[a.clone(), b.clone()], true), both);
+        assert_eq!(delivered(&mut view, &[b.clone(), a], true), []);
         let reconciled = resource("a", 1, &[("Reconciled", "True")]);
-        assert_eq!(told(&mut view, &[reconciled.clone(), b], true), [expect(WatchKind::Modified, "a")]);
+        assert_eq!(delivered(&mut view, &[reconciled.clone(), b], true), [expect(WatchKind::Modified, "a")]);
         let changed = resource("b", 2, &[]);
-        assert_eq!(told(&mut view, &[reconciled.clone(), changed.clone()], true), [expect(WatchKind::Modified, "b")]);
-        assert_eq!(told(&mut view, &[changed], true), [expect(WatchKind::Deleted, "a")]);
-        assert_eq!(told(&mut view, &[], true), [expect(WatchKind::Deleted, "b")]);
+        assert_eq!(
+            delivered(&mut view, &[reconciled.clone(), changed.clone()], true),
+            [expect(WatchKind::Modified, "b")]
+        );
+        assert_eq!(delivered(&mut view, &[changed], true), [expect(WatchKind::Deleted, "a")]);
+        assert_eq!(delivered(&mut view, &[], true), [expect(WatchKind::Deleted, "b")]);
     }
 
     #[test]
@@ -156,18 +159,18 @@ mod tests {
         let mut view = View::default();
         let first = resource("a", 1, &[("Reconciled", "True"), ("DnsSuccessful", "True")]);
         let second = resource("a", 1, &[("DnsSuccessful", "True"), ("Reconciled", "True")]);
-        assert_eq!(told(&mut view, &[first], true), [expect(WatchKind::Added, "a")]);
-        assert_eq!(told(&mut view, &[second], true), []);
+        assert_eq!(delivered(&mut view, &[first], true), [expect(WatchKind::Added, "a")]);
+        assert_eq!(delivered(&mut view, &[second], true), []);
     }
 
     #[test]
     fn what_slipped_from_page_to_page_is_not_gone() {
         let mut view = View::default();
         let (a, b) = (resource("a", 1, &[]), resource("b", 1, &[]));
-        told(&mut view, &[a.clone(), b.clone()], false);
-        assert_eq!(told(&mut view, std::slice::from_ref(&a), false), []);
-        assert_eq!(told(&mut view, &[a.clone(), b], false), []);
-        assert_eq!(told(&mut view, std::slice::from_ref(&a), false), []);
-        assert_eq!(told(&mut view, &[a], false), [expect(WatchKind::Deleted, "b")]);
+        delivered(&mut view, &[a.clone(), b.clone()], false);
+        assert_eq!(delivered(&mut view, std::slice::from_ref(&a), false), []);
+        assert_eq!(delivered(&mut view, &[a.clone(), b], false), []);
+        assert_eq!(delivered(&mut view, std::slice::from_ref(&a), false), []);
+        assert_eq!(delivered(&mut view, &[a], false), [expect(WatchKind::Deleted, "b")]);
     }
 }

@@ -20,7 +20,7 @@ use crate::settings::WatchSettings;
 /// back, or a line of it cannot be read.
 const MAX_BARREN: u32 = 3;
 
-/// How far a wait strays from its length, as a fraction of it.
+/// Jitter of a wait, as a fraction of it.
 const JITTER: f64 = 0.2;
 
 /// The loop behind a watch.
@@ -29,17 +29,17 @@ pub(crate) struct Watcher<S> {
     settings: WatchSettings,
     health: Sender<Health>,
     mode: Mode,
-    /// After which event the stream is to go on; `None` while the present state is not told in full.
+    /// The version after which the stream resumes; `None` until the initial state is complete.
     version: Option<String>,
-    /// Whether the consumer has a view already, which a fresh list replaces.
+    /// True if the consumer has a state already, which a fresh list replaces.
     has_view: bool,
-    /// What polling last saw, while polling.
+    /// The list that polling last read, while polling.
     view: Option<View>,
-    /// How many times in a row something failed.
+    /// Number of consecutive failures.
     failures: u32,
-    /// How many connections in a row were opened and brought nothing.
+    /// Number of consecutive connections that brought nothing.
     barren: u32,
-    told: VecDeque<WatchEvent>,
+    pending: VecDeque<WatchEvent>,
 }
 
 enum Mode {
@@ -53,11 +53,11 @@ enum Mode {
 
 struct Reading {
     lines: Lines,
-    /// Whether it says of itself that it is no stream.
+    /// True if its content type is not a stream's.
     is_document: bool,
-    /// Whether nothing was understood of it yet.
+    /// True until a line was parsed.
     is_silent: bool,
-    /// Whether it begins with the present state, which is not told in full yet.
+    /// True while the initial state is incomplete.
     is_listing: bool,
 }
 
@@ -76,7 +76,7 @@ impl<S: Source> Watcher<S> {
             view: None,
             failures: 0,
             barren: 0,
-            told: VecDeque::new(),
+            pending: VecDeque::new(),
         };
         (watcher, receiver)
     }
@@ -84,7 +84,7 @@ impl<S: Source> Watcher<S> {
     /// The next event. Not to be dropped before it is done: the stream around it holds it until then.
     pub(crate) async fn next(&mut self) -> WatchEvent {
         loop {
-            if let Some(event) = self.told.pop_front() {
+            if let Some(event) = self.pending.pop_front() {
                 return event;
             }
             match &mut self.mode {
@@ -146,7 +146,7 @@ impl<S: Source> Watcher<S> {
         }
     }
 
-    /// What came cannot be read: no stream at all if it never was one, else one to begin anew.
+    /// Handles a line that cannot be parsed: not a stream if none was parsed before, else a stream to restart.
     async fn unreadable(&mut self, how: &'static str) {
         let Mode::Read(reading) = &self.mode else { return };
         let (is_document, is_silent) = (reading.is_document, reading.is_silent);
@@ -197,11 +197,11 @@ impl<S: Source> Watcher<S> {
         if is_first && reading.is_listing {
             self.view = None;
             if std::mem::replace(&mut self.has_view, true) {
-                self.told.push_back(WatchEvent::bare(WatchKind::Restarted));
+                self.pending.push_back(WatchEvent::bare(WatchKind::Restarted));
             }
         }
         if reading.is_listing && event.kind != WatchKind::Bookmark {
-            // Going on from here would skip what the list has not told yet.
+            // Resuming here would skip resources that the list has not delivered yet.
             event.resource_version = None;
         } else {
             reading.is_listing = false;
@@ -209,10 +209,10 @@ impl<S: Source> Watcher<S> {
                 self.version = Some(version.clone());
             }
         }
-        self.told.push_back(event);
+        self.pending.push_back(event);
     }
 
-    /// The stream is over; it goes on after the last event that was told.
+    /// The stream ended; it resumes after the last delivered event.
     async fn cut(&mut self, error: Error) {
         self.mode = Mode::Connect;
         self.fail(error).await;
@@ -240,11 +240,11 @@ impl<S: Source> Watcher<S> {
                 self.set_health(Health::Polling);
                 let is_first = self.view.is_none();
                 if is_first && std::mem::replace(&mut self.has_view, true) {
-                    self.told.push_back(WatchEvent::bare(WatchKind::Restarted));
+                    self.pending.push_back(WatchEvent::bare(WatchKind::Restarted));
                 }
-                self.told.extend(self.view.get_or_insert_default().changes(listing));
+                self.pending.extend(self.view.get_or_insert_default().changes(listing));
                 if is_first {
-                    self.told.push_back(WatchEvent::bare(WatchKind::Bookmark));
+                    self.pending.push_back(WatchEvent::bare(WatchKind::Bookmark));
                 }
                 self.mode = Mode::Poll { until, next: Instant::now() + self.settings.poll_interval };
             }

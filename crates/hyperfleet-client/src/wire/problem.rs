@@ -1,34 +1,34 @@
-//! Why the API did not do what was asked, in its own words (RFC 9457).
+//! The API's refusal of a request (RFC 9457).
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How much of the API's words is shown.
+/// Maximum length of the API's text that is shown.
 const SHOWN: usize = 500;
 
-/// Why the API did not do what was asked, in its own words.
+/// The API's refusal of a request.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Problem {
     /// The problem's type, an address.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// What kind of problem it is, for people.
+    /// The title of the problem, for people.
     pub title: Option<String>,
     /// The status, once more.
     pub status: Option<u16>,
-    /// What is wrong, for people.
+    /// The detail, for people.
     #[serde(alias = "reason")]
     pub detail: Option<String>,
     /// The path that was asked for.
     pub instance: Option<String>,
-    /// What clients key on, such as `HYPERFLEET-NTF-001`.
+    /// The code that clients key on, such as `HYPERFLEET-NTF-001`.
     pub code: Option<String>,
     /// Under which the API's log says more.
     pub trace_id: Option<String>,
-    /// Where in the request, if that can be said.
+    /// The member of the request, if known.
     #[serde(deserialize_with = "super::null_is_default")]
     pub errors: Vec<FieldError>,
 }
@@ -39,7 +39,7 @@ pub struct Problem {
 pub struct FieldError {
     /// The member's path or the parameter's name.
     pub field: String,
-    /// What was given.
+    /// The value that was sent.
     pub value: Option<Value>,
     /// The kind of rule that it breaks.
     pub constraint: Option<String>,

@@ -11,7 +11,7 @@ use crate::{Condition, Generation};
 
 /// A cluster, a node pool, or whatever else the API serves.
 ///
-/// What a projection (`fields`) leaves out has its default: empty, absent, [`Generation::NONE`].
+/// Members that a projection (`fields`) leaves out have their default: empty, absent, [`Generation::NONE`].
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
     /// `UUIDv7`, or what its creator chose.
@@ -25,34 +25,34 @@ pub struct Resource {
     /// The path under which it is served.
     #[serde(default)]
     pub href: String,
-    /// What is wanted. APIs of today hold an inline pull secret here in clear, so `Debug` does not show it.
+    /// The desired state. Today's APIs hold an inline pull secret here unencrypted, so `Debug` does not show it.
     #[serde(default)]
     pub spec: Value,
     /// Kubernetes-style labels.
     #[serde(default, deserialize_with = "super::null_is_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Whose it is, by tenancy dimension.
+    /// The owner, by tenancy dimension.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub tenancy: BTreeMap<String, String>,
     /// Counts up with each change of what is wanted, and with the deletion.
     #[serde(default)]
     pub generation: Generation,
-    /// What is known of it.
+    /// The status.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub status: ResourceStatus,
-    /// When it was created.
+    /// Creation time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<Timestamp>,
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// When what is wanted last changed.
+    /// Time of the last change of the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_time: Option<Timestamp>,
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
-    /// When its deletion was asked for.
+    /// Time of the deletion request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_time: Option<Timestamp>,
     /// By whom.
@@ -66,10 +66,10 @@ pub struct Resource {
     pub references: BTreeMap<String, Vec<Reference>>,
 }
 
-/// What is known of a resource.
+/// The status of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceStatus {
-    /// What the API concludes.
+    /// The conditions that the API computes.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub conditions: Vec<Condition>,
     /// The view of each adapter that the specification's expressions look at; empty where the API has none.
@@ -85,7 +85,7 @@ pub struct Reference {
     /// Its kind; of a reference that is written, the API finds it out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Where it is served.
+    /// The path of the resource.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub href: String,
 }
@@ -100,7 +100,7 @@ pub struct NewResource {
     pub kind: String,
     /// Unique among the living resources of its kind.
     pub name: String,
-    /// What is wanted; `Debug` does not show it, as it may hold a pull secret.
+    /// The desired state; `Debug` does not show it, as it may hold a pull secret.
     pub spec: Map<String, Value>,
     /// Kubernetes-style labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -113,7 +113,7 @@ pub struct NewResource {
 // === impl Resource ===
 
 impl Resource {
-    /// Whether its deletion was asked for.
+    /// True if the resource is terminating.
     pub fn is_deleting(&self) -> bool {
         self.deleted_time.is_some()
     }

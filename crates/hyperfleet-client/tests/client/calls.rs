@@ -1,4 +1,4 @@
-//! What is asked, and how the answers are understood.
+//! Requests, and the parsing of responses.
 
 use hyperfleet_client::{Error, Generation, NewResource, Patch, TraceContext};
 use secrecy::ExposeSecret as _;
@@ -95,8 +95,8 @@ async fn no_answer_s_body_is_quoted_unless_it_is_a_problem() {
     let (client, budget) = (server.client(), budget());
     for _ in 0..4 {
         let error = client.within(&budget).get("clusters", "a").await.unwrap_err();
-        let told = format!("{error} {error:?}");
-        assert!(!told.contains("hunter2"), "{told}");
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
         assert!(!error.transient());
     }
     assert_eq!(server.lines().len(), 4, "no redirection is followed");

@@ -1,4 +1,4 @@
-//! Who we are: the token in a file that somebody rotates.
+//! The identity: a token in a file that is rotated.
 
 use std::path::Path;
 use std::time::Duration;

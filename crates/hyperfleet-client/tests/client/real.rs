@@ -99,7 +99,7 @@ fn spec(value: &Value) -> Patch {
     Patch { spec: value.as_object().cloned(), ..Patch::default() }
 }
 
-async fn told(watch: &mut Watch, count: usize) -> Vec<String> {
+async fn events(watch: &mut Watch, count: usize) -> Vec<String> {
     let mut events = Vec::new();
     while events.len() < count {
         let event = watch.next().await.unwrap();
@@ -162,16 +162,16 @@ async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
     calls.create("clusters", &cluster("cls-2", "b")).await.unwrap();
     let query = WatchQuery { search: Some("labels.shard = 'a'".to_owned()), from_version: None };
     let mut watch = client.watch("clusters", query, CancellationToken::new());
-    assert_eq!(told(&mut watch, 1).await, ["Added cls-1 1"]);
+    assert_eq!(events(&mut watch, 1).await, ["Added cls-1 1"]);
     calls.patch("clusters", "cls-1", &spec(&json!({"a": 1})), None).await.unwrap();
-    assert_eq!(told(&mut watch, 1).await, ["Modified cls-1 2"]);
+    assert_eq!(events(&mut watch, 1).await, ["Modified cls-1 2"]);
     assert!(matches!(*watch.health().borrow(), Health::Streaming));
     let real = real.restart().await;
     let into_shard = Patch { labels: Some([("shard".to_owned(), "a".to_owned())].into()), ..Patch::default() };
     let out_of_shard = Patch { labels: Some(BTreeMap::new()), ..Patch::default() };
     calls.patch("clusters", "cls-2", &into_shard, None).await.unwrap();
     calls.patch("clusters", "cls-1", &out_of_shard, None).await.unwrap();
-    assert_eq!(told(&mut watch, 2).await, ["Modified cls-2 2", "Deleted cls-1 3"]);
+    assert_eq!(events(&mut watch, 2).await, ["Modified cls-2 2", "Deleted cls-1 3"]);
     drop(real);
 }
 

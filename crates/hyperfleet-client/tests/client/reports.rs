@@ -32,7 +32,7 @@ async fn send(client: &Client) -> Reported {
 }
 
 #[tokio::test]
-async fn what_became_of_a_report_is_told() {
+async fn the_result_of_a_report_is_returned() {
     let replies = [stored(), Reply::new(200, "in other words"), Reply::status(204), Reply::problem(404, "NTF-001")];
     let server = Server::start(replies).await;
     let client = server.client();

@@ -1,4 +1,4 @@
-//! What is tried again, and what is not.
+//! Retries: the calls that are repeated, and those that are not.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn an_answer_that_does_not_come_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_told_without_its_address() {
+async fn a_server_that_is_away_is_reported_without_its_address() {
     let mut settings = Server::start([]).await.settings();
     settings.base_url = "http://127.0.0.1:1".parse().unwrap();
     let error = Client::new(settings).unwrap().within(&budget()).get("clusters", "a").await.unwrap_err();

@@ -30,7 +30,7 @@ struct Shared {
     asked: Mutex<Vec<Asked>>,
 }
 
-/// What the server was asked.
+/// The request that the server received.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     /// Such as `GET /clusters/a?fields=id`, below the API's path.
@@ -48,7 +48,7 @@ pub(crate) struct Reply {
     end: End,
 }
 
-/// How an answer ends.
+/// The end of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     /// As it should.

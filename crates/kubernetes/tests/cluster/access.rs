@@ -1,4 +1,4 @@
-//! What an identity may do, asked and tried.
+//! Permissions of an identity, by review and by trying.
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;

@@ -108,12 +108,12 @@ impl Rig {
         self.api().create(&PostParams::default(), &object).await.unwrap()
     }
 
-    /// Merges into an object as the field manager `somebody`.
+    /// Merges into an object as the field manager `another-manager`.
     pub(crate) async fn merge<K>(&self, name: &str, patch: Value) -> K
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType: Default> + DeserializeOwned + Clone + Debug,
     {
-        let parameters = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        let parameters = PatchParams { field_manager: Some("another-manager".to_owned()), ..PatchParams::default() };
         self.api().patch(name, &parameters, &Patch::Merge(&patch)).await.unwrap()
     }
 

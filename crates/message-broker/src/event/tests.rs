@@ -130,7 +130,7 @@ fn data_that_is_no_json_is_kept() {
 #[case("{\"specversion\":\"1.0\",\"data_base64\":\"?\"}", &[])]
 #[case("not json", &[("ce-specversion", "1.0"), ("ce-id", "1")])]
 #[case("{}", &[("ce-specversion", "2.0"), ("ce-id", "1")])]
-fn what_is_no_event_is_told(#[case] body: &str, #[case] attributes: &[(&str, &str)]) {
+fn what_is_no_event_is_reported(#[case] body: &str, #[case] attributes: &[(&str, &str)]) {
     assert!(Event::decode(&message(body, attributes)).is_err());
 }
 

@@ -45,7 +45,7 @@ kept_by_every_broker! {
         consumers_of_one_subscription_share_its_events
         no_more_is_out_than_may_be
         what_hyperfleet_writes_is_read
-        nobody_subscribed_is_an_error
+        a_topic_without_subscription_is_an_error
     }
     failing: {
         what_a_dead_consumer_had_comes_again

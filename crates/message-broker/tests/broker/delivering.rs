@@ -1,4 +1,4 @@
-//! Who gets what.
+//! Distribution of deliveries.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ pub(crate) async fn what_hyperfleet_writes_is_read(subject: &Subject) {
 }
 
 /// Pub/Sub does not tell.
-pub(crate) async fn nobody_subscribed_is_an_error(subject: &Subject) {
+pub(crate) async fn a_topic_without_subscription_is_an_error(subject: &Subject) {
     let (broker, topic) = (subject.broker(), subject.topic());
     let published = broker.publish(&topic, &event("1"), &budget(std::time::Duration::from_mins(1))).await;
     if subject.part == Part::PubSub {

@@ -1,4 +1,4 @@
-//! How receiving ends.
+//! The end of a subscription.
 
 use std::time::Duration;
 

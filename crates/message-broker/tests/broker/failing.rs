@@ -1,4 +1,4 @@
-//! What becomes of deliveries that are not acknowledged.
+//! Deliveries that are not acknowledged.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use message_broker::{Consume, ErrorKind, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
 
-/// Gets the next delivery and dies with it, tasks and connections and all, so that nobody can hand anything back.
+/// Receives the next delivery and dies with it, with tasks and connections, so that no task can return it.
 async fn die_of_the_next(subject: &Subject, subscription: &Subscription, consume: Consume) -> u32 {
     let (broker, subscription) = (subject.broker(), subscription.clone());
     let dying = std::thread::spawn(move || {
@@ -24,7 +24,7 @@ async fn die_of_the_next(subject: &Subject, subscription: &Subscription, consume
     tokio::task::spawn_blocking(|| dying.join().unwrap()).await.unwrap()
 }
 
-/// Nobody is left to say that it failed.
+/// No process is left to nack the delivery.
 pub(crate) async fn an_event_that_kills_its_consumers_is_a_dead_letter(subject: &Subject) {
     if subject.part == Part::PubSub {
         // It counts itself, from five deliveries on, and takes its time to notice a death.
@@ -52,7 +52,7 @@ pub(crate) async fn an_event_that_kills_its_consumers_is_a_dead_letter(subject: 
     healthy.ack().await.unwrap();
 }
 
-/// What was only received was not delivered: otherwise restarts alone would bury it.
+/// A received but unprocessed delivery does not count as an attempt: otherwise restarts alone would dead-letter it.
 pub(crate) async fn what_no_consumer_took_is_not_counted(subject: &Subject) {
     if subject.part == Part::PubSub {
         return;
@@ -112,7 +112,7 @@ pub(crate) async fn what_a_dead_consumer_had_comes_again(subject: &Subject) {
             death.await.unwrap();
             (deliveries, delivery)
         });
-        // First the tasks and the connections, so that nobody can hand anything back.
+        // First the tasks and the connections, so that no task can return the delivery.
         runtime.shutdown_background();
         drop(delivery);
     });

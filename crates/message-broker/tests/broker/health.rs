@@ -1,4 +1,4 @@
-//! What a broker tells about itself.
+//! Health of a broker.
 
 use message_broker::Broker;
 use message_broker::rabbitmq::{RabbitMq, Settings};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::rig::{Part, Subject, eager, subscribe};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_consumer_is_told_of_until_it_ends() {
+async fn a_consumer_is_reported_until_it_ends() {
     for part in [Part::Memory, Part::RabbitMq, Part::PubSub] {
         let Some(subject) = Subject::new(part).await else { continue };
         let broker = subject.broker();
@@ -20,7 +20,7 @@ async fn a_consumer_is_told_of_until_it_ends() {
     }
 }
 
-/// Nobody is there from the beginning: subscribing is no error, and health tells.
+/// The broker is unreachable from the beginning: subscribing is not an error, and health reports it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_absent_broker_is_no_error_when_subscribing_and_no_good_health() {
     let broker = Broker::RabbitMq(RabbitMq::new(Settings::new("amqp://127.0.0.1:1/%2f".into())).unwrap());

@@ -39,7 +39,7 @@ async fn the_doomed() {
         loop {
             let delivery = next(&mut deliveries).await;
             let id = id(&delivery);
-            // Told first: what is killed between the two comes again, and is not missed.
+            // Printed first: an event whose consumer is killed between the two is delivered again, not lost.
             println!("\nacknowledging {id}");
             delivery.ack().await.unwrap();
         }

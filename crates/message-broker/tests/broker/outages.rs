@@ -71,7 +71,7 @@ async fn pubsub_falls_silent_among_ten_thousand_events_and_none_is_lost() {
     }
 }
 
-/// What is put off when the broker is killed comes too.
+/// Delayed deliveries survive a kill of the broker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rabbitmq_is_killed_while_events_wait_and_loses_none() {
     let Some(subject) = Subject::alone(Part::RabbitMq).await else { return };
@@ -87,7 +87,7 @@ async fn rabbitmq_is_killed_while_events_wait_and_loses_none() {
     collect(&mut deliveries, 0..200).await;
 }
 
-/// Nobody answers, or nobody is there: a publication ends with the budget and says why, and a later one is made.
+/// No answer, or no broker: a publication ends with the budget and names the cause, and a later one succeeds.
 async fn publishing_is_bounded(subject: &Subject, broker: &Broker, (away, back): (&str, &str)) {
     let subscription = subject.subscription("a");
     let mut deliveries = subscribe(broker, &subscription, eager(10)).await.unwrap();
@@ -150,7 +150,7 @@ async fn a_silent_rabbitmq_is_not_besieged() {
 
 /// It says so; to wait for an answer, and to connect again, would be in vain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_rabbitmq_is_told_of() {
+async fn a_full_rabbitmq_is_reported() {
     let Some(subject) = Subject::alone(Part::RabbitMq).await else { return };
     let control = async |watermark: &str| {
         let mut control = Command::new(variable("REAL_RABBITMQ_CTL").unwrap());
@@ -182,7 +182,7 @@ async fn what_pubsub_forgets_is_made_again() {
     collect(&mut deliveries, 0..1).await;
     subject.control("crash").await;
     subject.control("start").await;
-    // Events from before the subscription is there again go to nobody.
+    // Events from before the subscription exists again are not delivered.
     let publishing = async {
         loop {
             publish(&broker, &subscription.topic, "1").await;

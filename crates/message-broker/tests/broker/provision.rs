@@ -14,10 +14,10 @@ async fn pubsub_says_what_is_missing() {
     let buries = Consume { max_attempts: Some(7), ..eager(1) };
     let error = subscribe(&checking, &subscription, buries).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);
-    let told = error.to_string();
+    let message = error.to_string();
     assert!(
-        told.contains("gcloud pubsub subscriptions create") && told.contains("--max-delivery-attempts=7"),
-        "{told}"
+        message.contains("gcloud pubsub subscriptions create") && message.contains("--max-delivery-attempts=7"),
+        "{message}"
     );
 
     // It is there, but without a dead-letter topic.
@@ -34,7 +34,7 @@ async fn pubsub_says_what_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_of_another_type_is_told() {
+async fn an_exchange_of_another_type_is_reported() {
     let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
     let subscription = subject.subscription("a");
     let _made = subscribe(&subject.broker(), &subscription, eager(1)).await.unwrap();
@@ -49,7 +49,7 @@ async fn an_exchange_of_another_type_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_password_is_told_and_not_shown() {
+async fn a_wrong_password_is_reported_and_not_shown() {
     let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
     let url = variable("REAL_RABBITMQ_URL").unwrap().replace("guest:guest@", "guest:pa55word@");
     let broker = Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings::new(url.into())).unwrap());

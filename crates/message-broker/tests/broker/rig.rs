@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(4);
 static RABBITMQ: RwLock<()> = RwLock::const_new(());
 static PUBSUB: RwLock<()> = RwLock::const_new(());
 
-/// Which broker.
+/// The broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Memory,
@@ -40,7 +40,7 @@ pub(crate) struct Subject {
     unique: String,
 }
 
-/// What a case must hold as long as it runs.
+/// Guards that a case holds while it runs.
 #[expect(dead_code, reason = "held, not read")]
 enum Held {
     Nothing,
@@ -61,7 +61,7 @@ impl Subject {
         Some(subject)
     }
 
-    /// A broker that can be taken away, with nobody else using it.
+    /// A broker of its own, which can be stopped.
     pub(crate) async fn alone(part: Part) -> Option<Self> {
         let script = match part {
             Part::RabbitMq => "REAL_RABBITMQ_SCRIPT",

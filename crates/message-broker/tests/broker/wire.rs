@@ -1,4 +1,4 @@
-//! What another program sees on RabbitMQ: names and messages as HyperFleet's Go services have them.
+//! RabbitMQ as another program sees it: names and messages as in HyperFleet's Go services.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ async fn a_go_service_can_share_exchange_queue_and_messages() {
 
 /// The queue of a subscription that is there before anybody consumes keeps what is published.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_keeps_events_while_nobody_consumes() {
+async fn a_queue_keeps_events_without_a_consumer() {
     let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
     let (broker, subscription) = (subject.broker(), subject.subscription("a"));
     subscribe(&broker, &subscription, eager(1)).await.unwrap().drain(Duration::from_mins(1)).await.unwrap();

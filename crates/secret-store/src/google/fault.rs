@@ -1,4 +1,4 @@
-//! What Google's errors mean to the promise.
+//! Conversion of Google's errors into those of the contract.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
     classified
 }
 
-/// What is wrong with the credentials that were found. The library's texts are not forwarded: they quote the file.
+/// The fault of the credentials. The library's messages are not forwarded: they quote the file.
 pub(super) fn of_credentials(error: &google_cloud_auth::build_errors::Error) -> &'static str {
     if error.is_loading() {
         "the credentials file cannot be read"
@@ -109,7 +109,7 @@ fn of_authentication(operation: Operation, resource: &str, error: &Error) -> Sto
     let transient = credentials.is_some_and(CredentialsError::is_transient);
     let fault = if transient { Fault::Unavailable } else { Fault::Unauthenticated };
     let words = credentials.map(ToString::to_string).unwrap_or_default();
-    // What follows is the token server's answer, which nobody has promised to be free of tokens.
+    // The rest is the token server's answer, which may contain a token.
     let words = words.split(", body=").next().unwrap_or_default();
     StoreError::new(operation, resource, fault).with_detail(&format!("no token: {words}"))
 }

@@ -1,4 +1,4 @@
-//! Who calls, as the server sees it. Other identities need another environment; the program's own tests give it one.
+//! The caller's identity, as the server sees it. Other identities need another environment, which the program's own tests have.
 
 use emulators::secret_manager::Settings as Emulator;
 use secret_store::{Blame, Fault};
@@ -8,7 +8,7 @@ use crate::fake::{Fake, json as document};
 use crate::rig::{OPERATIONS, attempt, emulated, store_at};
 
 #[tokio::test]
-async fn an_emulator_is_told_the_program_and_no_identity() {
+async fn an_emulator_receives_the_program_and_no_identity() {
     let fake = Fake::answering(document(200, &json!({}))).await;
     let store = store_at(fake.address).await;
     for operation in OPERATIONS {

@@ -1,4 +1,4 @@
-//! What is sent to Google for each operation.
+//! The requests to Google for each operation.
 
 use std::collections::BTreeSet;
 

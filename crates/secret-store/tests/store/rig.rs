@@ -15,7 +15,7 @@ use secret_store::{
 /// The full name of what [`attempt`] works on.
 pub(crate) const PATH: &str = "projects/fleet-dev/secrets/pull-secret";
 
-/// What [`attempt`] adds. No error and no `Debug` may show it.
+/// The content that [`attempt`] adds. No error and no `Debug` may show it.
 pub(crate) const CONTENT: &str = "m4rker-of-a-secret";
 
 /// Longer than any test takes.

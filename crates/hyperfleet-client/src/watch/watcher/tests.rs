@@ -8,7 +8,7 @@ use super::super::source::{Listing, Opened};
 use super::*;
 use crate::wire::{Problem, Resource};
 
-/// How the API answers when the stream is opened.
+/// The API's answer when the stream is opened.
 #[derive(Clone, Copy)]
 enum Open {
     Refused(u16),
@@ -22,7 +22,7 @@ enum Open {
     Late,
 }
 
-/// What the API answers to the questions of a watch; the last answer is repeated.
+/// The API's answers to the requests of a watch; the last answer is repeated.
 struct Script {
     opens: &'static [Open],
     /// The ids in each list; `None` fails.

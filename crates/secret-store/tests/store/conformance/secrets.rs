@@ -1,4 +1,4 @@
-//! What is promised of secrets and their metadata.
+//! The contract of secrets and their metadata.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

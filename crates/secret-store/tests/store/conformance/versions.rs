@@ -1,4 +1,4 @@
-//! What is promised of versions and their content.
+//! The contract of versions and their content.
 
 use std::sync::Arc;
 

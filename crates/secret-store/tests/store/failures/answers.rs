@@ -21,7 +21,7 @@ async fn a_page_of_success_is_no_answer() {
     }
 }
 
-/// What a reader of JSON says of wrong types quotes them; nothing of that may get out.
+/// A JSON parser's message about a wrong type quotes the value; it must not be shown.
 #[rstest]
 #[case(json!({"name": 7, "etag": [CONTENT], "payload": CONTENT, "versions": CONTENT, "permissions": CONTENT}))]
 #[case(json!({"labels": CONTENT, "payload": {"data": {CONTENT: CONTENT}}, "versions": [CONTENT], "permissions": [{CONTENT: 1}]}))]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fake::{Fake, json as document, page};
 use crate::rig::{OPERATIONS, PATH, attempt, emulated, faulty, number, secret_id, store_at};
 
-/// How creating a secret fails at a server that refuses with this document.
+/// The error of a creation at a server that refuses with this document.
 async fn refused_with(status: u16, error: Value) -> StoreError {
     let fake = Fake::answering(document(status, &json!({ "error": error }))).await;
     attempt(&store_at(fake.address).await, Operation::Create).await.unwrap_err()
@@ -101,7 +101,7 @@ async fn a_denial_to_ask_for_permissions_names_none() {
 }
 
 #[tokio::test]
-async fn missing_permissions_are_told_from_those_that_are_not_known() {
+async fn missing_permissions_are_distinguished_from_those_that_are_not_known() {
     let denied_permissions = BTreeSet::from([Permission::AddVersion.name().to_owned()]);
     let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
     attempt(&store, Operation::Create).await.unwrap();
@@ -115,7 +115,7 @@ async fn missing_permissions_are_told_from_those_that_are_not_known() {
 #[case("SERVICE_DISABLED", Fault::ApiDisabled, Some("run: gcloud services enable secretmanager.googleapis.com"))]
 #[case("IAM_PERMISSION_DENIED", Fault::PermissionDenied, None)]
 #[tokio::test]
-async fn a_disabled_api_is_told_from_a_missing_permission(
+async fn a_disabled_api_is_distinguished_from_a_missing_permission(
     #[case] reason: &str,
     #[case] fault: Fault,
     #[case] hint: Option<&str>,
@@ -153,7 +153,7 @@ async fn what_a_code_means_depends_on_the_operation(
 #[case("0s", Duration::ZERO)]
 #[case("3600s", Duration::from_hours(1))]
 #[tokio::test]
-async fn the_wait_that_a_status_asks_for_is_told(#[case] asked: &str, #[case] expected: Duration) {
+async fn the_wait_that_a_status_asks_for_is_reported(#[case] asked: &str, #[case] expected: Duration) {
     let (_server, store) = emulated(faulty(&format!("*:resource-exhausted(retry-after={asked})*0"))).await;
     for operation in OPERATIONS {
         assert_eq!(attempt(&store, operation).await.unwrap_err().retry_after(), Some(expected), "{operation:?}");
@@ -169,7 +169,7 @@ async fn the_wait_that_a_status_asks_for_is_told(#[case] asked: &str, #[case] ex
 #[case("", None)]
 #[case("18446744073709551615", Some(24 * 60 * 60))]
 #[tokio::test]
-async fn the_wait_that_a_header_asks_for_is_told(#[case] header: &str, #[case] seconds: Option<u64>) {
+async fn the_wait_that_a_header_asks_for_is_reported(#[case] header: &str, #[case] seconds: Option<u64>) {
     for mut answer in [page(503, "busy"), document(503, &json!({"error": {"status": "UNAVAILABLE"}}))] {
         answer.headers_mut().insert("retry-after", header.parse().unwrap());
         let fake = Fake::answering(answer).await;
@@ -216,7 +216,7 @@ async fn the_stores_words_are_cut() {
 #[case(500, Fault::Internal, true)]
 #[case(503, Fault::Unavailable, true)]
 #[tokio::test]
-async fn a_refusal_without_a_code_is_told_by_its_status(
+async fn a_refusal_without_a_code_is_identified_by_its_status(
     #[case] status: u16,
     #[case] fault: Fault,
     #[case] transient: bool,

@@ -15,7 +15,7 @@ use crate::rig::{OPERATIONS, attempt, emulated, faulty, settings, store_at};
 #[tokio::test]
 async fn a_refused_connection_is_an_unavailable_store() {
     let unheard = TcpSocket::new_v4().unwrap();
-    // Bound, so that nobody else gets the port, but not listening.
+    // Bound, so that no other process gets the port, but not listening.
     unheard.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let store = store_at(unheard.local_addr().unwrap()).await;
     for operation in OPERATIONS {
@@ -69,7 +69,7 @@ async fn silence_is_waited_for_as_long_as_one_call_may_take() {
 #[case("two words:80")]
 #[case("::1:80")]
 #[tokio::test]
-async fn an_address_that_is_none_is_told_before_any_call(#[case] address: &str) {
+async fn an_address_that_is_none_is_refused_before_any_call(#[case] address: &str) {
     let somewhere = settings("127.0.0.1:1".parse().unwrap());
     let settings = Settings { endpoint: Endpoint::Emulator(address.to_owned()), ..somewhere };
     let error = GoogleSecretManager::connect(&settings).await.unwrap_err();
@@ -118,7 +118,7 @@ async fn a_redirection_is_not_followed(#[case] status: u16) {
 #[case(503, Fault::Unavailable, Blame::Store)]
 #[case(504, Fault::TimedOut, Blame::Store)]
 #[tokio::test]
-async fn a_page_in_the_stores_place_is_told_by_its_status(
+async fn a_page_in_the_stores_place_is_identified_by_its_status(
     #[case] status: u16,
     #[case] fault: Fault,
     #[case] blame: Blame,
