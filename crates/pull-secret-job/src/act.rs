@@ -32,7 +32,7 @@ pub(crate) struct Done {
     /// The number from which a version of ours may be found whose addition was not answered.
     pub(crate) unanswered: Option<VersionNumber>,
     /// How often adding has failed.
-    failed_additions: usize,
+    failed_additions: u32,
 }
 
 /// A run that has added so many versions, and none of them has stayed, ends: each one is billed.

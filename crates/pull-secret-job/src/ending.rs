@@ -1,6 +1,6 @@
 //! How a run ended, and what made it end early.
 
-use daemon::retry::{Failure, Spent};
+use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::Reason;
 use kubernetes::KubernetesError;
 use secret_store::{Fault, Operation, StoreError, VersionNumber};
@@ -82,19 +82,19 @@ impl From<KubernetesError> for Stop {
     }
 }
 
-impl From<Spent> for Stop {
-    fn from(spent: Spent) -> Self {
-        Self::told(spent)
+impl From<Interrupted> for Stop {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::told(interrupted)
     }
 }
 
 impl Stop {
-    fn told(spent: Spent) -> Self {
-        match spent {
-            Spent::Stopped => {
+    fn told(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Stopped => {
                 Self::new("interrupted", Reason::Interrupted, "Stopped by a signal; the next run continues")
             }
-            Spent::DeadlinePassed => {
+            Interrupted::DeadlinePassed => {
                 Self::new("deadline", Reason::DeadlineExceeded, "The run's time (RUN_TIMEOUT) is over")
             }
         }
@@ -108,11 +108,11 @@ where
     fn from(failure: Failure<E>) -> Self {
         match failure {
             Failure::Failed(error) => error.into(),
-            Failure::Spent(spent, None) => Self::told(spent),
-            Failure::Spent(spent, Some(error)) => {
-                let (spent, last) = (Self::told(spent), Self::from(error));
-                let message = format!("{}; last failure: {}", spent.message, last.message);
-                Self { message, hint: last.hint, phase: last.phase, ..spent }
+            Failure::Interrupted(interrupted, None) => Self::told(interrupted),
+            Failure::Interrupted(interrupted, Some(error)) => {
+                let (interrupted, last) = (Self::told(interrupted), Self::from(error));
+                let message = format!("{}; last failure: {}", interrupted.message, last.message);
+                Self { message, hint: last.hint, phase: last.phase, ..interrupted }
             }
         }
     }

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-use daemon::retry::{Backoff, Budget, Failure, Transient};
+use daemon::backoff::{Backoff, RetryPolicy};
+use daemon::retry::{Budget, Failure, Transient};
 use secret_store::{SecretId, SecretStore, StoreError, VersionNumber};
 use tracing::{info, warn};
 
 use crate::ending::Stop;
 
 /// One try and up to three retries after 1 s, 2 s and 4 s, ±20 %.
-const BACKOFF: Backoff =
-    Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
+const RETRIES: RetryPolicy = RetryPolicy { backoff: BACKOFF, max_retries: 3 };
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(4)).with_jitter(20);
 
 /// Makes calls for one phase of a run.
 pub(crate) struct Caller<'a> {
@@ -49,41 +50,35 @@ impl<'a> Caller<'a> {
             self.count(name);
             attempt().await
         };
-        Ok(self.budget.retry(&BACKOFF, tell_retry, counted).await?)
+        Ok(self.budget.retry(&RETRIES, tell_retry, counted).await?)
     }
 
     /// A call whose failure must be looked into before it is repeated.
     pub(crate) async fn call_once<T>(&self, name: &'static str, attempt: impl Future<Output = T>) -> Result<T, Stop> {
         self.count(name);
-        Ok(self.budget.spend(attempt).await?)
+        Ok(self.budget.run(attempt).await?)
     }
 
     /// The wait that follows a transient failure of [`Self::call_once`]; the failure itself when it was the last.
-    pub(crate) async fn pause_after(&self, failures: usize, error: StoreError) -> Result<(), Stop> {
-        let delay = BACKOFF.delay(failures, rand::random()).filter(|_| error.is_transient());
+    pub(crate) async fn pause_after(&self, failures: u32, error: StoreError) -> Result<(), Stop> {
+        let delay = RETRIES.delay(failures, rand::random()).filter(|_| error.is_transient());
         let wait = delay.map(|delay| delay.max(error.retry_after().unwrap_or_default()));
         let Some(wait) = wait.filter(|wait| self.budget.has_time_for(*wait)) else { return Err(error.into()) };
         tell_retry(failures, wait, &error);
-        self.budget.pause(wait).await.map_err(|spent| Failure::Spent(spent, Some(error)).into())
+        self.budget.pause(wait).await.map_err(|interrupted| Failure::Interrupted(interrupted, Some(error)).into())
     }
 
     /// Waits before the look that follows a surprise: not at all the first time, then longer and longer, as what is
     /// awaited (lagging metadata, a namespace) may take minutes.
-    pub(crate) async fn pause_before_looking_again(&self, surprises: usize, why: &str) -> Result<(), Stop> {
-        const LONGEST: u64 = 4;
-        let seconds = match surprises {
-            0 | 1 => 0,
-            more => (1 << more.min(8).saturating_sub(2)).min(LONGEST),
-        };
-        let jitter = 1.0 + BACKOFF.jitter * (2.0 * rand::random::<f64>() - 1.0);
-        let wait = Duration::from_secs(seconds).mul_f64(jitter);
-        if seconds == 0 {
+    pub(crate) async fn pause_before_looking_again(&self, surprises: u32, why: &str) -> Result<(), Stop> {
+        let wait = BACKOFF.delay(surprises.saturating_sub(1), rand::random());
+        if wait.is_zero() {
             info!(operation = "look-again", "Looking again: {why}");
         } else {
             warn!(operation = "look-again", "Looking again in {:.1}s: {why}", wait.as_secs_f64());
         }
-        self.budget.pause(wait).await.map_err(|spent| {
-            let stop = Stop::from(spent);
+        self.budget.pause(wait).await.map_err(|interrupted| {
+            let stop = Stop::from(interrupted);
             Stop { message: format!("{}; last seen: {why}", stop.message), ..stop }
         })
     }
@@ -98,8 +93,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn tell_retry(failures: usize, wait: Duration, error: &impl Display) {
-    let retries = BACKOFF.delays.len();
+fn tell_retry(failures: u32, wait: Duration, error: &impl Display) {
+    let retries = RETRIES.max_retries;
     warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
 }
 

@@ -261,7 +261,7 @@ impl Pass<'_> {
     }
 
     /// Waits before another look. A look at once helps against another writer, not where something is awaited.
-    async fn wait(&self, surprises: &mut usize, why: &'static str, is_awaited: bool) -> Result<(), Stop> {
+    async fn wait(&self, surprises: &mut u32, why: &'static str, is_awaited: bool) -> Result<(), Stop> {
         *surprises = if is_awaited { (*surprises).max(1) + 1 } else { *surprises + 1 };
         self.caller.pause_before_looking_again(*surprises, why).await
     }

@@ -30,12 +30,12 @@ impl<'a> Wanted<'a> {
         let limit = S::capabilities().max_content_bytes;
         let source = task.source.clone();
         let read = spawn_blocking(move || source::pull_secret(&source, limit));
-        let pull_secret = budget.spend(read).await?.map_err(|_panic| broken())?.map_err(|error| unusable(&error))?;
+        let pull_secret = budget.run(read).await?.map_err(|_panic| broken())?.map_err(|error| unusable(&error))?;
         let content = pull_secret.document.digest();
         let shown_digest = match task.digest_key_file.clone() {
             Some(path) => {
                 let read = spawn_blocking(move || source::digest_key(&path));
-                let key = budget.spend(read).await?.map_err(|_panic| broken())?.map_err(|error| no_key(&error))?;
+                let key = budget.run(read).await?.map_err(|_panic| broken())?.map_err(|error| no_key(&error))?;
                 Some(content.keyed(key.expose_secret()).to_string())
             }
             None => None,
