@@ -1,6 +1,7 @@
 //! Development tasks: check the rules of the code, generate reference pages, run the checks of CI.
 
 mod ci;
+mod circles;
 mod generate;
 mod language;
 mod tidy;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::circles;
 use crate::language;
 use crate::tree::{self, SourceFile};
 
@@ -35,7 +36,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes"]),
-    ("sync-global-pullsecret", &["daemon", "docker-config"]),
+    ("sync-global-pullsecret", &["daemon", "docker-config", "fleet-model"]),
     ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
@@ -112,6 +113,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
         breaches.extend(found.map(|breach| format!("{}: {breach}", file.path)));
     }
     breaches.extend(architecture(root, &texts)?);
+    breaches.extend(circles::check(&sources)?);
     if breaches.is_empty() {
         tree::eprint(format_args!("tidy: {} source files keep the rules", sources.len()));
         return Ok(());

@@ -1,61 +1,60 @@
-//! Doing what was decided about one resource. Each step may be done twice, and by two at once.
+//! Carries out the actions of a plan. Each action may be repeated, and two replicas may carry it out at the same time.
 
 use std::time::Duration;
 
 use daemon::retry::Transient as _;
 use fleet_model::names;
-use kubernetes::ObservedJob;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedSecret, OwnerJob, Verb};
+use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedJob, ObservedSecret, OwnerJob, Verb};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::config::Plan as Config;
-use crate::decide::{Action, Begin, Facts, InputState, Purpose};
-use crate::manifest::{self, Occasion};
-use crate::observe::{Observed, input_key, is_ours};
+use crate::decide::{Action, Facts, InputState, Purpose, StartRun};
+use crate::manifest::{self, Trigger};
+use crate::observe::{Observed, input_key, is_managed};
 use crate::reason::Reason;
 
-/// What is done, to whom, where.
+/// The resource that actions are carried out for, and the means to do it.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
-    /// The adapter.
+pub struct Executor<'a> {
+    /// The adapter's configuration.
     pub config: &'a Config,
-    /// Where.
+    /// The Kubernetes cluster that Jobs run in.
     pub cluster: &'a Cluster,
-    /// What was seen of the resource.
+    /// The observed state of the resource.
     pub observed: &'a Observed,
-    /// Upon what.
-    pub occasion: &'a Occasion,
+    /// The event that caused the pass.
+    pub trigger: &'a Trigger,
 }
 
-/// How a step went.
+/// The result of an action.
 #[derive(Debug)]
 pub enum Step {
-    /// It is done.
+    /// The action is complete.
     Done,
-    /// A run has begun.
-    Begun(Box<ObservedJob>),
-    /// Something must go first; look again after this.
+    /// A Job was created, or another replica has created it.
+    Started(Box<ObservedJob>),
+    /// Another object must be deleted first; the pass is repeated after this time.
     Wait(Duration),
-    /// It was refused for good, for this reason.
+    /// Kubernetes has refused it permanently, for this reason.
     Refused(Reason, String),
 }
 
-/// What a Job that must go first may take before it is looked for again; its end is news besides.
-const GOING: Duration = Duration::from_secs(1);
+/// Time until the next pass while a Job is terminating whose name is needed. Its deletion causes a pass as well.
+const TERMINATING_REQUEUE: Duration = Duration::from_secs(1);
 
-impl Scene<'_> {
-    /// Does one step. An error is one that may pass.
+impl Executor<'_> {
+    /// Carries out one action. Errors are transient; a permanent failure is [`Step::Refused`].
     pub async fn perform(&self, action: &Action, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
         let done = match action {
-            Action::Begin(begin) => self.begin(begin, facts).await,
+            Action::StartRun(run) => self.start_run(run, facts).await,
             Action::DeleteJob(job) => self.cluster.delete_job(&self.config.namespace, job).await.map(|()| Step::Done),
-            Action::OwnInput(job) => self.own_input(job).await.map(|()| Step::Done),
+            Action::SetInputOwner(job) => self.set_input_owner(job).await.map(|()| Step::Done),
             Action::RemoveInput(input) => self.remove_input(input).await.map(|()| Step::Done),
         };
         match done {
-            Err(error) if is_for_good(&error) => {
+            Err(error) if is_permanent(&error) => {
                 let reason = match action {
-                    Action::Begin(_) => Reason::ResourceCreationFailed,
+                    Action::StartRun(_) => Reason::ResourceCreationFailed,
                     _ => Reason::KubernetesApiFailure,
                 };
                 let hint = hint(&error, self.config).map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -65,61 +64,65 @@ impl Scene<'_> {
         }
     }
 
-    async fn begin(&self, begin: &Begin, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
+    async fn start_run(&self, run: &StartRun, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
         let namespace = &self.config.namespace;
-        if let Some(replaced) = &begin.replaces {
+        if let Some(replaced) = &run.replaces {
             self.cluster.delete_job(namespace, replaced).await?;
             let left = self.cluster.find_job(namespace, &replaced.name).await?;
             if left.is_some_and(|left| left.uid == replaced.uid) {
-                return Ok(Step::Wait(GOING));
+                return Ok(Step::Wait(TERMINATING_REQUEUE));
             }
         }
-        let job = match manifest::job(self.config, facts, begin, self.occasion) {
+        let job = match manifest::job(self.config, facts, run, self.trigger) {
             Ok(job) => job,
-            Err(words) => return Ok(Step::Refused(Reason::ResourceCreationFailed, words)),
+            Err(message) => return Ok(Step::Refused(Reason::ResourceCreationFailed, message)),
         };
-        if begin.purpose == Purpose::Apply
-            && let Err(conflict) = self.put_input(facts, None).await?
+        if run.purpose == Purpose::Apply
+            && let Err(conflict) = self.apply_input(facts, None).await?
         {
             return Ok(Step::Refused(Reason::NameConflict, conflict));
         }
         let Some(created) = self.cluster.create_job_once(namespace, &job).await? else {
-            return self.in_the_way(begin, job.metadata.name.as_deref().unwrap_or_default()).await;
+            return self.resolve_job_conflict(run, job.metadata.name.as_deref().unwrap_or_default()).await;
         };
-        if begin.purpose == Purpose::Apply {
-            // If this fails, the next look repairs it: an input must not outlive its Job.
-            self.own_input(&created).await?;
+        if run.purpose == Purpose::Apply {
+            // The input is deleted with its Job. If this fails, the next pass repairs it.
+            self.set_input_owner(&created).await?;
         }
-        Ok(Step::Begun(Box::new(created)))
+        Ok(Step::Started(Box::new(created)))
     }
 
-    /// A Job of the name is there: that of another replica, one that must go first, or somebody else's.
-    async fn in_the_way(&self, begin: &Begin, name: &str) -> Result<Step, KubernetesError> {
+    /// Handles an existing Job of the same name: another replica's, an outdated one that is deleted first, or an unmanaged one.
+    async fn resolve_job_conflict(&self, run: &StartRun, name: &str) -> Result<Step, KubernetesError> {
         let namespace = &self.config.namespace;
-        let Some(found) = self.cluster.find_job(namespace, name).await? else { return Ok(Step::Wait(GOING)) };
+        let Some(found) = self.cluster.find_job(namespace, name).await? else {
+            return Ok(Step::Wait(TERMINATING_REQUEUE));
+        };
         let is = |label: &str, value: &str| found.labels.get(label).is_some_and(|found| found == value);
         let id = &self.observed.resource.id;
         if !is(names::LABEL_RUN_ADAPTER, &self.config.adapter) || !is(names::LABEL_RUN_RESOURCE, id) {
-            let words = format!("job {namespace}/{name} is there and is not this adapter's; it is not touched");
-            return Ok(Step::Refused(Reason::NameConflict, words));
+            let message = format!("unmanaged job {namespace}/{name} exists; delete or rename it");
+            return Ok(Step::Refused(Reason::NameConflict, message));
         }
-        let wanted = if begin.purpose == Purpose::Apply { names::PURPOSE_APPLY } else { names::PURPOSE_DELETE };
-        let edition = found.annotations.get(names::ANNOTATION_SOURCE);
-        let is_wanted = is(names::LABEL_RUN_PURPOSE, wanted)
+        let purpose = if run.purpose == Purpose::Apply { names::PURPOSE_APPLY } else { names::PURPOSE_DELETE };
+        let revision = found.annotations.get(names::ANNOTATION_SOURCE);
+        let is_current = is(names::LABEL_RUN_PURPOSE, purpose)
             && !manifest::is_of_former(&found, &self.observed.resource)
             && match self.observed.facts(jiff::Timestamp::UNIX_EPOCH).source {
-                crate::decide::Source::Edition(now) if begin.purpose == Purpose::Apply => edition == Some(&now),
+                crate::decide::PullSecretSource::Revision(now) if run.purpose == Purpose::Apply => {
+                    revision == Some(&now)
+                }
                 _ => true,
             };
-        if is_wanted && !found.is_terminating {
-            return Ok(Step::Begun(Box::new(found)));
+        if is_current && !found.is_terminating {
+            return Ok(Step::Started(Box::new(found)));
         }
         self.cluster.delete_job(namespace, &found).await?;
-        Ok(Step::Wait(GOING))
+        Ok(Step::Wait(TERMINATING_REQUEUE))
     }
 
-    /// Brings the input to what the run needs; the inner error is a Secret of its name that is not ours.
-    async fn put_input(
+    /// Creates or updates the input; the inner error names an unmanaged Secret of the same name.
+    async fn apply_input(
         &self,
         facts: &Facts<'_>,
         owner: Option<OwnerJob>,
@@ -127,36 +130,36 @@ impl Scene<'_> {
         let (Some(input), Some(content)) = (&self.config.input, &self.observed.content) else { return Ok(Ok(())) };
         let id = &self.observed.resource.id;
         let key = input_key(self.config, id);
-        let wanted = AppliedSecret {
+        let desired = AppliedSecret {
             labels: manifest::labels(self.config, facts, Purpose::Apply),
             annotations: manifest::input_annotations(self.config, facts.resource),
             content: SecretSlice::from(content.expose_secret().to_vec()),
             form: Form::Opaque(input.key.clone()),
             owner,
         };
-        match self.cluster.find_secret_of(&key, &wanted.form).await? {
-            None => self.cluster.create_secret(&key, &wanted, false).await?,
-            Some(found) if !is_ours(self.config, id, &found) => {
-                return Ok(Err(format!("{key} is there and is not this adapter's; it is not touched")));
+        match self.cluster.find_secret_of(&key, &desired.form).await? {
+            None => self.cluster.create_secret(&key, &desired, false).await?,
+            Some(found) if !is_managed(self.config, id, &found) => {
+                return Ok(Err(format!("unmanaged {key} exists; delete or rename it")));
             }
             // Another replica knows a newer generation: its run must not read this one's pull secret.
             Some(found) if manifest::is_input_of_newer_generation(&found, facts.resource) => {
                 return Err(KubernetesError::new(Verb::Apply, key.to_string(), Fault::Changed));
             }
-            Some(found) => self.cluster.apply_secret(&key, &wanted, &found, false).await?,
+            Some(found) => self.cluster.apply_secret(&key, &desired, &found, false).await?,
         }
         Ok(Ok(()))
     }
 
-    /// Lets the input go with its Job.
-    async fn own_input(&self, job: &ObservedJob) -> Result<(), KubernetesError> {
+    /// Makes the Job the owner of the input, so that both are deleted together.
+    async fn set_input_owner(&self, job: &ObservedJob) -> Result<(), KubernetesError> {
         let facts = self.observed.facts(jiff::Timestamp::UNIX_EPOCH);
         let owner = OwnerJob { name: job.name.clone(), uid: job.uid.clone() };
-        // A Secret that is not ours was refused before.
-        self.put_input(&facts, Some(owner)).await.map(drop)
+        // An unmanaged Secret was refused before the Job was created.
+        self.apply_input(&facts, Some(owner)).await.map(drop)
     }
 
-    /// Removes the input in the version that was observed. Another version may feed a run that another replica has begun
+    /// Removes the input in the version that was observed. Another version may feed a run that another replica has started
     /// meanwhile; then the error is `Changed`, and the pass is repeated with a new observation.
     async fn remove_input(&self, observed: &InputState) -> Result<(), KubernetesError> {
         let Some(input) = &self.config.input else { return Ok(()) };
@@ -171,7 +174,7 @@ impl Scene<'_> {
     }
 }
 
-/// Removes what is left of a resource's runs; says whether there was anything.
+/// Removes the Jobs and the input that are left of a resource's runs; returns true if there were Jobs.
 pub async fn remove_leftovers(config: &Config, cluster: &Cluster, id: &str) -> Result<bool, KubernetesError> {
     let jobs = cluster.jobs(&config.namespace, &manifest::selector(config, id)).await?;
     for job in jobs.iter().filter(|job| !job.is_terminating) {
@@ -194,11 +197,11 @@ async fn managed_input(
     key: &str,
 ) -> Result<Option<ObservedSecret>, KubernetesError> {
     let found = cluster.find_secret_of(&input_key(config, id), &Form::Opaque(key.to_owned())).await?;
-    Ok(found.filter(|found| is_ours(config, id, found)))
+    Ok(found.filter(|found| is_managed(config, id, found)))
 }
 
-/// What no repetition mends. A namespace may come, a quota be freed, a conflict pass.
-fn is_for_good(error: &KubernetesError) -> bool {
+/// Returns true if a repetition cannot succeed. A missing namespace, an exhausted quota and a conflict are not permanent.
+fn is_permanent(error: &KubernetesError) -> bool {
     let may_pass = matches!(
         error.fault,
         Fault::Changed | Fault::NotFound | Fault::AlreadyExists | Fault::NamespaceMissing | Fault::QuotaExceeded

@@ -1,9 +1,9 @@
-//! Where a value of a run comes from: a text with placeholders, or a place in the resource.
+//! Resolves the values of a run from fields of the resource or from texts with placeholders.
 
 use std::fmt;
 use std::str::FromStr;
 
-use hyperfleet_client::View;
+use hyperfleet_client::{Generation, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,102 +12,101 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Binding {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The first of these places in the resource that has a value.
+    /// Fields of the resource; the first one that has a value is used.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub from: Vec<Place>,
-    /// A text with placeholders, where no place has a value.
+    pub from: Vec<FieldPath>,
+    /// A text with placeholders, used if no field has a value.
     #[serde(default)]
     pub value: Option<String>,
-    /// Whether a run can do without it.
+    /// The runs that require the value.
     #[serde(default)]
     pub required: Required,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ValueSource {
-    /// The first of these places in the resource that has a value, such as `spec.gcp.projectId` or
-    /// `status.adapters[placement].data.namespace`.
+    /// Fields of the resource, such as `spec.gcp.projectId` or `status.adapters[placement].data.namespace`; the first one
+    /// that has a value is used.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub from: Vec<Place>,
-    /// A text, in which `{id}`, `{name}`, `{generation}` and `{adapter}` stand for the resource's; used where no place has a
-    /// value.
+    pub from: Vec<FieldPath>,
+    /// A text in which `{id}`, `{name}`, `{generation}` and `{adapter}` are replaced; used if no field has a value.
     #[serde(default)]
     pub value: Option<String>,
 }
 
-/// Whether a run can do without a value.
+/// The runs that require a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Required {
-    /// It can.
+    /// None.
     #[default]
     No,
-    /// It cannot, unless it removes what others have made.
+    /// Runs that apply; clean-up runs do not need it.
     ToApply,
-    /// It cannot. A resource without it has nothing that could be removed.
+    /// All runs. A resource without the value has nothing that could be removed.
     Always,
 }
 
-/// A place in a resource: `spec`, `status` or `metadata`, and members of it.
+/// The path of a field of a resource: `spec`, `status` or `metadata`, and members of it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldPath {
     text: String,
     segments: Vec<String>,
 }
 
-/// A text that is no [`Place`].
+/// The error of a text that is not a [`FieldPath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must begin with spec, status or metadata and go on with members: `spec.a.b`, `status.adapters[a-b].data.c`")]
-pub struct InvalidPlace;
+pub struct InvalidFieldPath;
 
-/// What placeholders stand for.
+/// The values of placeholders.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct Placeholders<'a> {
     /// The resource's id.
     pub id: &'a str,
     /// Its name.
     pub name: &'a str,
     /// Its generation.
     pub generation: i64,
-    /// The adapter.
+    /// The adapter's type.
     pub adapter: &'a str,
 }
 
 // === impl Binding ===
 
 impl Binding {
-    /// The value for a resource, if it has one.
-    pub fn resolve(&self, view: &View, named: Named<'_>) -> Option<String> {
-        resolve(&self.from, self.value.as_deref(), view, named)
+    /// Returns the value for a resource, if it has one.
+    pub fn resolve(&self, view: &View, placeholders: Placeholders<'_>) -> Option<String> {
+        resolve(&self.from, self.value.as_deref(), view, placeholders)
     }
 
-    /// Where it would come from, for people.
-    pub fn shown(&self) -> String {
-        self.from.iter().map(|place| format!("`{place}`")).collect::<Vec<_>>().join(" or ")
+    /// Lists the fields that the value is read from, for messages.
+    pub fn describe(&self) -> String {
+        self.from.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(" or ")
     }
 }
 
 // === impl ValueSource ===
 
 impl ValueSource {
-    /// The value for a resource, if it has one.
-    pub fn resolve(&self, view: &View, named: Named<'_>) -> Option<String> {
-        resolve(&self.from, self.value.as_deref(), view, named)
+    /// Returns the value for a resource, if it has one.
+    pub fn resolve(&self, view: &View, placeholders: Placeholders<'_>) -> Option<String> {
+        resolve(&self.from, self.value.as_deref(), view, placeholders)
     }
 }
 
-fn resolve(from: &[Place], text: Option<&str>, view: &View, named: Named<'_>) -> Option<String> {
-    let found = from.iter().find_map(|place| scalar(place.look_up(view)?));
-    found.or_else(|| text.map(|text| named.fill_in(text)))
+fn resolve(from: &[FieldPath], text: Option<&str>, view: &View, placeholders: Placeholders<'_>) -> Option<String> {
+    let found = from.iter().find_map(|path| scalar(path.get_in(view)?));
+    found.or_else(|| text.map(|text| placeholders.expand(text)))
 }
 
-/// Blank texts count as missing: they are what a form leaves behind.
+/// Converts a scalar into a text; blank texts count as missing, as forms submit them for empty fields.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
@@ -117,11 +116,11 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-// === impl Named ===
+// === impl Placeholders ===
 
-impl Named<'_> {
-    /// The text with the resource's own in the place of placeholders.
-    pub fn fill_in(&self, text: &str) -> String {
+impl Placeholders<'_> {
+    /// Replaces the placeholders in a text.
+    pub fn expand(&self, text: &str) -> String {
         let generation = self.generation.to_string();
         let pairs =
             [("{id}", self.id), ("{name}", self.name), ("{generation}", &*generation), ("{adapter}", self.adapter)];
@@ -129,11 +128,11 @@ impl Named<'_> {
     }
 }
 
-// === impl Place ===
+// === impl FieldPath ===
 
-impl Place {
-    /// What is there.
-    pub fn look_up<'a>(&self, view: &'a View) -> Option<&'a Value> {
+impl FieldPath {
+    /// Returns the value of the field in a resource.
+    pub fn get_in<'a>(&self, view: &'a View) -> Option<&'a Value> {
         let (root, members) = self.segments.split_first()?;
         let root = match root.as_str() {
             "status" => &view.status,
@@ -143,16 +142,16 @@ impl Place {
         members.iter().try_fold(root, |value, member| value.get(member))
     }
 
-    /// Whether it is at or below `spec.pullSecret`, which no run is given as a variable.
-    pub fn is_of_the_pull_secret(&self) -> bool {
+    /// Returns true for `spec.pullSecret.data` and everything below it, which must not become a variable of a Job.
+    pub fn is_pull_secret_data(&self) -> bool {
         matches!(self.segments.as_slice(), [spec, secret, data, ..] if spec == "spec" && secret == "pullSecret" && data == "data")
     }
 }
 
-impl FromStr for Place {
-    type Err = InvalidPlace;
+impl FromStr for FieldPath {
+    type Err = InvalidFieldPath;
 
-    fn from_str(text: &str) -> Result<Self, InvalidPlace> {
+    fn from_str(text: &str) -> Result<Self, InvalidFieldPath> {
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || "-_".contains(char))
         };
@@ -161,31 +160,31 @@ impl FromStr for Place {
             let mut pieces = part.split('[');
             segments.push(pieces.next().unwrap_or_default().to_owned());
             for piece in pieces {
-                segments.push(piece.strip_suffix(']').ok_or(InvalidPlace)?.to_owned());
+                segments.push(piece.strip_suffix(']').ok_or(InvalidFieldPath)?.to_owned());
             }
         }
-        let begins = segments.first().is_some_and(|root| matches!(root.as_str(), "spec" | "status" | "metadata"));
-        if begins && segments.len() > 1 && segments.iter().all(|segment| is_name(segment)) {
+        let starts_run = segments.first().is_some_and(|root| matches!(root.as_str(), "spec" | "status" | "metadata"));
+        if starts_run && segments.len() > 1 && segments.iter().all(|segment| is_name(segment)) {
             Ok(Self { text: text.to_owned(), segments })
         } else {
-            Err(InvalidPlace)
+            Err(InvalidFieldPath)
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Place {
+impl<'de> Deserialize<'de> for FieldPath {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
@@ -217,12 +216,12 @@ mod tests {
     #[case(&["spec.blank"], None)]
     #[case(&["spec.list"], None)]
     #[case(&["spec.gcp"], None)]
-    fn values_come_from_places(#[case] places: &[&str], #[case] expect: Option<&str>) {
-        let source = ValueSource { from: places.iter().map(|place| place.parse().unwrap()).collect(), value: None };
-        let named = Named { id: "cls-1", name: "one", generation: 3, adapter: "a" };
-        assert_eq!(source.resolve(&view(), named).as_deref(), expect);
+    fn values_come_from_fields(#[case] paths: &[&str], #[case] expect: Option<&str>) {
+        let source = ValueSource { from: paths.iter().map(|path| path.parse().unwrap()).collect(), value: None };
+        let placeholders = Placeholders { id: "cls-1", name: "one", generation: 3, adapter: "a" };
+        assert_eq!(source.resolve(&view(), placeholders).as_deref(), expect);
         let text = ValueSource { value: Some("{id}-{name}-{generation}-{adapter}".to_owned()), ..source };
-        assert_eq!(text.resolve(&view(), named).as_deref(), Some(expect.unwrap_or("cls-1-one-3-a")));
+        assert_eq!(text.resolve(&view(), placeholders).as_deref(), Some(expect.unwrap_or("cls-1-one-3-a")));
     }
 
     #[rstest]
@@ -232,7 +231,7 @@ mod tests {
     #[case("spec..a")]
     #[case("spec.a[b")]
     #[case("spec.a b")]
-    fn other_texts_are_no_places(#[case] text: &str) {
-        assert_eq!(text.parse::<Place>(), Err(InvalidPlace));
+    fn other_texts_are_no_field_paths(#[case] text: &str) {
+        assert_eq!(text.parse::<FieldPath>(), Err(InvalidFieldPath));
     }
 }

@@ -29,7 +29,7 @@ pub use shape::{
     Retry, Spec,
 };
 
-/// Where the configuration is looked for when nothing says where it is.
+/// The files that are searched for the configuration if neither flag nor variable names one.
 pub const SEARCHED: &[&str] = &["/etc/hyperfleet/adapter.yaml", "/etc/hyperfleet/config.yaml"];
 
 /// The configuration, completed and checked: what an adapter is made of.
@@ -37,19 +37,19 @@ pub const SEARCHED: &[&str] = &["/etc/hyperfleet/adapter.yaml", "/etc/hyperfleet
 pub struct Plan {
     /// The adapter's type, by which the API knows its reports.
     pub adapter: String,
-    /// What it calls itself, in Events and to the API.
+    /// The adapter's name, in Events and in its User-Agent.
     pub name: String,
-    /// What it works on, as paths have it.
+    /// The resource type that it reconciles, as the API's paths have it.
     pub resource_type: String,
-    /// Where its Jobs run.
+    /// The namespace of its Jobs.
     pub namespace: String,
-    /// Which API.
+    /// The settings of the API client.
     pub client: hyperfleet_client::Settings,
-    /// What it listens to.
+    /// The subscription to the Sentinel's events.
     pub subscription: Subscription,
-    /// How.
+    /// The options of the subscription.
     pub consume: Consume,
-    /// What a resource must fulfil before a run, besides its dependencies.
+    /// The preconditions of a run, besides its dependencies.
     pub preconditions: Vec<Precondition>,
     /// The adapters that must say that a resource is available before a run.
     pub dependencies: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Plan {
     pub project_variable: Option<String>,
     /// The quota.
     pub quota: Quota,
-    /// When failed runs are repeated.
+    /// The back-off of failed runs.
     pub retry: Retry,
     /// The rest, as it was given.
     pub config: Config,
@@ -138,7 +138,7 @@ impl Config {
         self
     }
 
-    /// What an adapter is made of; or everything that is wrong with it.
+    /// Checks the configuration; the error lists every fault.
     pub fn plan(self) -> Result<Plan, Vec<String>> {
         let checked = check::check(&self)?;
         let Spec { criteria, hyperfleet_api, broker, job_template, limits, retry, .. } = &self.spec;

@@ -1,7 +1,8 @@
-//! What is to be done about one resource, and what is to be told about it.
+//! Decides the actions and the conditions for one resource.
 //!
-//! Whatever woke the adapter, the whole state is looked at: the resource, its runs, the last report. A run is made once for
-//! each generation and each edition of the pull secret; what has been stored stays stored when a precondition fails later.
+//! Every decision considers the whole state, whatever has caused the pass: the resource, its runs, the last report. One run
+//! succeeds per generation and per revision of a referenced pull secret. A pull secret that is stored stays stored when a
+//! precondition fails later.
 
 mod criteria;
 mod deletion;
@@ -13,8 +14,8 @@ mod tests;
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
-use fleet_model::job;
-use hyperfleet_client::{Condition, Status};
+use fleet_model::{job, names};
+use hyperfleet_client::{ReportedCondition, Status};
 use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
 
@@ -23,17 +24,19 @@ use crate::outcome::Outcome;
 use crate::reason::Reason;
 
 pub use criteria::{Unmet, unmet};
-pub use facts::{Facts, InputState, OutputState, Purpose, Run, Source};
-pub use plan::{Action, Begin, Finding, Plan};
+pub use facts::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run};
+pub use plan::{Action, Plan, PlannedCondition, StartRun};
 
-/// No run that failed waits longer for the next one.
-const LONGEST_WAIT: Duration = Duration::from_hours(1);
-/// So many runs are made for words that nobody has heard: a Job's Pods, with all that they said, may go before it.
-const MOST_UNHEARD: u32 = 3;
-/// The member of a report's data that says which edition of a referenced pull secret it is about.
+/// Maximum time until a failed run is repeated.
+const MAX_BACKOFF: Duration = Duration::from_hours(1);
+/// Maximum number of runs when a Job completed but its termination message was lost, as its Pods were deleted before it.
+const MAX_RERUNS_WITHOUT_RESULT: u32 = 3;
+/// The member of a report's data that names the revision of the referenced pull secret.
 pub const SOURCE: &str = "source";
+/// The message of the `Health` condition without errors.
+const ADAPTER_WORKS: &str = "the adapter works";
 
-/// What is to be done about a resource, and told about it.
+/// Decides the actions and the conditions for a resource.
 pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     if facts.resource.is_deleting() {
         return deletion::decide(config, facts);
@@ -47,23 +50,23 @@ pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
         None => without_run(config, facts),
     };
     if run.is_some() || facts.last_success().is_some() {
-        stop_older(&mut plan, facts);
+        stop_older_runs(&mut plan, facts);
     }
     plan
 }
 
-/// Ends runs for older generations once this one has its own: the input is not theirs any more, and is removed before a Pod
-/// that they might still begin could read it.
-fn stop_older(plan: &mut Plan, facts: &Facts<'_>) {
+/// Deletes the running Jobs of older generations once the current one has a run. The input belongs to the current generation,
+/// so a Pod of an older one must not start any more.
+fn stop_older_runs(plan: &mut Plan, facts: &Facts<'_>) {
     let is_older = |run: &&Run<'_>| run.purpose == Purpose::Apply && run.generation < facts.resource.generation;
     let older = facts.runs.iter().filter(is_older).filter(|run| run.job.end.is_none() && !run.job.is_terminating);
     plan.actions.extend(older.map(|run| Action::DeleteJob(run.job.clone())));
 }
 
-/// Nothing runs for this generation, and what did is forgotten.
+/// Plans for a generation that has no Job, or whose Job was deleted after its time to live.
 fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
     if let Some(last) = facts.last_success() {
-        return steady(config, facts, again(last), facts.told_data(), None);
+        return steady(config, facts, repeat_last(last), facts.reported_data(), None);
     }
     let unmet = unmet(config, facts.view);
     if !unmet.is_empty() {
@@ -72,63 +75,84 @@ fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
     if let Some(why) = facts.missing(config, Purpose::Apply) {
         return waiting(facts, &[Unmet { line: why, detail: None }]);
     }
-    if let Source::Missing(why) = &facts.source {
+    if let PullSecretSource::Missing(why) = &facts.source {
         return waiting(facts, &[Unmet { line: why.clone(), detail: None }]);
     }
-    let because = match facts.told_generation() {
+    let because = match facts.reported_generation() {
         None => "it has no run yet".to_owned(),
-        Some(told) if told < facts.resource.generation => {
-            format!("generation {} is newer than {told}, the last that was reported", facts.resource.generation)
+        Some(reported) if reported < facts.resource.generation => {
+            format!("generation {} is newer than {reported}, the last that was reported", facts.resource.generation)
         }
         Some(_) => "this generation has no run that succeeded".to_owned(),
     };
-    begin(facts, Purpose::Apply, None, 1, because)
+    let run = StartRun { purpose: Purpose::Apply, replaces: None, attempt: 1, because };
+    start_run(facts, run)
 }
 
-/// What was told before, told again.
-fn again(last: &Condition) -> Finding {
+/// Repeats the `Available` condition of the last report.
+fn repeat_last(last: &ReportedCondition) -> PlannedCondition {
     let (reason, message) = (last.reason.clone(), last.message.clone());
-    Finding::new("Available", last.status, reason.unwrap_or_default(), message.unwrap_or_default())
+    PlannedCondition::new(
+        names::condition::AVAILABLE,
+        last.status,
+        reason.unwrap_or_default(),
+        message.unwrap_or_default(),
+    )
 }
 
 fn waiting(facts: &Facts<'_>, unmet: &[Unmet]) -> Plan {
     let message = unmet.iter().map(|unmet| unmet.line.as_str()).collect::<Vec<_>>().join("; ");
     let why = Reason::PreconditionsNotMet;
-    let mut plan = Plan::new(why, message.clone(), facts.told_data());
-    plan.find("Applied", Status::False, why, &message);
-    plan.find("Available", Status::False, why, &message);
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
+    let mut plan = Plan::new(why, message.clone(), facts.reported_data());
+    plan.set_condition(names::condition::APPLIED, Status::False, why, &message);
+    plan.set_condition(names::condition::AVAILABLE, Status::False, why, &message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
     plan
 }
 
-/// A run is begun.
-fn begin(facts: &Facts<'_>, purpose: Purpose, replaced: Option<&Run<'_>>, attempt: u32, because: String) -> Plan {
-    let mut plan = Plan::new(Reason::ResourcesCreated, because.clone(), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesCreated, "the Job and its input were created");
-    plan.find("Available", Status::False, Reason::WorkloadInProgress, &format!("a Job was created, as {because}"));
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
-    let replaces = replaced.map(|run| run.job.clone());
-    plan.actions.push(Action::Begin(Box::new(Begin { purpose, replaces, attempt, because })));
+/// Plans a new run.
+fn start_run(facts: &Facts<'_>, run: StartRun) -> Plan {
+    let because = run.because.clone();
+    let mut plan = Plan::new(Reason::ResourcesCreated, because.clone(), facts.reported_data());
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesCreated,
+        "the Job and its input were created",
+    );
+    plan.set_condition(
+        names::condition::AVAILABLE,
+        Status::False,
+        Reason::WorkloadInProgress,
+        &format!("a Job was created, as {because}"),
+    );
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+    plan.actions.push(Action::StartRun(Box::new(run)));
     plan
 }
 
 fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let message = match (run.job.is_terminating, run.job.failed) {
-        (true, _) => format!("Job {} is being removed", run.job.name),
-        (false, 0) => format!("Job {} runs", run.job.name),
+        (true, _) => format!("Job {} is terminating", run.job.name),
+        (false, 0) => format!("Job {} is running", run.job.name),
         (false, failed) => {
             let limit = config.config.spec.job_template.backoff_limit;
-            let said = run.outcome.as_ref().map(|outcome| format!(": {}", outcome.message)).unwrap_or_default();
-            format!("Job {} runs; {failed} of its Pods failed (of {limit} that may){said}", run.job.name)
+            let detail = run.outcome.as_ref().map(|outcome| format!(": {}", outcome.message)).unwrap_or_default();
+            format!("Job {} is running; {failed} of its Pods failed (backoffLimit {limit}){detail}", run.job.name)
         }
     };
-    let mut plan = Plan::new(Reason::WorkloadInProgress, message.clone(), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesExist, &format!("Job {} is there", run.job.name));
-    plan.find("Available", Status::False, Reason::WorkloadInProgress, &message);
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
+    let mut plan = Plan::new(Reason::WorkloadInProgress, message.clone(), facts.reported_data());
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesExist,
+        &format!("Job {} exists", run.job.name),
+    );
+    plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::WorkloadInProgress, &message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
     plan.job = Some(run.job.clone());
     if facts.input.as_ref().is_some_and(|input| !input.has_owner) && run.purpose == Purpose::Apply {
-        plan.actions.push(Action::OwnInput(run.job.clone()));
+        plan.actions.push(Action::SetInputOwner(run.job.clone()));
     }
     plan
 }
@@ -137,74 +161,86 @@ fn succeeded(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let outcome = run.outcome.as_ref();
     if outcome.is_none() {
         if let Some(last) = facts.last_success() {
-            return steady(config, facts, again(last), facts.told_data(), Some(run));
+            return steady(config, facts, repeat_last(last), facts.reported_data(), Some(run));
         }
-        if run.attempt < MOST_UNHEARD {
-            let because = format!("Job {} has completed, but what it said has gone with its Pods", run.job.name);
-            return begin(facts, Purpose::Apply, Some(run), run.attempt.saturating_add(1), because);
+        if run.attempt < MAX_RERUNS_WITHOUT_RESULT {
+            let because =
+                format!("Job {} has completed, but its termination message was lost with its Pods", run.job.name);
+            return start_run(facts, StartRun::after(run, because));
         }
     }
     let reason = outcome.and_then(|outcome| outcome.reason.clone());
-    let message = outcome.map_or_else(|| format!("Job {} has completed", run.job.name), |said| said.message.clone());
-    let data = run.data().unwrap_or_else(|| facts.told_data());
+    let message =
+        outcome.map_or_else(|| format!("Job {} has completed", run.job.name), |outcome| outcome.message.clone());
+    let data = run.data().unwrap_or_else(|| facts.reported_data());
     let is_superseded = reason.as_deref() == Some(&*job::Reason::Superseded.to_string());
     let status = if is_superseded { Status::False } else { Status::True };
     let reason = reason.unwrap_or_else(|| Reason::JobSucceeded.to_string());
-    let available = Finding::new("Available", status, reason, message);
+    let available = PlannedCondition::new(names::condition::AVAILABLE, status, reason, message);
     let mut plan = steady(config, facts, available, data, Some(run));
     plan.job = Some(run.job.clone());
     plan
 }
 
-/// What this generation needs was done; is it still so?
+/// Plans for a generation whose run has succeeded: nothing, unless what it has applied was changed since.
 fn steady(
     config: &Config,
     facts: &Facts<'_>,
-    available: Finding,
+    available: PlannedCondition,
     mut data: Map<String, Value>,
     run: Option<&Run<'_>>,
 ) -> Plan {
-    if let Source::Edition(edition) = &facts.source {
-        data.insert(SOURCE.to_owned(), json!(edition));
+    if let PullSecretSource::Revision(revision) = &facts.source {
+        data.insert(SOURCE.to_owned(), json!(revision));
     }
     let drift = match &facts.output {
-        OutputState::Same | OutputState::NotLooked(_) => None,
-        OutputState::Gone(what) => Some((Reason::Drifted, format!("{what} is gone"))),
-        OutputState::Changed(what) => {
-            Some((Reason::Drifted, format!("{what} does not hold this pull secret any more")))
-        }
-        OutputState::Foreign(what) => Some((Reason::NameConflict, what.clone())),
+        OutputState::InSync | OutputState::NotChecked(_) => None,
+        OutputState::Missing(what) => Some((Reason::Drifted, format!("{what} was deleted"))),
+        OutputState::Changed(what) => Some((Reason::Drifted, format!("{what} holds another pull secret"))),
+        OutputState::Unmanaged(what) => Some((Reason::NameConflict, what.clone())),
     };
     let is_done = available.status == Status::True;
     match drift.filter(|_| is_done) {
         None => {
             let mut plan = Plan::new(Reason::ResourcesExist, available.message.clone(), data);
-            plan.find("Applied", Status::True, Reason::ResourcesExist, "this generation's Job has run");
-            plan.findings.push(available);
-            plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
+            plan.set_condition(
+                names::condition::APPLIED,
+                Status::True,
+                Reason::ResourcesExist,
+                "this generation's Job has run",
+            );
+            plan.conditions.push(available);
+            plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
             plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
             plan
         }
         Some((Reason::Drifted, why)) => {
             let attempt = run.map_or(1, |run| run.attempt.saturating_add(1));
             let wait = run.and_then(|run| wait(config.retry.transient_after, attempt, run, facts));
-            // What was brought right a while ago is repaired at once: only a quarrel is slowed down.
+            // The first drift is repaired at once; only repeated drift is subject to the back-off.
             if let Some(wait) = wait.filter(|_| attempt > 2) {
                 let mut plan = drifted(&why, data);
-                plan.next = Some(wait);
+                plan.requeue_after = Some(wait);
                 return plan;
             }
-            let mut plan = begin(facts, Purpose::Apply, run, attempt, why.clone());
-            plan.findings.retain(|finding| finding.kind != "Available");
-            plan.find("Available", Status::False, Reason::Drifted, &format!("{why}; a Job repairs it"));
+            let replaces = run.map(|run| run.job.clone());
+            let run = StartRun { purpose: Purpose::Apply, replaces, attempt, because: why.clone() };
+            let mut plan = start_run(facts, run);
+            plan.conditions.retain(|condition| condition.kind != names::condition::AVAILABLE);
+            plan.set_condition(
+                names::condition::AVAILABLE,
+                Status::False,
+                Reason::Drifted,
+                &format!("{why}; a Job repairs it"),
+            );
             plan.data = data;
             plan
         }
         Some((reason, why)) => {
             let mut plan = Plan::new(reason, why.clone(), data);
-            plan.find("Applied", Status::False, reason, &why);
-            plan.find("Available", Status::False, reason, &why);
-            plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
+            plan.set_condition(names::condition::APPLIED, Status::False, reason, &why);
+            plan.set_condition(names::condition::AVAILABLE, Status::False, reason, &why);
+            plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
             plan
         }
     }
@@ -212,16 +248,21 @@ fn steady(
 
 fn drifted(why: &str, data: Map<String, Value>) -> Plan {
     let mut plan = Plan::new(Reason::Drifted, why.to_owned(), data);
-    let message = format!("{why}, again and again: somebody else changes it; another Job repairs it later");
-    plan.find("Applied", Status::True, Reason::ResourcesExist, "this generation's Job has run");
-    plan.find("Available", Status::False, Reason::Drifted, &message);
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
+    let message = format!("{why} repeatedly: another process changes it; another Job repairs it after a back-off");
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesExist,
+        "this generation's Job has run",
+    );
+    plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::Drifted, &message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
     plan
 }
 
 fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
     let outcome = run.outcome.as_ref().filter(|outcome| !outcome.is_success);
-    let (word, words) = told_failure(run, outcome, reason, message);
+    let Failure { reason, message } = Failure::of(run, outcome, reason, message);
     let severity = severity(outcome);
     let after = match severity {
         Severity::Final => None,
@@ -231,62 +272,85 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     let attempt = run.attempt.saturating_add(1);
     let wait = after.map(|after| wait(after, attempt, run, facts).unwrap_or_default());
     if wait == Some(Duration::ZERO) && !run.job.is_terminating {
-        let because = format!("the last Job has failed ({word}) and its wait is over");
-        return begin(facts, Purpose::Apply, Some(run), attempt, because);
+        let because = format!("the last Job has failed ({reason}) and its back-off is over");
+        return start_run(facts, StartRun::after(run, because));
     }
     let next = match wait {
-        Some(wait) => format!("; another Job follows in {}", shown(wait)),
-        None => "; another Job follows when the pull secret is changed".to_owned(),
+        Some(wait) => format!("; retrying with another Job in {}", format_wait(wait)),
+        None => "; another Job is created when the pull secret is changed".to_owned(),
     };
-    let message = format!("{words}{next}");
-    let mut plan = Plan::new(Reason::JobFailed, message.clone(), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesExist, &format!("Job {} is there", run.job.name));
-    plan.findings.push(Finding::new("Available", Status::False, word, message));
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works; its Job has failed");
-    plan.next = wait;
+    let message = format!("{message}{next}");
+    let mut plan = Plan::new(Reason::JobFailed, message.clone(), facts.reported_data());
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesExist,
+        &format!("Job {} exists", run.job.name),
+    );
+    plan.conditions.push(PlannedCondition::new(names::condition::AVAILABLE, Status::False, reason, message));
+    plan.set_condition(
+        names::condition::HEALTH,
+        Status::True,
+        Reason::NoErrors,
+        "the adapter works; its Job has failed",
+    );
+    plan.requeue_after = wait;
     plan.job = Some(run.job.clone());
     plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
     plan
 }
 
-/// The failure in a word and in a sentence: the Job's own, or what Kubernetes says of it.
-fn told_failure(run: &Run<'_>, outcome: Option<&Outcome>, reason: &str, message: &str) -> (String, String) {
-    match outcome {
-        Some(Outcome { reason: Some(word), message, .. }) => (word.clone(), message.clone()),
-        Some(Outcome { message, .. }) => (Reason::JobFailed.to_string(), format!("{message} ({reason})")),
-        None => (Reason::JobFailed.to_string(), format!("Job {} has failed: {reason}: {message}", run.job.name)),
+/// The reason and the message of a failed run, as conditions have them.
+struct Failure {
+    reason: String,
+    message: String,
+}
+
+impl Failure {
+    /// Takes them from the Job's termination message, or else from the Job's `Failed` condition.
+    fn of(run: &Run<'_>, outcome: Option<&Outcome>, reason: &str, message: &str) -> Self {
+        let job_failed = Reason::JobFailed.to_string();
+        match outcome {
+            Some(Outcome { reason: Some(own), message, .. }) => Self { reason: own.clone(), message: message.clone() },
+            Some(Outcome { message, .. }) => Self { reason: job_failed, message: format!("{message} ({reason})") },
+            None => {
+                let message = format!("Job {} has failed: {reason}: {message}", run.job.name);
+                Self { reason: job_failed, message }
+            }
+        }
     }
 }
 
+/// The kind of a failure, which determines the time until the next run.
 enum Severity {
-    /// It passes by itself.
+    /// A repetition may succeed.
     Transient,
-    /// Somebody must remove the cause; when, nobody tells us.
+    /// A person must remove the cause; the adapter is not notified when that happens.
     Permanent,
-    /// The cause is the pull secret itself, so that a change of it is told.
+    /// The pull secret itself is invalid; a change of it causes a new run.
     Final,
 }
 
 fn severity(outcome: Option<&Outcome>) -> Severity {
-    let is = |reason: job::Reason, word: &str| word == reason.to_string();
+    let is_invalid = |reason: &str| reason == job::Reason::InvalidPullSecret.to_string();
     match outcome {
-        Some(Outcome { reason: Some(word), .. }) if is(job::Reason::InvalidPullSecret, word) => Severity::Final,
+        Some(Outcome { reason: Some(reason), .. }) if is_invalid(reason) => Severity::Final,
         Some(Outcome { exit_code: 2..=6, .. }) => Severity::Permanent,
         _ => Severity::Transient,
     }
 }
 
-/// How long the next attempt has to wait yet; `None` if no more.
+/// Returns the time until the next attempt may start; `None` if it may start now.
 fn wait(first: Duration, attempt: u32, run: &Run<'_>, facts: &Facts<'_>) -> Option<Duration> {
-    let backoff = Backoff::doubling(first, LONGEST_WAIT.max(first));
+    let backoff = Backoff::doubling(first, MAX_BACKOFF.max(first));
     let wait = backoff.nominal(attempt.saturating_sub(1).max(1));
     let ended = run.job.ended.or(run.job.created)?;
     let passed = Duration::try_from(facts.now.duration_since(ended)).unwrap_or_default();
     Some(wait.saturating_sub(passed)).filter(|wait| !wait.is_zero())
 }
 
-/// A wait in whole seconds, for people.
-fn shown(wait: Duration) -> String {
+/// Formats a wait in seconds or minutes.
+fn format_wait(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     if seconds < 120 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) }
 }

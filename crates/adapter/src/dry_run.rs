@@ -1,4 +1,4 @@
-//! What would be decided about a resource, without touching anything.
+//! Decides about a resource without changing anything.
 
 use hyperfleet_client::{Resource, View};
 use jiff::Timestamp;
@@ -6,60 +6,60 @@ use message_broker::Event;
 use serde_json::{Value, json};
 
 use crate::config::Plan as Config;
-use crate::decide::{self, Action, Facts, OutputState, Plan, Source};
-use crate::manifest::{self, Occasion};
-use crate::run::occasion;
+use crate::decide::{self, Action, Facts, OutputState, Plan, PullSecretSource};
+use crate::manifest::{self, Trigger};
+use crate::run::trigger;
 
-/// What would be decided, and upon what.
+/// The result of a dry run.
 #[derive(Debug)]
 pub struct DryRun {
     /// The resource's id.
     pub id: String,
     /// The event's id, if there was an event.
     pub event: Option<String>,
-    /// What would be done and told.
+    /// The decision.
     pub plan: Plan,
-    /// What is not met, each with all parts of its expression.
+    /// The preconditions and dependencies that are not met.
     pub unmet: Vec<decide::Unmet>,
     /// The Job that would be created.
     pub job: Option<Value>,
 }
 
-/// Why nothing can be said.
+/// The failure of a dry run.
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunError {
-    /// The event is none, or about something else.
+    /// The event is malformed, or about another kind of resource.
     #[error("the event is not for this adapter: {0}")]
     Event(String),
-    /// Event and resource are two.
+    /// The event and the resource do not belong together.
     #[error("the event is about {event}, the cluster given is {resource}")]
-    Apart {
-        /// Whom the event is about.
+    Mismatch {
+        /// The id that the event names.
         event: String,
-        /// Who was given.
+        /// The id of the given resource.
         resource: String,
     },
-    /// The configuration makes no Job.
+    /// The configuration does not describe a valid Job.
     #[error("{0}")]
     Job(String),
 }
 
-/// Decides about a resource as it is in the file, as if nothing had ever run for it and its last report were in it.
+/// Decides about a resource as it is in the file, without any Job; the last report is taken from the resource.
 pub fn dry_run(
     config: &Config,
     event: Option<&Event>,
     resource: &Resource,
     now: Timestamp,
 ) -> Result<DryRun, DryRunError> {
-    let occasion = match event.map(|event| occasion::of(event, &config.resource_type)) {
-        None => Occasion::default(),
-        Some(Ok(Some((id, occasion)))) if id == resource.id => occasion,
-        Some(Ok(Some((event, _)))) => return Err(DryRunError::Apart { event, resource: resource.id.clone() }),
+    let trigger = match event.map(|event| trigger::of(event, &config.resource_type)) {
+        None => Trigger::default(),
+        Some(Ok(Some((id, trigger)))) if id == resource.id => trigger,
+        Some(Ok(Some((event, _)))) => return Err(DryRunError::Mismatch { event, resource: resource.id.clone() }),
         Some(Ok(None)) => return Err(DryRunError::Event("it is about another kind".to_owned())),
-        Some(Err(words)) => return Err(DryRunError::Event(words.to_owned())),
+        Some(Err(problem)) => return Err(DryRunError::Event(problem.to_owned())),
     };
     let view = View::of(resource);
-    let told = view.adapter(&config.adapter).and_then(|report| {
+    let last_report = view.adapter(&config.adapter).and_then(|report| {
         let mut item = report.clone();
         item.as_object_mut()?.insert("adapter".to_owned(), json!(config.adapter));
         serde_json::from_value(item).ok()
@@ -67,27 +67,27 @@ pub fn dry_run(
     let facts = Facts {
         resource,
         view: &view,
-        told: told.as_ref(),
+        last_report: last_report.as_ref(),
         runs: Vec::new(),
-        source: Source::Inline,
-        output: OutputState::NotLooked("a dry run looks at nothing"),
+        source: PullSecretSource::Inline,
+        output: OutputState::NotChecked("a dry run does not observe Kubernetes"),
         input: None,
         now,
     };
     let plan = decide::decide(config, &facts);
-    let job = plan.begins().map(|begin| manifest::job(config, &facts, begin, &occasion)).transpose();
+    let job = plan.starts_run().map(|run| manifest::job(config, &facts, run, &trigger)).transpose();
     let job = job.map_err(DryRunError::Job)?.and_then(|job| serde_json::to_value(job).ok());
-    Ok(DryRun { id: resource.id.clone(), event: occasion.event, unmet: decide::unmet(config, &view), plan, job })
+    Ok(DryRun { id: resource.id.clone(), event: trigger.event, unmet: decide::unmet(config, &view), plan, job })
 }
 
 // === impl DryRun ===
 
 impl DryRun {
-    /// For programs.
+    /// Returns the result as JSON.
     pub fn json(&self) -> Value {
-        let findings = self.plan.findings.iter().map(|finding| {
+        let conditions = self.plan.conditions.iter().map(|condition| {
             json!({
-                "type": finding.kind, "status": finding.status, "reason": finding.reason, "message": finding.message,
+                "type": condition.kind, "status": condition.status, "reason": condition.reason, "message": condition.message,
             })
         });
         let unmet = self.unmet.iter().map(|unmet| json!({"line": unmet.line, "detail": unmet.detail}));
@@ -97,21 +97,21 @@ impl DryRun {
             "reason": self.plan.reason.as_str(),
             "because": self.plan.because,
             "actions": self.actions(),
-            "conditions": findings.collect::<Vec<_>>(),
+            "conditions": conditions.collect::<Vec<_>>(),
             "unmet": unmet.collect::<Vec<_>>(),
             "job": self.job,
         })
     }
 
-    /// What would be done, a line each.
+    /// Describes each action in one line.
     pub fn actions(&self) -> Vec<String> {
         let line = |action: &Action| match action {
-            Action::Begin(begin) => {
+            Action::StartRun(run) => {
                 let name = self.job.as_ref().and_then(|job| job.pointer("/metadata/name")?.as_str());
-                format!("create Job {} and its input, because {}", name.unwrap_or("?"), begin.because)
+                format!("create Job {} and its input, because {}", name.unwrap_or("?"), run.because)
             }
             Action::DeleteJob(job) => format!("delete Job {}", job.name),
-            Action::OwnInput(job) => format!("let the input go with Job {}", job.name),
+            Action::SetInputOwner(job) => format!("make Job {} the owner of the input", job.name),
             Action::RemoveInput(_) => "delete the input".to_owned(),
         };
         self.plan.actions.iter().map(line).collect()

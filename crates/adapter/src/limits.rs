@@ -1,22 +1,22 @@
-//! How fast runs may be begun in one project: a bucket that fills with time, and a number of runs at once.
+//! Limits the runs of each project: a token bucket for writes, and a maximum number of concurrent runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What one project allows.
+/// The limits of one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// So many writes a minute; 0 is no limit.
+    /// Maximum number of writes per minute; 0 is no limit.
     pub writes_per_minute: u32,
-    /// So many of them one run needs.
+    /// Number of writes that one run needs.
     pub writes_per_run: u32,
-    /// So many runs at once; 0 is no limit.
+    /// Maximum number of concurrent runs; 0 is no limit.
     pub runs_at_once: u32,
 }
 
-/// What has been begun in each project.
+/// The runs and reservations of all projects.
 #[derive(Debug)]
 pub struct Limits {
     quota: Quota,
@@ -25,93 +25,93 @@ pub struct Limits {
 
 #[derive(Debug)]
 struct Project {
-    /// Writes that may be caused now; below 0 what is promised to runs that wait.
+    /// Writes that are available; negative if waiting runs have reserved more than that.
     tokens: f64,
     filled: Instant,
     running: BTreeSet<String>,
-    /// When runs that wait for writes may begin. What they need is taken already, so that each waits just as long as it must.
-    promised: BTreeMap<String, Instant>,
-    /// Resources whose runs wait for a place, the first first.
+    /// The times at which runs with a reservation may start. Their writes are taken already, so that each waits its own time.
+    reserved: BTreeMap<String, Instant>,
+    /// Resources whose runs wait for a free slot, in order of arrival.
     queue: VecDeque<String>,
     queued: BTreeSet<String>,
 }
 
-/// A run that waits for a place is told when there is one; so long it waits at most for that.
-const CROWDED: Duration = Duration::from_secs(30);
-/// A run that has not begun so long after it might have does not come any more.
-const ABANDONED: Duration = Duration::from_mins(10);
+/// Time until a run without a free slot asks again, unless a slot becomes free before.
+const MAX_SLOT_WAIT: Duration = Duration::from_secs(30);
+/// Time after which an unused reservation is dropped.
+const RESERVATION_TTL: Duration = Duration::from_mins(10);
 
 // === impl Limits ===
 
 impl Limits {
-    /// Limits under which nothing has been begun yet.
+    /// Creates limits without any run.
     pub fn new(quota: Quota) -> Self {
         Self { quota, projects: BTreeMap::new() }
     }
 
-    /// Begins a run of that name for that resource; or says after what time to ask again.
-    pub fn begin(&mut self, project: &str, run: &str, resource: &str, now: Instant) -> Result<(), Duration> {
+    /// Starts a run of a resource, or returns the time until it may be tried again.
+    pub fn try_start(&mut self, project: &str, run: &str, resource: &str, now: Instant) -> Result<(), Duration> {
         let quota = self.quota;
-        let place = self.place(project, now);
-        if place.running.contains(run) {
+        let project = self.project(project, now);
+        if project.running.contains(run) {
             return Ok(());
         }
-        if place.free(quota) == 0 {
-            if place.queued.insert(resource.to_owned()) {
-                place.queue.push_back(resource.to_owned());
+        if project.free(quota) == 0 {
+            if project.queued.insert(resource.to_owned()) {
+                project.queue.push_back(resource.to_owned());
             }
-            return Err(CROWDED);
+            return Err(MAX_SLOT_WAIT);
         }
         if quota.writes_per_minute > 0 {
-            place.take(run, quota, now)?;
+            project.take(run, quota, now)?;
         }
-        place.running.insert(run.to_owned());
+        project.running.insert(run.to_owned());
         Ok(())
     }
 
-    /// A run of that name goes on: whoever began it, it counts.
-    pub fn is_running(&mut self, project: &str, run: &str, now: Instant) {
-        self.place(project, now).running.insert(run.to_owned());
+    /// Records a running Job, whichever replica has created it.
+    pub fn mark_running(&mut self, project: &str, run: &str, now: Instant) {
+        self.project(project, now).running.insert(run.to_owned());
     }
 
-    /// A run of that name was not begun after all. Whoever waits for its place is told at the next end of a run.
-    pub fn give_back(&mut self, project: &str, run: &str) {
-        if let Some(place) = self.projects.get_mut(project) {
-            place.running.remove(run);
+    /// Releases the slot of a run that was not started after all. Its slot is offered at the next end of a run.
+    pub fn release(&mut self, project: &str, run: &str) {
+        if let Some(state) = self.projects.get_mut(project) {
+            state.running.remove(run);
         }
     }
 
-    /// A run of that name is over. Returns the resources whose runs have a place now.
-    pub fn is_over(&mut self, project: &str, run: &str, now: Instant) -> Vec<String> {
+    /// Records the end of a run, and returns the resources whose runs have a free slot now.
+    pub fn finish(&mut self, project: &str, run: &str, now: Instant) -> Vec<String> {
         let quota = self.quota;
-        let Some(place) = self.projects.get_mut(project) else { return Vec::new() };
-        place.running.remove(run);
-        let count = place.free(quota).min(place.queue.len());
-        let next: Vec<String> = place.queue.drain(..count).collect();
+        let Some(state) = self.projects.get_mut(project) else { return Vec::new() };
+        state.running.remove(run);
+        let count = state.free(quota).min(state.queue.len());
+        let next: Vec<String> = state.queue.drain(..count).collect();
         for resource in &next {
-            place.queued.remove(resource);
+            state.queued.remove(resource);
         }
-        // A full bucket is as good as none.
-        let full = now.saturating_duration_since(place.filled) >= Duration::from_mins(1);
-        if place.running.is_empty() && place.promised.is_empty() && full {
+        // A project with a full bucket need not be remembered.
+        let full = now.saturating_duration_since(state.filled) >= Duration::from_mins(1);
+        if state.running.is_empty() && state.reserved.is_empty() && full {
             self.projects.remove(project);
         }
         next
     }
 
-    fn place(&mut self, project: &str, now: Instant) -> &mut Project {
+    fn project(&mut self, project: &str, now: Instant) -> &mut Project {
         let tokens = f64::from(self.quota.writes_per_minute);
         self.projects.entry(project.to_owned()).or_insert_with(|| Project {
             tokens,
             filled: now,
             running: BTreeSet::new(),
-            promised: BTreeMap::new(),
+            reserved: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
         })
     }
 
-    /// How many runs go on.
+    /// Returns the number of concurrent runs.
     pub fn running(&self) -> usize {
         self.projects.values().map(|project| project.running.len()).sum()
     }
@@ -120,7 +120,7 @@ impl Limits {
 // === impl Project ===
 
 impl Project {
-    /// So many more runs may go on.
+    /// Returns the number of free slots.
     fn free(&self, quota: Quota) -> usize {
         match quota.runs_at_once {
             0 => usize::MAX,
@@ -128,14 +128,14 @@ impl Project {
         }
     }
 
-    /// Takes what a run needs; or says when it has come to that.
+    /// Takes the writes that a run needs, or reserves them and returns the time until they are available.
     fn take(&mut self, run: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
-        if let Some(due) = self.promised.get(run) {
+        if let Some(due) = self.reserved.get(run) {
             let left = due.saturating_duration_since(now);
             if !left.is_zero() {
                 return Err(left);
             }
-            self.promised.remove(run);
+            self.reserved.remove(run);
             return Ok(());
         }
         let most = f64::from(quota.writes_per_minute);
@@ -146,8 +146,8 @@ impl Project {
             return Ok(());
         }
         let wait = Duration::from_secs_f64(-self.tokens * 60.0 / most).max(Duration::from_millis(10));
-        self.promised.retain(|_, due| now.saturating_duration_since(*due) < ABANDONED);
-        self.promised.insert(run.to_owned(), now + wait);
+        self.reserved.retain(|_, due| now.saturating_duration_since(*due) < RESERVATION_TTL);
+        self.reserved.insert(run.to_owned(), now + wait);
         Err(wait)
     }
 }
@@ -163,22 +163,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_project_is_given_no_more_writes_than_its_quota() {
         let (mut limits, start) = (limits(600, 0), Instant::now());
-        assert!((0..200).all(|run| limits.begin("p", &run.to_string(), "a", start).is_ok()));
-        let wait = limits.begin("p", "next", "a", start).unwrap_err();
+        assert!((0..200).all(|run| limits.try_start("p", &run.to_string(), "a", start).is_ok()));
+        let wait = limits.try_start("p", "next", "a", start).unwrap_err();
         assert_eq!(wait.as_millis(), 300);
-        assert!(limits.begin("other", "next", "a", start).is_ok());
-        assert!(limits.begin("p", "next", "a", start + wait).is_ok());
+        assert!(limits.try_start("other", "next", "a", start).is_ok());
+        assert!(limits.try_start("p", "next", "a", start + wait).is_ok());
         let minute = start + Duration::from_mins(1);
-        let later = (0..1_000).filter(|run| limits.begin("p", &format!("b{run}"), "a", minute).is_ok()).count();
+        let later = (0..1_000).filter(|run| limits.try_start("p", &format!("b{run}"), "a", minute).is_ok()).count();
         assert_eq!(later, 199);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn runs_that_wait_are_not_all_asked_again_when_one_may_begin() {
+    async fn waiting_runs_have_reservations_of_their_own() {
         let (mut limits, start) = (limits(60, 0), Instant::now());
         let wait =
-            |limits: &mut Limits, run: &str, at| limits.begin("p", run, run, at).err().map(|wait| wait.as_secs());
-        assert!((0..20).all(|run| limits.begin("p", &format!("r{run}"), "a", start).is_ok()));
+            |limits: &mut Limits, run: &str, at| limits.try_start("p", run, run, at).err().map(|wait| wait.as_secs());
+        assert!((0..20).all(|run| limits.try_start("p", &format!("r{run}"), "a", start).is_ok()));
         let waits: Vec<_> = ["a", "b", "c", "a"].map(|run| wait(&mut limits, run, start)).into();
         assert_eq!(waits, [Some(3), Some(6), Some(9), Some(3)], "asking twice costs nothing");
         let then = start + Duration::from_secs(6);
@@ -186,19 +186,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_runs_go_on_at_once() {
+    async fn concurrent_runs_are_limited() {
         let (mut limits, now) = (limits(0, 2), Instant::now());
-        assert!(limits.begin("p", "a", "cls-a", now).is_ok());
-        limits.is_running("p", "b", now);
+        assert!(limits.try_start("p", "a", "cls-a", now).is_ok());
+        limits.mark_running("p", "b", now);
         for resource in ["cls-c", "cls-d", "cls-c"] {
-            assert_eq!(limits.begin("p", "c", resource, now), Err(CROWDED));
+            assert_eq!(limits.try_start("p", "c", resource, now), Err(MAX_SLOT_WAIT));
         }
-        assert!(limits.begin("p", "a", "cls-a", now).is_ok(), "it has its place already");
-        assert_eq!(limits.is_over("p", "b", now), ["cls-c"], "each end makes a place for one, who came first");
-        assert!(limits.begin("p", "c", "cls-c", now).is_ok());
+        assert!(limits.try_start("p", "a", "cls-a", now).is_ok(), "it has a slot already");
+        assert_eq!(
+            limits.finish("p", "b", now),
+            ["cls-c"],
+            "each end frees one slot, for the resource that came first"
+        );
+        assert!(limits.try_start("p", "c", "cls-c", now).is_ok());
         assert_eq!(limits.running(), 2);
         for run in ["a", "c"] {
-            drop(limits.is_over("p", run, now + Duration::from_mins(2)));
+            drop(limits.finish("p", run, now + Duration::from_mins(2)));
         }
         assert!(limits.projects.is_empty());
     }

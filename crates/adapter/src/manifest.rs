@@ -1,55 +1,54 @@
-//! From a plan to what is sent to Kubernetes: the Job of a run, and its input.
+//! Builds the Kubernetes objects of a run: its Job and its input.
 
 use std::collections::BTreeMap;
 
 use fleet_model::names;
-use hyperfleet_client::{Resource, TraceContext};
+use hyperfleet_client::{Generation, Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
-use kubernetes::ObservedJob;
-use kubernetes::ObservedSecret;
+use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
 use crate::config::{JobTemplate, Plan as Config};
-use crate::decide::{Begin, Facts, Purpose, Source};
+use crate::decide::{Facts, PullSecretSource, Purpose, StartRun};
 
-/// The folder that a Job may leave its result in.
+/// The folder for a Job's result file.
 const RESULTS: &str = "/results";
 
-/// Upon what a run is made.
+/// The event that has caused a reconcile pass.
 #[derive(Clone, Debug, Default)]
-pub struct Occasion {
+pub struct Trigger {
     /// The event's id.
     pub event: Option<String>,
-    /// The trace that it belongs to.
+    /// The trace of the event.
     pub trace: Option<TraceContext>,
 }
 
-/// The labels by which everything that is made for a resource's runs is known.
+/// Returns the label selector for the Jobs of a resource.
 pub fn selector(config: &Config, id: &str) -> String {
     format!("{}={},{}={id}", names::LABEL_RUN_ADAPTER, config.adapter, names::LABEL_RUN_RESOURCE)
 }
 
-/// The same, for the runs of all resources.
+/// Returns the label selector for the Jobs of all resources.
 pub fn selector_of_all(config: &Config) -> String {
     format!("{}={}", names::LABEL_RUN_ADAPTER, config.adapter)
 }
 
-/// The name of the Job of this generation.
+/// Returns the name of the Job of the current generation.
 pub fn job_name(config: &Config, facts: &Facts<'_>) -> String {
     names::run_name(&config.adapter, &facts.resource.id, facts.resource.generation)
 }
 
-/// The project whose quota a run is counted against.
+/// Returns the project whose quota the run counts against.
 pub fn project(config: &Config, facts: &Facts<'_>) -> Option<String> {
     let name = config.project_variable.as_ref()?;
     let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
-    binding.resolve(facts.view, facts.named(config))
+    binding.resolve(facts.view, facts.placeholders(config))
 }
 
-/// The Job of a run.
-pub fn job(config: &Config, facts: &Facts<'_>, begin: &Begin, occasion: &Occasion) -> Result<Job, String> {
+/// Builds the Job of a run; the error names the part of the configuration that is invalid.
+pub fn job(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Job, String> {
     let template = &config.config.spec.job_template;
-    let labels = labels(config, facts, begin.purpose);
+    let labels = labels(config, facts, run.purpose);
     let name = job_name(config, facts);
     let mut spec = json!({
         "backoffLimit": template.backoff_limit,
@@ -57,27 +56,27 @@ pub fn job(config: &Config, facts: &Facts<'_>, begin: &Begin, occasion: &Occasio
         "ttlSecondsAfterFinished": template.keep_finished.as_secs(),
         "template": {
             "metadata": {"labels": &labels},
-            "spec": pod(config, facts, begin.purpose, occasion),
+            "spec": pod(config, facts, run.purpose, trigger),
         },
     });
     let codes = template.permanent_exit_codes.as_deref().unwrap_or_default();
     put(&mut spec, "podFailurePolicy", failure_policy(container_name(config), codes));
-    let annotations = annotations(config, facts, begin, occasion);
+    let annotations = annotations(config, facts, run, trigger);
     let metadata = json!({
         "name": name, "namespace": config.namespace, "labels": labels, "annotations": annotations,
     });
-    // What is in the configuration as free form may be in a form that Kubernetes has no field for.
-    serde_json::from_value(json!({"metadata": metadata, "spec": spec})).map_err(|_words_may_quote| {
-        "spec.jobTemplate makes no Job: check securityContext, podSpec and volumes".to_owned()
+    // Free-form members of the configuration may not fit the types of Kubernetes.
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec})).map_err(|_may_quote_values| {
+        "spec.jobTemplate does not describe a valid Job: check securityContext, podSpec and volumes".to_owned()
     })
 }
 
-/// The container of a Job whose words count.
+/// Returns the name of the container whose termination message is read.
 pub fn container_name(config: &Config) -> &str {
     config.config.spec.job_template.container_name.as_deref().unwrap_or("job")
 }
 
-/// The labels of what is made for a run.
+/// Returns the labels of a run's Job, Pods and input.
 pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<String, String> {
     let template = &config.config.spec.job_template;
     let resource = facts.resource;
@@ -101,12 +100,12 @@ pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// What tells a resource from another one that had its id before.
+/// Returns the creation time of the resource, which distinguishes it from former resources with its id.
 pub(crate) fn incarnation(resource: &Resource) -> Option<String> {
     resource.created_time.map(|time| time.to_string())
 }
 
-/// Whether a Job is of a resource that had this one's id before.
+/// Returns true if the Job belongs to a former resource with the same id.
 pub(crate) fn is_of_former(job: &ObservedJob, resource: &Resource) -> bool {
     let made_for = job.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
     made_for.zip(incarnation(resource)).is_some_and(|(one, other)| *one != other)
@@ -124,7 +123,7 @@ pub(crate) fn input_annotations(config: &Config, resource: &Resource) -> BTreeMa
 /// Returns true if the input was written for a newer generation of this very resource than the one that was observed.
 pub(crate) fn is_input_of_newer_generation(input: &ObservedSecret, resource: &Resource) -> bool {
     let made_for = input.annotations.get(names::ANNOTATION_RESOURCE_CREATED);
-    let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<i64>().ok());
+    let generation = input.labels.get(names::LABEL_RUN_GENERATION).and_then(|text| text.parse::<Generation>().ok());
     made_for.is_some()
         && made_for == incarnation(resource).as_ref()
         && generation.is_some_and(|written| written > resource.generation)
@@ -133,21 +132,21 @@ pub(crate) fn is_input_of_newer_generation(input: &ObservedSecret, resource: &Re
 fn annotations(
     config: &Config,
     facts: &Facts<'_>,
-    begin: &Begin,
-    occasion: &Occasion,
+    run: &StartRun,
+    trigger: &Trigger,
 ) -> BTreeMap<&'static str, String> {
-    let edition = match &facts.source {
-        Source::Edition(edition) if begin.purpose == Purpose::Apply => Some(edition.clone()),
+    let revision = match &facts.source {
+        PullSecretSource::Revision(revision) if run.purpose == Purpose::Apply => Some(revision.clone()),
         _ => None,
     };
     let pairs = [
         (names::ANNOTATION_CREATED_BY, Some(config.name.clone())),
-        (names::ANNOTATION_BECAUSE, Some(begin.because.clone())),
-        (names::ANNOTATION_ATTEMPT, Some(begin.attempt.to_string())),
-        (names::ANNOTATION_SOURCE, edition),
+        (names::ANNOTATION_BECAUSE, Some(run.because.clone())),
+        (names::ANNOTATION_ATTEMPT, Some(run.attempt.to_string())),
+        (names::ANNOTATION_SOURCE, revision),
         (names::ANNOTATION_RESOURCE_CREATED, incarnation(facts.resource)),
-        (names::ANNOTATION_EVENT, occasion.event.clone()),
-        (names::ANNOTATION_TRACE, occasion.trace.as_ref().map(ToString::to_string)),
+        (names::ANNOTATION_EVENT, trigger.event.clone()),
+        (names::ANNOTATION_TRACE, trigger.trace.as_ref().map(ToString::to_string)),
         (names::ANNOTATION_PROJECT, project(config, facts)),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -165,7 +164,7 @@ fn failure_policy(container: &str, codes: &[i32]) -> Option<Value> {
     })
 }
 
-fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, occasion: &Occasion) -> Value {
+fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) -> Value {
     let template = &config.config.spec.job_template;
     let mut volumes = vec![json!({"name": "results", "emptyDir": {}})];
     let mut mounts = vec![json!({"name": "results", "mountPath": RESULTS})];
@@ -184,7 +183,7 @@ fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, occasion: &Occasion
             Purpose::Apply => config.args.clone(),
             Purpose::Delete => config.delete_args.clone().unwrap_or_default(),
         },
-        "env": variables(config, facts, purpose, occasion),
+        "env": variables(config, facts, purpose, trigger),
         "resources": template.resources.clone().unwrap_or_default(),
         "securityContext": security_context(template),
         "volumeMounts": mounts,
@@ -204,20 +203,20 @@ fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, occasion: &Occasion
     pod
 }
 
-fn variables(config: &Config, facts: &Facts<'_>, purpose: Purpose, occasion: &Occasion) -> Vec<Value> {
-    let named = facts.named(config);
+fn variables(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) -> Vec<Value> {
+    let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
     let values = config.bindings.iter().filter_map(|binding| {
-        let value = binding.resolve(facts.view, named)?;
-        // A run that removes has no input.
+        let value = binding.resolve(facts.view, placeholders)?;
+        // A clean-up run has no input.
         let is_of_input = input.is_some_and(|path| binding.from.is_empty() && value.starts_with(path));
         (purpose == Purpose::Apply || !is_of_input).then(|| json!({"name": binding.name, "value": value}))
     });
-    let trace = occasion.trace.as_ref().map(|trace| json!({"name": "TRACEPARENT", "value": trace.as_str()}));
+    let trace = trigger.trace.as_ref().map(|trace| json!({"name": "TRACEPARENT", "value": trace.as_str()}));
     values.chain(trace).collect()
 }
 
-/// Nobody, with nothing, on nothing that can be written, unless configured otherwise.
+/// Returns the container's security context: unprivileged, read-only and without capabilities unless configured otherwise.
 fn security_context(template: &JobTemplate) -> Map<String, Value> {
     let built_in = json!({
         "allowPrivilegeEscalation": false,

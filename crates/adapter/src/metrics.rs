@@ -37,19 +37,6 @@ pub struct Metrics {
     kubernetes_calls: Family<Call, Counter>,
 }
 
-/// The adapter whose metrics are registered.
-#[derive(Clone, Debug)]
-pub struct Scope {
-    /// Version of the build.
-    pub version: &'static str,
-    /// Name of the adapter.
-    pub adapter_name: String,
-    /// Type of the adapter, such as `pullsecret`.
-    pub adapter_type: String,
-    /// Adds the label `cluster_id` to the metrics of Jobs: one series per cluster.
-    pub by_cluster: bool,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Own {
     component: &'static str,
@@ -94,27 +81,40 @@ struct Call {
     operation: String,
 }
 
-/// Result of processing an event.
+/// The adapter that metrics belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity<'a> {
+    /// The adapter's name.
+    pub name: &'a str,
+    /// The adapter's type, such as `pull-secret`.
+    pub adapter_type: &'a str,
+    /// The program's version.
+    pub version: &'static str,
+    /// True if metrics about Jobs have the cluster's id as a label.
+    pub by_cluster: bool,
+}
+
+/// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// The decision was carried out and reported.
+    /// The resource was reconciled and its conditions were reported.
     Success,
-    /// The resource no longer exists, or nothing was due.
+    /// The resource does not exist, or no action was due.
     Skipped,
-    /// Processing failed; the event is retried or dead-lettered.
+    /// The pass has failed; the event was nacked, or acked if another pass cannot succeed.
     Failed,
 }
 
 const EVENT_BOUNDS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
 const JOB_BOUNDS: [f64; 10] = [0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-/// Maximum length of a Job's reason, and maximum number of operations of one Job: both become series.
-const MOST_REASONS: usize = 64;
+/// Maximum length of the names that a Job chooses for itself, and maximum number of them per report: they become series.
+const MAX_REASONS: usize = 64;
 
 impl Metrics {
-    /// Registers the metrics of an adapter. Those of its Jobs are named by its type: `pullsecret_job_total`.
-    pub fn register(registry: &mut Registry, scope: Scope) -> Self {
-        let Scope { version, adapter_name, adapter_type, by_cluster } = scope;
-        let own = Own { component: "adapter", version, adapter_name };
+    /// Registers an adapter's metrics. Those about Jobs are named after its type: `pullsecret_job_total`.
+    pub fn register(registry: &mut Registry, identity: &Identity<'_>) -> Self {
+        let Identity { name, adapter_type, version, by_cluster } = *identity;
+        let own = Own { component: "adapter", version, adapter_name: name.to_owned() };
         let metrics = Self {
             own,
             by_cluster,
@@ -134,12 +134,12 @@ impl Metrics {
             store_calls: Family::default(),
             kubernetes_calls: Family::default(),
         };
-        metrics.register_own(registry);
-        metrics.register_jobs(registry, &adapter_type);
+        metrics.register_common(registry);
+        metrics.register_jobs(registry, adapter_type);
         metrics
     }
 
-    fn register_own(&self, registry: &mut Registry) {
+    fn register_common(&self, registry: &mut Registry) {
         let up: Family<Own, Gauge> = Family::default();
         up.get_or_create(&self.own).set(1);
         register(registry, &catalogue::UP, up.clone());
@@ -164,7 +164,7 @@ impl Metrics {
         register_for_adapter(registry, &catalogue::K8S_API_CALLS, adapter, self.kubernetes_calls.clone());
     }
 
-    /// Counts an event that was acknowledged or rejected.
+    /// Counts an event that was acked or nacked.
     pub fn settled(&self, handled: Handled, took: Duration) {
         let status = match handled {
             Handled::Success => "success",
@@ -205,12 +205,12 @@ impl Metrics {
         self.reports.get_or_create(&self.with_status(status)).inc();
     }
 
-    /// Sets the number of resources with a reconcile pass in progress.
+    /// Sets the number of resources that are being reconciled.
     pub fn show_in_progress(&self, count: usize) {
         self.in_progress.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Sets the state of the election.
+    /// Sets the leadership of this replica.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
@@ -220,10 +220,10 @@ impl Metrics {
         self.jobs_created.get_or_create(&self.labels(cluster, None, None)).inc();
     }
 
-    /// Counts a Job that has ended, its duration, and its calls.
+    /// Counts a Job that has ended, with its calls and versions.
     pub fn ended(&self, cluster: &str, is_success: bool, outcome: Option<&Outcome>) {
         let result = if is_success { "success" } else { "failure" };
-        let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MOST_REASONS);
+        let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MAX_REASONS);
         self.jobs.get_or_create(&self.labels(cluster, Some(result), reason)).inc();
         let Some(outcome) = outcome else { return };
         let number = |name: &str| outcome.details.get(name).and_then(Value::as_u64);
@@ -236,8 +236,8 @@ impl Metrics {
         }
         for (member, family) in [("apiCalls", &self.store_calls), ("k8sApiCalls", &self.kubernetes_calls)] {
             let calls = outcome.details.get(member).and_then(Value::as_object).into_iter().flatten();
-            for (operation, count) in calls.take(MOST_REASONS) {
-                let call = Call { operation: operation.chars().take(MOST_REASONS).collect() };
+            for (operation, count) in calls.take(MAX_REASONS) {
+                let call = Call { operation: operation.chars().take(MAX_REASONS).collect() };
                 family.get_or_create(&call).inc_by(count.as_u64().unwrap_or_default());
             }
         }
@@ -261,10 +261,9 @@ mod tests {
 
     #[test]
     fn every_metric_is_in_the_catalogue() {
-        let (adapter_name, adapter_type) = ("a".to_owned(), "pull-secret".to_owned());
+        let identity = Identity { name: "a", adapter_type: "pull-secret", version: "test", by_cluster: true };
         let mut registry = Registry::default();
-        let metrics =
-            Metrics::register(&mut registry, Scope { version: "test", adapter_name, adapter_type, by_cluster: true });
+        let metrics = Metrics::register(&mut registry, &identity);
         metrics.settled(Handled::Success, Duration::ZERO);
         metrics.decided(Reason::ResourceGone);
         metrics.failed(true, "kubernetes");

@@ -1,70 +1,69 @@
-//! Gathering the facts about one resource: from the API, from Kubernetes.
+//! Reads the state of one resource's runs from Kubernetes.
 
 use docker_config::Limits as DocumentLimits;
 use fleet_model::{Owner, names};
-use hyperfleet_client::{Resource, StatusItem, View, WithPullSecret};
+use hyperfleet_client::{Generation, Report, Resource, View, WithPullSecret};
 use jiff::Timestamp;
-use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
-use kubernetes::{Cluster, Fault, Form, KubernetesError, ObservedSecret, SecretKey};
+use kubernetes::{Cluster, Fault, Form, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
 use crate::config::{Input, Plan as Config};
-use crate::decide::{Facts, InputState, OutputState, Purpose, Run, Source};
+use crate::decide::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run};
 use crate::manifest;
 use crate::outcome::Outcome;
 
-/// What was seen of a resource.
+/// The observed state of a resource.
 #[derive(Debug)]
 pub struct Observed {
-    /// The resource, its pull secret but a mark.
+    /// The resource; its pull secret is a redacted placeholder.
     pub resource: Resource,
-    /// The same, as expressions see it.
+    /// The resource as preconditions see it.
     pub view: View,
-    told: Option<StatusItem>,
+    last_report: Option<Report>,
     jobs: Vec<(ObservedJob, Option<Outcome>)>,
-    source: Source,
+    source: PullSecretSource,
     output: OutputState,
     input: Option<InputState>,
-    /// The pull secret.
+    /// The pull secret, if it is available.
     pub content: Option<SecretSlice<u8>>,
 }
 
-/// Looks at everything but the resource itself.
+/// Observes everything except the resource itself, which was fetched from the API.
 pub async fn observe(
     config: &Config,
     cluster: &Cluster,
-    told: Option<StatusItem>,
-    seen: WithPullSecret,
+    last_report: Option<Report>,
+    fetched: WithPullSecret,
 ) -> Result<Observed, KubernetesError> {
-    let WithPullSecret { resource, pull_secret } = seen;
+    let WithPullSecret { resource, pull_secret } = fetched;
     let view = View::of(&resource);
     let jobs = jobs(config, cluster, &resource.id).await?;
     let inline = pull_secret.map(|text: SecretString| SecretSlice::from(text.expose_secret().as_bytes().to_vec()));
     let mut observed = Observed {
-        source: Source::Inline,
-        output: OutputState::NotLooked("nothing was left there yet"),
+        source: PullSecretSource::Inline,
+        output: OutputState::NotChecked("no run has succeeded yet"),
         input: None,
         content: inline,
         resource,
         view,
-        told,
+        last_report,
         jobs,
     };
     if let Some(input) = &config.input {
         if !observed.resource.is_deleting() {
             (observed.source, observed.content) = observed.source(config, cluster, input).await?;
         }
-        observed.look_at_input(config, cluster, input).await?;
+        observed.observe_input(config, cluster, input).await?;
     }
-    if observed.is_done() {
+    if observed.has_succeeded() {
         observed.output = observed.output(config, cluster).await?;
     }
     Ok(observed)
 }
 
-/// The adapter's Jobs for a resource; those that are over or in trouble with what they have said.
+/// Returns the adapter's Jobs for a resource, and the outcomes of those that have ended or have failed Pods.
 async fn jobs(
     config: &Config,
     cluster: &Cluster,
@@ -72,31 +71,31 @@ async fn jobs(
 ) -> Result<Vec<(ObservedJob, Option<Outcome>)>, KubernetesError> {
     let mut jobs = Vec::new();
     for job in cluster.jobs(&config.namespace, &manifest::selector(config, id)).await? {
-        let has_spoken = job.end.is_some() || job.failed > 0;
-        let outcome = if has_spoken { outcome(config, cluster, &job).await? } else { None };
+        let has_ended_pods = job.end.is_some() || job.failed > 0;
+        let outcome = if has_ended_pods { outcome(config, cluster, &job).await? } else { None };
         jobs.push((job, outcome));
     }
     Ok(jobs)
 }
 
-/// What a Job has said: of one that has completed, the Pod that succeeded; else the one that ended last.
+/// Returns the termination message of a Job: that of the Pod that succeeded if it is complete, else that of the last one.
 async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Result<Option<Outcome>, KubernetesError> {
-    let said = cluster.terminations(&config.namespace, &job.name, manifest::container_name(config)).await?;
+    let ended = cluster.terminations(&config.namespace, &job.name, manifest::container_name(config)).await?;
     let is_complete = job.end == Some(JobEnd::Complete);
-    let of_success = said.iter().find(|said| said.exit_code == 0).filter(|_| is_complete);
-    let counts = of_success.or_else(|| said.first().filter(|_| !is_complete));
-    Ok(counts.map(|said| Outcome::of(said.exit_code, &said.message)))
+    let of_success = ended.iter().find(|pod| pod.exit_code == 0).filter(|_| is_complete);
+    let relevant = of_success.or_else(|| ended.first().filter(|_| !is_complete));
+    Ok(relevant.map(|pod| Outcome::of(pod.exit_code, &pod.message)))
 }
 
 // === impl Observed ===
 
 impl Observed {
-    /// What a decision looks at.
+    /// Returns the facts for a decision at this time.
     pub fn facts(&self, now: Timestamp) -> Facts<'_> {
         Facts {
             resource: &self.resource,
             view: &self.view,
-            told: self.told.as_ref(),
+            last_report: self.last_report.as_ref(),
             runs: self.jobs.iter().map(|(job, outcome)| run(&self.resource, job, outcome.clone())).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
@@ -105,41 +104,41 @@ impl Observed {
         }
     }
 
-    /// The Jobs that were seen.
+    /// Returns the observed Jobs.
     pub fn jobs(&self) -> impl Iterator<Item = &ObservedJob> {
         self.jobs.iter().map(|(job, _)| job)
     }
 
-    /// What the Job of that uid has said.
+    /// Returns the outcome of the Job with this uid.
     pub fn outcome(&self, uid: &str) -> Option<&Outcome> {
         self.jobs.iter().find(|(job, _)| job.uid == uid).and_then(|(_, outcome)| outcome.as_ref())
     }
 
-    /// Whether a run for this generation has succeeded.
-    fn is_done(&self) -> bool {
+    /// Returns true if a run for this generation has succeeded.
+    fn has_succeeded(&self) -> bool {
         let facts = self.facts(Timestamp::UNIX_EPOCH);
         let run = facts.run(Purpose::Apply);
-        let has_succeeded = run.is_some_and(|run| run.job.end == Some(JobEnd::Complete) && !run.job.is_terminating);
-        !self.resource.is_deleting() && (has_succeeded || (run.is_none() && facts.last_success().is_some()))
+        let is_complete = run.is_some_and(|run| run.job.end == Some(JobEnd::Complete) && !run.job.is_terminating);
+        !self.resource.is_deleting() && (is_complete || (run.is_none() && facts.last_success().is_some()))
     }
 
-    /// Where the pull secret is.
+    /// Reads the pull secret: from the resource, or from the Secret that it refers to.
     async fn source(
         &mut self,
         config: &Config,
         cluster: &Cluster,
         input: &Input,
-    ) -> Result<(Source, Option<SecretSlice<u8>>), KubernetesError> {
+    ) -> Result<(PullSecretSource, Option<SecretSlice<u8>>), KubernetesError> {
         if let Some(content) = self.content.take() {
-            return Ok((Source::Inline, Some(content)));
+            return Ok((PullSecretSource::Inline, Some(content)));
         }
-        let missing = |why: String| Ok((Source::Missing(why), None));
+        let missing = |why: String| Ok((PullSecretSource::Missing(why), None));
         let spec = &self.resource.spec;
         let Some(reference) = spec.pointer("/pullSecret/secretRef").filter(|reference| !reference.is_null()) else {
-            let is_there = spec.pointer("/pullSecret/data").is_some_and(|data| !data.is_null());
+            let is_set = spec.pointer("/pullSecret/data").is_some_and(|data| !data.is_null());
             let hint =
-                "the API does not show the pull secret to this adapter: add its identity to `pull_secret.readers`";
-            return missing(if is_there { hint } else { "waiting for a pull secret" }.to_owned());
+                "the API does not return the pull secret to this adapter: add its identity to `pull_secret.readers`";
+            return missing(if is_set { hint } else { "waiting for a pull secret" }.to_owned());
         };
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
@@ -154,34 +153,34 @@ impl Observed {
             let why = "spec.pullSecret.secretRef must name a Secret in a namespace of `spec.input.secretNamespaces`";
             return missing(why.to_owned());
         }
-        let place = SecretKey { namespace, name };
-        match cluster.find_secret_of(&place, &Form::Opaque(key.clone())).await {
+        let secret = SecretKey { namespace, name };
+        match cluster.find_secret_of(&secret, &Form::Opaque(key.clone())).await {
             Ok(Some(ObservedSecret { uid, resource_version, content: Some(content), .. })) => {
-                Ok((Source::Edition(format!("{uid}/{resource_version}")), Some(content)))
+                Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)))
             }
-            Ok(Some(_)) => missing(format!("waiting for {place}: it has no key `{key}`")),
-            Ok(None) => missing(format!("waiting for {place}: it is not there")),
+            Ok(Some(_)) => missing(format!("waiting for {secret}: it has no key `{key}`")),
+            Ok(None) => missing(format!("waiting for {secret}: it does not exist")),
             Err(error) if error.fault == Fault::Forbidden => {
-                missing(format!("waiting for {place}: this adapter may not read it (Role, RoleBinding)"))
+                missing(format!("waiting for {secret}: this adapter may not read it (Role, RoleBinding)"))
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn look_at_input(
+    async fn observe_input(
         &mut self,
         config: &Config,
         cluster: &Cluster,
         input: &Input,
     ) -> Result<(), KubernetesError> {
-        // Without runs there is none, or the next run replaces it.
+        // Without Jobs there is no input, or the next run overwrites it.
         if self.jobs.is_empty() && !self.resource.is_deleting() {
             return Ok(());
         }
         let key = input_key(config, &self.resource.id);
         let found = cluster.find_secret_of(&key, &Form::Opaque(input.key.clone())).await?;
-        let ours = found.filter(|found| is_ours(config, &self.resource.id, found));
-        self.input = ours.map(|found| InputState {
+        let managed = found.filter(|found| is_managed(config, &self.resource.id, found));
+        self.input = managed.map(|found| InputState {
             uid: found.uid,
             resource_version: found.resource_version,
             has_owner: found.owners > 0,
@@ -189,53 +188,54 @@ impl Observed {
         Ok(())
     }
 
-    /// What has become of the Secret that a run left behind.
+    /// Compares the Secret that the last run has applied with the desired one.
     async fn output(&self, config: &Config, cluster: &Cluster) -> Result<OutputState, KubernetesError> {
-        let Some(output) = &config.output else { return Ok(OutputState::NotLooked("nothing is left behind")) };
+        let Some(output) = &config.output else { return Ok(OutputState::NotChecked("runs apply no Secret")) };
         let facts = self.facts(Timestamp::UNIX_EPOCH);
-        let named = facts.named(config);
+        let placeholders = facts.placeholders(config);
         let (Some(namespace), Some(name)) =
-            (output.namespace.resolve(&self.view, named), output.name.resolve(&self.view, named))
+            (output.namespace.resolve(&self.view, placeholders), output.name.resolve(&self.view, placeholders))
         else {
-            return Ok(OutputState::NotLooked("nobody says where it is"));
+            return Ok(OutputState::NotChecked("its namespace or name is not known"));
         };
         let key = SecretKey { namespace, name };
         let found = match cluster.find_secret(&key).await {
             Ok(found) => found,
             Err(error) if error.fault == Fault::Forbidden => {
-                return Ok(OutputState::NotLooked("this adapter may not read it"));
+                return Ok(OutputState::NotChecked("this adapter may not read it"));
             }
             Err(error) => return Err(error),
         };
-        let Some(found) = found else { return Ok(OutputState::Gone(key.to_string())) };
+        let Some(found) = found else { return Ok(OutputState::Missing(key.to_string())) };
         let owner = Owner::of(&found.labels);
         if self.resource.id.parse().is_ok_and(|id| !owner.is(&id)) {
-            return Ok(OutputState::Foreign(format!("{key} belongs to another: it has {owner}; it is not touched")));
+            return Ok(OutputState::Unmanaged(format!("{key} is unmanaged: it has {owner}; it is not changed")));
         }
         let written = found.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION);
-        let is_newer =
-            written.and_then(|text| text.parse().ok()).is_some_and(|text: i64| text > self.resource.generation);
+        let is_newer = written
+            .and_then(|text| text.parse().ok())
+            .is_some_and(|written: Generation| written > self.resource.generation);
         let is_same = match (&self.content, &found.content) {
-            (Some(wanted), Some(held)) => means_the_same(wanted.expose_secret(), held.expose_secret()),
+            (Some(desired), Some(observed)) => is_equivalent(desired.expose_secret(), observed.expose_secret()),
             (Some(_), None) => false,
             (None, _) => true,
         };
-        Ok(if is_newer || is_same { OutputState::Same } else { OutputState::Changed(key.to_string()) })
+        Ok(if is_newer || is_same { OutputState::InSync } else { OutputState::Changed(key.to_string()) })
     }
 }
 
-/// The input of a resource's runs.
+/// Returns the namespace and name of the input of a resource's runs.
 pub(crate) fn input_key(config: &Config, id: &str) -> SecretKey {
     SecretKey { namespace: config.namespace.clone(), name: names::input_name(&config.adapter, id) }
 }
 
-/// Whether a Secret was made by this adapter for this resource.
-pub(crate) fn is_ours(config: &Config, id: &str, secret: &ObservedSecret) -> bool {
+/// Returns true if this adapter has created the Secret for this resource.
+pub(crate) fn is_managed(config: &Config, id: &str, secret: &ObservedSecret) -> bool {
     let is = |name: &str, value: &str| secret.labels.get(name).is_some_and(|label| label == value);
     is(names::LABEL_RUN_ADAPTER, &config.adapter) && is(names::LABEL_RUN_RESOURCE, id)
 }
 
-fn means_the_same(one: &[u8], other: &[u8]) -> bool {
+fn is_equivalent(one: &[u8], other: &[u8]) -> bool {
     let digest =
         |bytes: &[u8]| docker_config::parse(bytes, &DocumentLimits::default()).map(|document| document.digest());
     one == other || matches!((digest(one), digest(other)), (Ok(one), Ok(other)) if one == other)
@@ -246,7 +246,7 @@ fn run<'a>(resource: &Resource, job: &'a ObservedJob, outcome: Option<Outcome>) 
     let annotation = |name: &str| job.annotations.get(name);
     Run {
         job,
-        // A run for a former resource of this id is older than each of this one's.
+        // A run for a former resource of this id is older than every run for this one.
         generation: label(names::LABEL_RUN_GENERATION)
             .filter(|_| !manifest::is_of_former(job, resource))
             .and_then(|text| text.parse().ok())

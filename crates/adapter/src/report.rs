@@ -1,25 +1,25 @@
-//! From a plan to what the API is told.
+//! Converts a plan into the report for the API.
 
-use hyperfleet_client::{Metadata, Report, ReportCondition, Resource};
+use hyperfleet_client::{NewCondition, NewReport, ReportMetadata, Resource};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 
 use crate::config::Plan as Config;
 use crate::decide::Plan;
 
-/// HyperFleet's bound of a message, in bytes.
-const LONGEST_MESSAGE: usize = 2_048;
+/// HyperFleet's maximum length of a message, in bytes.
+const MAX_MESSAGE_LENGTH: usize = 2_048;
 
-/// The report about what was seen at `observed`.
-pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> Report {
-    let conditions = plan.findings.iter().map(|finding| ReportCondition {
-        kind: finding.kind.to_owned(),
-        status: finding.status,
-        reason: Some(finding.reason.clone()),
-        message: Some(cut(&finding.message).to_owned()),
+/// Creates the report about the state that was observed at this time.
+pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> NewReport {
+    let conditions = plan.conditions.iter().map(|condition| NewCondition {
+        kind: condition.kind.to_owned(),
+        status: condition.status,
+        reason: Some(condition.reason.clone()),
+        message: Some(cut(&condition.message).to_owned()),
         last_transition_time: None,
     });
-    Report {
+    NewReport {
         adapter: config.adapter.clone(),
         observed_generation: resource.generation,
         conditions: conditions.collect(),
@@ -29,9 +29,9 @@ pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Times
     }
 }
 
-fn metadata(config: &Config, job: &ObservedJob) -> Metadata {
+fn metadata(config: &Config, job: &ObservedJob) -> ReportMetadata {
     let took = job.created.zip(job.ended).map(|(created, ended)| ended.duration_since(created));
-    Metadata {
+    ReportMetadata {
         job_name: Some(job.name.clone()),
         job_namespace: Some(config.namespace.clone()),
         attempt: job.annotations.get(fleet_model::names::ANNOTATION_ATTEMPT).and_then(|attempt| attempt.parse().ok()),
@@ -42,5 +42,5 @@ fn metadata(config: &Config, job: &ObservedJob) -> Metadata {
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST_MESSAGE)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(MAX_MESSAGE_LENGTH)).unwrap_or(text)
 }

@@ -1,9 +1,9 @@
-//! The loop: what wakes the adapter up, and one look at a resource at a time.
+//! Runs the adapter's loop: it queues resources upon events, Job events and timers, and reconciles them.
 
-pub(crate) mod desk;
-pub(crate) mod evaluate;
 mod jobs;
-pub(crate) mod occasion;
+pub(crate) mod reconcile;
+pub(crate) mod trigger;
+pub(crate) mod work_queue;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -23,22 +23,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Plan as Config;
 use crate::limits::Limits;
-use crate::manifest::Occasion;
+use crate::manifest::Trigger;
 use crate::metrics::{Handled, Metrics};
-use desk::{Desk, Errand};
-use evaluate::{Look, Stuck};
-use jobs::KnownJobs;
+use jobs::{JobUpdate, KnownJobs};
+use reconcile::{ReconcileError, Reconciled};
+use work_queue::{WorkItem, WorkQueue};
 
-/// One look at a resource, whatever it takes, ends after this time (HyperFleet's deadline of an event).
-const PATIENCE: Duration = Duration::from_mins(2);
-/// At the end, looks that have begun may take so long.
-const FAREWELL: Duration = Duration::from_secs(20);
-/// The loop looks up at least this often.
-const BREATH: Duration = Duration::from_secs(5);
+/// Maximum time of one reconcile pass (HyperFleet's deadline for an event).
+const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
+/// Maximum time that passes in progress get to finish at shutdown.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
+/// Maximum time until the loop checks its state without an event.
+const MAX_IDLE: Duration = Duration::from_secs(5);
+/// Time limit for acking or nacking the remaining deliveries at shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of Jobs whose ends are remembered as counted; finished Jobs are deleted after a while.
+const MAX_COUNTED: usize = 100_000;
 
-/// What all looks share.
+/// Clients, configuration and counters that all reconcile passes share.
 #[derive(Debug)]
-pub(crate) struct Office {
+pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) client: Client,
     pub(crate) cluster: Cluster,
@@ -47,24 +51,21 @@ pub(crate) struct Office {
     pub(crate) counted: Mutex<Counted>,
 }
 
-/// The Jobs whose ends were counted lately, by their uids.
+/// The uids of the Jobs whose ends were counted recently.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     known: BTreeSet<String>,
     order: VecDeque<String>,
 }
 
-/// So many are remembered; Jobs are kept for a while and then removed.
-const MOST_COUNTED: usize = 100_000;
-
 impl Counted {
-    /// Whether it is the first time.
+    /// Records a Job; returns true if it was not recorded before.
     pub(crate) fn insert(&mut self, uid: &str) -> bool {
         let is_first = self.known.insert(uid.to_owned());
         if is_first {
             self.order.push_back(uid.to_owned());
         }
-        if self.order.len() > MOST_COUNTED
+        if self.order.len() > MAX_COUNTED
             && let Some(oldest) = self.order.pop_front()
         {
             self.known.remove(&oldest);
@@ -75,202 +76,210 @@ impl Counted {
 
 /// The loop's state.
 pub(crate) struct Run {
-    office: Arc<Office>,
-    desk: Desk,
+    context: Arc<Context>,
+    queue: WorkQueue,
     jobs: KnownJobs,
-    looks: JoinSet<Finished>,
+    passes: JoinSet<Finished>,
     leads: watch::Receiver<bool>,
-    /// Whether it led when it last looked.
+    /// True if this replica led when the loop last checked.
     led: bool,
     stop: CancellationToken,
 }
 
-/// A look that is over, its deliveries settled.
+/// A pass that is over, with its deliveries acked or nacked.
 struct Finished {
     id: String,
-    next: Option<Duration>,
+    requeue_after: Option<Duration>,
 }
 
 impl Run {
-    pub(crate) fn new(office: Arc<Office>, leads: watch::Receiver<bool>, stop: CancellationToken) -> Self {
-        let concurrency = usize::from(office.config.config.spec.limits.concurrency);
+    pub(crate) fn new(context: Arc<Context>, leads: watch::Receiver<bool>, stop: CancellationToken) -> Self {
+        let concurrency = usize::from(context.config.config.spec.limits.concurrency);
         Self {
-            office,
-            desk: Desk::new(concurrency),
+            context,
+            queue: WorkQueue::new(concurrency),
             jobs: KnownJobs::default(),
-            looks: JoinSet::new(),
+            passes: JoinSet::new(),
             leads,
             led: false,
             stop,
         }
     }
 
-    /// Works until told to stop; what has begun is finished.
-    pub(crate) async fn run(mut self, mut deliveries: Deliveries, mut news: JobWatch) {
+    /// Runs until the stop token is cancelled, then finishes the passes in progress.
+    pub(crate) async fn run(mut self, mut deliveries: Deliveries, mut job_events: JobWatch) {
         while !self.stop.is_cancelled() {
-            self.begin_what_is_due();
-            self.take_over();
-            let wake = self.desk.next_timer().unwrap_or_else(|| Instant::now() + BREATH).min(Instant::now() + BREATH);
+            self.start_due_items();
+            self.check_leadership();
+            let idle = Instant::now() + MAX_IDLE;
+            let wake = self.queue.next_timer().map_or(idle, |timer| timer.min(idle));
             tokio::select! {
                 () = self.stop.cancelled() => {}
                 Some(delivery) = deliveries.next() => self.receive(delivery).await,
-                Some(news) = news.next() => self.hear(news),
-                Some(finished) = self.looks.join_next() => self.finish(finished),
+                Some(event) = job_events.next() => self.on_job_event(event),
+                Some(finished) = self.passes.join_next() => self.finish(finished),
                 Ok(()) = self.leads.changed() => {}
                 () = sleep_until(wake) => {}
             }
         }
-        // What was not begun is delivered to another, or to us again.
-        self.desk.clear();
-        let ended = tokio::time::timeout(FAREWELL, async { while self.looks.join_next().await.is_some() {} }).await;
-        if ended.is_err() {
+        self.shut_down(deliveries).await;
+    }
+
+    /// Finishes the passes in progress. Deliveries that wait in the queue are delivered again, here or to another replica.
+    async fn shut_down(mut self, deliveries: Deliveries) {
+        self.queue.clear();
+        let finished = async { while self.passes.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN_GRACE, finished).await.is_err() {
             tracing::warn!(
-                left = self.looks.len(),
-                "looks were not finished in time; their events are delivered again"
+                operation = "shutdown",
+                unfinished = self.passes.len(),
+                "reconcile passes did not finish in time; their events are delivered again"
             );
-            self.looks.shutdown().await;
+            self.passes.shutdown().await;
         }
-        if let Err(undrained) = deliveries.drain(Duration::from_secs(5)).await {
-            tracing::warn!(%undrained, "not every event could be settled");
+        if let Err(error) = deliveries.drain(DRAIN_TIMEOUT).await {
+            tracing::warn!(operation = "shutdown", %error, "not every event could be acked or nacked");
         }
     }
 
-    fn begin_what_is_due(&mut self) {
-        let now = Instant::now();
-        self.desk.ring(now);
-        while let Some(errand) = self.desk.next() {
-            let office = Arc::clone(&self.office);
-            // A stop does not break it off: what it has done would be done again by another replica.
-            let budget = Budget::new(PATIENCE, CancellationToken::new());
-            self.looks.spawn(look(office, errand, budget));
+    fn start_due_items(&mut self) {
+        self.queue.enqueue_due(Instant::now());
+        while let Some(item) = self.queue.next() {
+            let context = Arc::clone(&self.context);
+            // A stop does not interrupt a pass: another replica would repeat what it has done.
+            let budget = Budget::new(RECONCILE_TIMEOUT, CancellationToken::new());
+            self.passes.spawn(reconcile_item(context, item, budget));
         }
-        self.office.metrics.show_in_progress(self.looks.len());
+        self.context.metrics.show_in_progress(self.passes.len());
     }
 
-    /// Whoever begins to lead looks at every Job that is over: its end may not have been told.
-    fn take_over(&mut self) {
+    /// Queues the resources of all finished Jobs when this replica begins to lead: their ends may not be reported yet.
+    fn check_leadership(&mut self) {
         let leads = *self.leads.borrow_and_update();
         if leads && !self.led {
-            for (id, occasion) in self.jobs.ended() {
-                self.desk.ask(&id, None, occasion);
+            for (id, trigger) in self.jobs.ended() {
+                self.queue.enqueue(&id, None, trigger);
             }
         }
         if leads != self.led {
-            self.office.metrics.show_leading(leads);
-            tracing::info!(operation = "lead", leads, "this replica's part in reporting the ends of Jobs has changed");
+            self.context.metrics.show_leading(leads);
+            tracing::info!(operation = "lead", leads, "leadership in reporting the ends of Jobs has changed");
         }
         self.led = leads;
     }
 
     async fn receive(&mut self, delivery: Delivery) {
-        let (id, occasion) = match delivery
+        let (id, trigger) = match delivery
             .event()
             .map_err(ToString::to_string)
-            .and_then(|event| occasion::of(event, &self.office.config.resource_type).map_err(str::to_owned))
+            .and_then(|event| trigger::of(event, &self.context.config.resource_type).map_err(str::to_owned))
         {
             Ok(Some(found)) => found,
             Ok(None) => {
-                // About another kind: nothing to do with us.
-                self.office.metrics.settled(Handled::Skipped, Duration::ZERO);
-                settle(delivery.ack().await);
+                // The event is about another kind of resource.
+                self.context.metrics.settled(Handled::Skipped, Duration::ZERO);
+                log_settlement(delivery.ack().await);
                 return;
             }
-            Err(words) => {
-                tracing::warn!(
-                    operation = "receive",
-                    problem = words,
-                    "a message is no event; it goes among the dead letters"
-                );
-                self.office.metrics.rejected();
-                settle(delivery.reject(&words).await);
+            Err(problem) => {
+                tracing::warn!(operation = "receive", problem, "malformed message, dead-lettered");
+                self.context.metrics.rejected();
+                log_settlement(delivery.reject(&problem).await);
                 return;
             }
         };
-        tracing::debug!(operation = "receive", resource_id = id, event_id = occasion.event, "received an event");
-        self.desk.ask(&id, Some(delivery), occasion);
+        tracing::debug!(operation = "receive", resource_id = id, event_id = trigger.event, "received an event");
+        self.queue.enqueue(&id, Some(delivery), trigger);
     }
 
-    fn hear(&mut self, news: Result<kubernetes::JobEvent, kubernetes::KubernetesError>) {
-        let news = match news {
-            Ok(news) => news,
+    fn on_job_event(&mut self, event: Result<kubernetes::JobEvent, kubernetes::KubernetesError>) {
+        let event = match event {
+            Ok(event) => event,
             Err(error) => {
-                tracing::warn!(operation = "watch", %error, "Jobs cannot be watched for the moment; trying again");
-                self.office.metrics.failed(true, "kubernetes");
+                tracing::warn!(operation = "watch", %error, "the watch of Jobs has failed; retrying");
+                self.context.metrics.failed(true, "kubernetes");
                 return;
             }
         };
-        let mut limits = self.office.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Vec::new();
-        let changed = self.jobs.hear(&news, (&mut limits, &mut next), Instant::now());
+        let mut limits = self.context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let JobUpdate { changed, unblocked } = self.jobs.apply(&event, &mut limits, Instant::now());
         drop(limits);
-        for id in next {
-            self.desk.ask(&id, None, Occasion::default());
+        for id in unblocked {
+            self.queue.enqueue(&id, None, Trigger::default());
         }
-        if let Some((id, occasion)) = changed.filter(|_| self.led) {
-            self.desk.ask(&id, None, occasion);
+        if let Some((id, trigger)) = changed.filter(|_| self.led) {
+            self.queue.enqueue(&id, None, trigger);
         }
     }
 
     fn finish(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
         match finished {
-            Ok(Finished { id, next }) => self.desk.done(&id, next, Instant::now()),
-            // Looks do not panic: what they do is caught.
-            Err(error) => tracing::error!(operation = "evaluate", %error, "a look at a resource was lost"),
+            Ok(Finished { id, requeue_after }) => self.queue.finish(&id, requeue_after, Instant::now()),
+            // A panic in a pass is caught within it.
+            Err(error) => tracing::error!(operation = "reconcile", %error, "a reconcile pass was lost"),
         }
     }
 }
 
-/// One look at a resource, and its deliveries settled by how it went.
-async fn look(office: Arc<Office>, errand: Errand, budget: Budget) -> Finished {
-    let Errand { id, deliveries, occasion } = errand;
-    let began = Instant::now();
-    let looked = AssertUnwindSafe(evaluate::evaluate(&office, &id, &occasion, &budget)).catch_unwind().await;
-    let looked = looked.unwrap_or_else(|_panic| Err(Stuck::broken()));
-    let took = began.elapsed();
-    match looked {
-        Ok(Look { handled, next }) => {
+/// Reconciles a resource, and acks or nacks the deliveries of the work item by the result.
+async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -> Finished {
+    let WorkItem { id, deliveries, trigger } = item;
+    let started = Instant::now();
+    let result = AssertUnwindSafe(reconcile::reconcile(&context, &id, &trigger, &budget)).catch_unwind().await;
+    let took = started.elapsed();
+    match result.unwrap_or_else(|_panic| Err(ReconcileError::panicked())) {
+        Ok(Reconciled { handled, requeue_after }) => {
             for delivery in deliveries {
-                office.metrics.settled(handled, took);
-                settle(delivery.ack().await);
+                context.metrics.settled(handled, took);
+                log_settlement(delivery.ack().await);
             }
-            Finished { id, next }
+            Finished { id, requeue_after }
         }
-        Err(Stuck { is_transient, source, words, retry_after }) => {
-            office.metrics.failed(is_transient, source);
-            let action = if is_transient { "nack_for_retry" } else { "ack" };
-            let classification = if is_transient { "transient" } else { "terminal" };
-            tracing::warn!(
-                operation = "evaluate",
-                resource_id = id,
-                error_classification = classification,
-                error_type = source,
-                action,
-                error = words,
-                "a look at a resource has failed"
-            );
+        Err(error) => {
+            log_failure(&context, &id, &error);
             let had_deliveries = !deliveries.is_empty();
             for delivery in deliveries {
-                office.metrics.settled(Handled::Failed, took);
-                if is_transient {
-                    office.metrics.nacked();
-                    let handed_back = match retry_after {
-                        Some(wait) => delivery.nack_for(wait).await,
-                        None => delivery.nack().await,
-                    };
-                    settle(handed_back);
-                } else {
-                    settle(delivery.ack().await);
-                }
+                context.metrics.settled(Handled::Failed, took);
+                nack_or_ack(&context, delivery, &error).await;
             }
-            // The end of a Job is no delivery that would come again.
-            let next = (is_transient && !had_deliveries).then(|| retry_after.unwrap_or(BREATH));
-            Finished { id, next }
+            // Without a delivery that comes again, a timer repeats the pass.
+            let requeue_after = (error.is_transient && !had_deliveries).then(|| error.retry_after.unwrap_or(MAX_IDLE));
+            Finished { id, requeue_after }
         }
     }
 }
 
-fn settle(settled: Result<(), message_broker::BrokerError>) {
+/// Nacks a delivery whose pass may succeed later; acks it otherwise.
+async fn nack_or_ack(context: &Context, delivery: Delivery, error: &ReconcileError) {
+    let settled = if error.is_transient {
+        context.metrics.nacked();
+        match error.retry_after {
+            Some(wait) => delivery.nack_for(wait).await,
+            None => delivery.nack().await,
+        }
+    } else {
+        delivery.ack().await
+    };
+    log_settlement(settled);
+}
+
+fn log_failure(context: &Context, id: &str, error: &ReconcileError) {
+    context.metrics.failed(error.is_transient, error.component);
+    let (classification, action) =
+        if error.is_transient { ("transient", "nack_for_retry") } else { ("terminal", "ack") };
+    tracing::warn!(
+        operation = "reconcile",
+        resource_id = id,
+        error_classification = classification,
+        error_type = error.component,
+        action,
+        error = error.message,
+        "could not reconcile a resource"
+    );
+}
+
+fn log_settlement(settled: Result<(), message_broker::BrokerError>) {
     if let Err(error) = settled {
-        tracing::warn!(operation = "settle", %error, "an event could not be settled; it is delivered again");
+        tracing::warn!(operation = "settle", %error, "an event could not be acked or nacked; it is delivered again");
     }
 }

@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Plan, table};
 use crate::limits::Limits;
 use crate::manifest;
-use crate::metrics::{Metrics, Scope};
-use crate::run::{Counted, Office, Run};
+use crate::metrics::{Identity, Metrics};
+use crate::run::{Context, Counted, Run};
 
 /// Period of the broker's health check.
 const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(5);
@@ -69,13 +69,9 @@ impl Adapter {
         // Ended by draining.
         let deliveries = parts.broker.subscribe(&plan.subscription, plan.consume, &CancellationToken::new()).await?;
         let mut registry = Registry::default();
-        let scope = Scope {
-            version,
-            adapter_name: plan.name.clone(),
-            adapter_type: plan.adapter.clone(),
-            by_cluster: plan.config.spec.limits.cluster_id_label,
-        };
-        let counts = Metrics::register(&mut registry, scope);
+        let by_cluster = plan.config.spec.limits.cluster_id_label;
+        let identity = Identity { name: &plan.name, adapter_type: &plan.adapter, version, by_cluster };
+        let counts = Metrics::register(&mut registry, &identity);
         let readiness = ReadinessSender::not_ready("has not subscribed yet");
         let (health, metrics) = (&plan.config.health, &plan.config.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
@@ -105,9 +101,9 @@ impl Adapter {
         );
         let (leads, is_leading) = watch::channel(leadership.is_none());
         let limits = Mutex::new(Limits::new(plan.quota));
-        let office =
-            Office { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
-        let run = Run::new(Arc::new(office), is_leading, stop.clone());
+        let context =
+            Context { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
+        let run = Run::new(Arc::new(context), is_leading, stop.clone());
         let readiness = probes.readiness();
         let work = async {
             tokio::join!(

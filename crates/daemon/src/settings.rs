@@ -31,6 +31,8 @@
 
 #[cfg(feature = "settings")]
 pub mod common;
+#[cfg(feature = "settings")]
+mod configuration;
 mod declare;
 pub mod duration;
 #[cfg(feature = "cli")]
@@ -45,7 +47,9 @@ mod tests;
 #[cfg(feature = "settings")]
 mod tree;
 
+#[cfg(feature = "settings")]
+pub use configuration::{File, configuration, unreadable};
 pub use declare::{Section, Setting};
 #[cfg(feature = "settings")]
-pub use load::{File, Given, Loaded, configuration, load, missing, unreadable};
+pub use load::{Given, Loaded, load, missing};
 pub use row::{Kind, Row, Table, Variable, variable};

@@ -8,7 +8,7 @@ use adapter::decide::unmet;
 use adapter::{Config, Plan};
 use daemon::retry::Budget;
 use fleet_model::names;
-use hyperfleet_client::{Client, Error, StatusItem, View};
+use hyperfleet_client::{Client, Error, Generation, Report, View};
 use kubernetes::{Cluster, SecretKey};
 
 use crate::facts::{Facts, Observation, Observed};
@@ -62,7 +62,7 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
             return;
         }
     };
-    let generation = facts.cluster.as_ref().map_or(0, |cluster| cluster.generation);
+    let generation = facts.cluster.as_ref().map_or(Generation::NONE, |cluster| cluster.generation);
     let run = facts.report.as_ref().and_then(|report| report.metadata.as_ref());
     let namespace = run.and_then(|run| run.job_namespace.clone()).unwrap_or_else(|| target.job_namespace.clone());
     let reported_name = run.and_then(|run| run.job_name.clone());
@@ -81,7 +81,7 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
 }
 
 /// Namespace and name of the Kubernetes Secret, as reported.
-fn secret_key(report: &StatusItem) -> Option<SecretKey> {
+fn secret_key(report: &Report) -> Option<SecretKey> {
     let text = |name: &str| report.data.get(name)?.as_str().map(str::to_owned);
     Some(SecretKey { namespace: text("namespace")?, name: text("k8sSecretName")? })
 }

@@ -1,8 +1,9 @@
 //! The conclusion about one cluster's pull secret: its state, the causes, and contradictions between sources.
 
+use fleet_model::condition::known_time;
 use fleet_model::job::Reason;
 use fleet_model::names;
-use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
+use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
 use kubernetes::job::JobEnd;
 use kubernetes::{PodSummary, SecretKey};
 use precondition::{AdapterFacts, Context, Outcome, Precondition};
@@ -29,11 +30,11 @@ pub fn page(facts: &Facts) -> Page {
     Page {
         cluster: facts.id.clone(),
         name: cluster.map(|cluster| cluster.name.clone()).unwrap_or_default(),
-        generation: cluster.map_or(0, |cluster| cluster.generation),
+        generation: cluster.map_or(Generation::NONE, |cluster| cluster.generation),
         verdict,
         deleted_time: cluster.and_then(|cluster| cluster.deleted_time),
         reported_generation: report.map(|report| report.observed_generation),
-        reported_time: report.and_then(|report| report.last_report_time),
+        reported_time: report.and_then(|report| known_time(report.last_report_time)),
         conditions: report.map(|report| report.conditions.clone()).unwrap_or_default(),
         preconditions,
         job: job(&facts.observed),
@@ -103,12 +104,12 @@ fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
 }
 
 /// The causes of the last run's failure, and the next step; `None` if it did not fail.
-fn failure(report: &StatusItem, observed: &Observed) -> Option<(Vec<String>, Option<String>)> {
+fn failure(report: &Report, observed: &Observed) -> Option<(Vec<String>, Option<String>)> {
     let is_failure = |reason: &str| {
         Reason::parse(reason).is_some_and(|reason| !reason.is_success())
             || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
     };
-    let has_failed = |condition: &&Condition| {
+    let has_failed = |condition: &&ReportedCondition| {
         condition.status == Status::False && condition.reason.as_deref().is_some_and(is_failure)
     };
     let of_kind = |kind: &str| report.condition(kind).filter(has_failed);
@@ -131,7 +132,7 @@ fn result(message: &str) -> Option<(String, String)> {
 }
 
 /// Observations that contradict the report that the pull secret is available.
-fn contradictions(cluster: &Resource, report: &StatusItem, observed: &Observed) -> Vec<String> {
+fn contradictions(cluster: &Resource, report: &Report, observed: &Observed) -> Vec<String> {
     let mut found = Vec::new();
     let reported = |name: &str| {
         let value = report.data.get(name)?;
@@ -167,7 +168,7 @@ fn contradictions(cluster: &Resource, report: &StatusItem, observed: &Observed) 
 }
 
 /// Reason and message of a condition as lines.
-fn lines(condition: Option<&Condition>, otherwise: &str) -> Vec<String> {
+fn lines(condition: Option<&ReportedCondition>, otherwise: &str) -> Vec<String> {
     let Some(condition) = condition else { return vec![otherwise.to_owned()] };
     let reason = condition.reason.as_deref().unwrap_or("no reason given");
     let message = condition.message.as_deref().unwrap_or_default();
@@ -184,7 +185,7 @@ fn evaluations(cluster: &Resource, expressions: &[String]) -> Vec<Evaluation> {
     let context = Context::of(&view.document)
         .with_status(&view.status)
         .with_metadata(&view.metadata)
-        .at_generation(cluster.generation.unsigned_abs())
+        .at_generation(cluster.generation.get())
         .with_adapters(adapters);
     let ask = |expression: &String| {
         let precondition = Precondition::parse(expression).ok()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hyperfleet_client::{Condition, Resource, StatusItem, Transition};
+use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Transition};
 use jiff::Timestamp;
 use kubernetes::{JobSummary, KubernetesError, PodSummary, SecretKey, SecretMetadata};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Facts {
     /// `None` if the API says that there is no such cluster.
     pub cluster: Option<Resource>,
     /// The adapter's last report.
-    pub report: Option<StatusItem>,
+    pub report: Option<Report>,
     /// Transitions of the adapter's conditions, the newest first.
     pub history: Vec<Transition>,
     /// The state in Kubernetes.
@@ -96,7 +96,7 @@ pub struct Page {
     /// The name.
     pub name: String,
     /// The cluster's generation.
-    pub generation: i64,
+    pub generation: Generation,
     /// The conclusion.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -105,12 +105,12 @@ pub struct Page {
     pub deleted_time: Option<Timestamp>,
     /// The generation that the report observed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reported_generation: Option<i64>,
+    pub reported_generation: Option<Generation>,
     /// Time of the last report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_time: Option<Timestamp>,
     /// The reported conditions.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ReportedCondition>,
     /// The preconditions and their results.
     pub preconditions: Vec<Evaluation>,
     /// The Job.

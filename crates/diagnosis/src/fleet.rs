@@ -1,7 +1,7 @@
 //! The fleet at a glance: a row for each cluster, and a summary.
 
 use fleet_model::names;
-use hyperfleet_client::{Resource, View};
+use hyperfleet_client::{Generation, Resource, View};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,11 +22,11 @@ pub struct Row {
     /// The cluster's name.
     pub name: String,
     /// The cluster's generation.
-    pub generation: i64,
+    pub generation: Generation,
     /// `True`, `False` or `Unknown`; `None` where the adapter has not reported.
     pub available: Option<String>,
     /// The generation that the report observed.
-    pub reported_generation: Option<i64>,
+    pub reported_generation: Option<Generation>,
     /// The reason of the condition `Available`.
     pub reason: Option<String>,
     /// Time of the last transition of `Available`.
@@ -71,7 +71,7 @@ impl Row {
             name: cluster.name.clone(),
             generation: cluster.generation,
             available: report.and_then(|report| Some(report.get("available")?.as_str()?.to_owned())),
-            reported_generation: report.and_then(|report| report.get("observed_generation")?.as_i64()),
+            reported_generation: report.and_then(|report| report.get("observed_generation")?.as_i64()?.try_into().ok()),
             reason: of_condition("reason"),
             since: of_condition("last_transition_time"),
             version: report.and_then(|report| number(report.pointer("/data/secretVersion")?)),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fleet_model::condition::known_time;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ fn conditions(text: &mut String, page: &Page, now: Timestamp) {
             plain(&condition.kind),
             condition.status.as_str().to_owned(),
             plain(condition.reason.as_deref().unwrap_or("-")),
-            moment(condition.last_transition_time, now),
+            moment(known_time(condition.last_transition_time), now),
             plain(message.unwrap_or("-")),
         ]
     });
@@ -76,7 +77,7 @@ fn preconditions(text: &mut String, page: &Page) {
     for evaluation in &page.preconditions {
         let _infallible = writeln!(text, "  {:<18}  {}", evaluation.verdict, evaluation.expression);
         // The first line is the whole expression again.
-        for line in evaluation.values.iter().skip(1).filter(|line| !line.ends_with(": not looked at")) {
+        for line in evaluation.values.iter().skip(1).filter(|line| !line.ends_with(": not evaluated")) {
             let _infallible = writeln!(text, "  {:<18}  {}", "", plain(line));
         }
     }
@@ -131,7 +132,13 @@ fn history(text: &mut String, page: &Page, now: Timestamp) {
         let from = change.from.map_or("-", hyperfleet_client::Status::as_str);
         let change_of = format!("{from} -> {}", change.to.as_str());
         let reason = plain(change.reason.as_deref().unwrap_or("-"));
-        [moment(change.time, now), change.observed_generation.to_string(), plain(&change.kind), change_of, reason]
+        [
+            moment(known_time(change.time), now),
+            change.observed_generation.to_string(),
+            plain(&change.kind),
+            change_of,
+            reason,
+        ]
     });
     indent(text, &table(["WHEN", "GENERATION", "TYPE", "CHANGE", "REASON"], rows));
 }

@@ -1,4 +1,4 @@
-//! How long a verdict takes, as a ratio to `serde_json` reading the same bytes without judging them.
+//! Measures validation, as a ratio to `serde_json` parsing the same bytes.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -10,14 +10,14 @@ use docker_config::Limits;
 const ROUNDS: u32 = 2_000;
 
 fn main() {
-    println!("{:>8}  {:>7}  {:>12}  {:>12}  {:>6}", "entries", "bytes", "verdict", "serde_json", "ratio");
+    println!("{:>8}  {:>7}  {:>12}  {:>12}  {:>6}", "entries", "bytes", "validate", "serde_json", "ratio");
     for entries in [1, 4, 40, 400] {
         let document = document(entries);
         let limits = Limits { max_bytes: usize::MAX, ..Limits::default() };
-        let verdict = per_round(|| drop(black_box(docker_config::parse(black_box(document.as_bytes()), &limits))));
+        let validate = per_round(|| drop(black_box(docker_config::parse(black_box(document.as_bytes()), &limits))));
         let baseline = per_round(|| drop(black_box(serde_json::from_str::<serde_json::Value>(black_box(&document)))));
-        let ratio = verdict / baseline;
-        println!("{entries:>8}  {:>7}  {verdict:>9.1} µs  {baseline:>9.1} µs  {ratio:>6.1}", document.len());
+        let ratio = validate / baseline;
+        println!("{entries:>8}  {:>7}  {validate:>9.1} µs  {baseline:>9.1} µs  {ratio:>6.1}", document.len());
     }
 }
 
@@ -28,8 +28,8 @@ fn document(entries: usize) -> String {
     format!(r#"{{"auths":{{{}}}}}"#, (0..entries).map(entry).collect::<Vec<_>>().join(","))
 }
 
-/// Microseconds a round, after as many rounds to warm up.
-#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+/// Microseconds per round, after as many rounds to warm up.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn per_round(mut work: impl FnMut()) -> f64 {
     (0..ROUNDS).for_each(|_| work());
     let start = Instant::now();

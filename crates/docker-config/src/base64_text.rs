@@ -1,4 +1,4 @@
-//! Base64 as the two readers of `auth` take it, decoded into zeroizing memory.
+//! Decodes base64 as the two readers of `auth` do, into zeroizing memory.
 
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, Engine, GeneralPurpose, GeneralPurposeConfig};
@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::problem::ProblemKind;
 
-/// Go's decoder, which both readers use, does not look at the unused last bits.
+/// Go's decoder, which both readers use, ignores the unused last bits.
 const STANDARD: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -14,10 +14,10 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What base64 text stands for.
+/// Decoded base64 text.
 pub(crate) struct Decoded {
     pub(crate) bytes: Zeroizing<Vec<u8>>,
-    /// Whether padding is missing: kubelet does without, containers/image not.
+    /// True if padding is missing, which kubelet accepts and containers/image refuses.
     pub(crate) unpadded: bool,
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn decode(text: &str) -> Result<Decoded, ProblemKind> {
     Ok(Decoded { bytes, unpadded: !text.len().is_multiple_of(4) })
 }
 
-/// Whether this is base64 of text with a colon, as a credential is.
+/// Returns true for base64 of text with a colon, as a credential is.
 pub(crate) fn is_encoded_pair(text: &str) -> bool {
     decode(text).is_ok_and(|d| std::str::from_utf8(&d.bytes).is_ok_and(|decoded| decoded.contains(':')))
 }
 
-/// Why it cannot be decoded, as far as the shape tells.
+/// Returns the most specific problem of text that cannot be decoded.
 fn explain(text: &str, body: &str) -> ProblemKind {
     let url_safe = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if text.contains(|c: char| c.is_whitespace()) {

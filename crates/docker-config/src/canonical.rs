@@ -1,11 +1,11 @@
-//! The canonical form of a document: what the digest is taken over.
+//! The canonical form of a document, over which the digest is computed.
 //!
 //! Two documents have the same digest exactly if these are the same:
 //!
 //! - the entries, as a collection, and for each
-//!   - the registry key, once as kubelet reads it and once as containers/image does: spellings are the same only if
-//!     they are so for both;
-//!   - who can use the user and the password: every reader (a padded `auth`), or kubelet only (an `auth` without its
+//!   - the registry key, once as kubelet reads it and once as containers/image does: spellings are equal only if both
+//!     readers treat them alike;
+//!   - the readers that can use the user and the password: every reader (a padded `auth`), or kubelet only (an `auth` without its
 //!     padding, or `username` and `password` without `auth`);
 //!   - the user and the password as bytes;
 //!   - its other members. `auth` itself is left out, and a `username` and a `password` that are empty or repeat it;
@@ -14,15 +14,15 @@
 //! A [`Document`](crate::Document) that [`parse`](crate::parse) accepts has the same digest there and here. An entry that
 //! no reader can use counts as it is written.
 //!
-//! So what follows a warning and gives a credential to one more reader is a change, and will be stored.
+//! So a correction that makes a credential usable by one more reader is a change, and is stored.
 //!
 //! Members are compared by name, whatever their order; strings by their characters, however escaped; numbers as they
 //! are written.
 //!
-//! The form is never built in memory: it goes into SHA-256 piece by piece. Every piece starts with a tag, and a length
-//! where its size is not fixed (eight bytes, most significant first), so no two forms run into each other. An entry is
-//! hashed by itself, and the document over the sorted hashes of its entries. The names of the forms end with a number
-//! that must change with them.
+//! The form is never built in memory: it is fed to SHA-256 piece by piece. Every piece starts with a tag, and a length if
+//! its size is not fixed (eight bytes, most significant first), so no two forms are ambiguous. An entry is hashed by
+//! itself, and the document over the sorted hashes of its entries. The domain of each form ends with a number that must
+//! change with the form.
 
 use sha2::{Digest as _, Sha256};
 
@@ -35,7 +35,7 @@ const DOCUMENT_DOMAIN: &[u8] = b"docker-config/document/1\0";
 const ENTRY_DOMAIN: &[u8] = b"docker-config/entry/2\0";
 const OPAQUE_DOMAIN: &[u8] = b"docker-config/opaque/1\0";
 
-/// The digest of a document from those of its entries and its members beside them.
+/// Returns the digest of a document from those of its entries and from its other members.
 pub(crate) fn document<'a>(mut entries: Vec<Digest>, others: impl Iterator<Item = (&'a str, &'a Value)>) -> Digest {
     entries.sort_unstable();
     let mut hasher = Sha256::new_with_prefix(DOCUMENT_DOMAIN);
@@ -47,7 +47,7 @@ pub(crate) fn document<'a>(mut entries: Vec<Digest>, others: impl Iterator<Item 
     Digest::finish(hasher)
 }
 
-/// The digest of an entry that no reader can use, or of a key that is none: what is written there, and nothing made of it.
+/// Returns the digest of an entry that no reader can use, or of an invalid key, taken literally.
 pub(crate) fn opaque(key: &str, content: &Value) -> Digest {
     let mut hasher = Sha256::new_with_prefix(OPAQUE_DOMAIN);
     bytes(&mut hasher, b'k', key.as_bytes());
@@ -55,7 +55,7 @@ pub(crate) fn opaque(key: &str, content: &Value) -> Digest {
     Digest::finish(hasher)
 }
 
-/// The digest of one entry.
+/// Returns the digest of one entry.
 pub(crate) fn entry(key: &RegistryKey, pair: Option<&Pair>, members: &[Member]) -> Digest {
     let mut hasher = Sha256::new_with_prefix(ENTRY_DOMAIN);
     for key in key.as_read() {
@@ -66,7 +66,7 @@ pub(crate) fn entry(key: &RegistryKey, pair: Option<&Pair>, members: &[Member]) 
         bytes(&mut hasher, b'u', &pair.user);
         bytes(&mut hasher, b'p', &pair.password);
     }
-    let says_nothing_new = |member: &Member| {
+    let is_redundant = |member: &Member| {
         let repeats = |part: Option<&[u8]>| {
             let text = member.value.as_text();
             text.is_some_and(|text| text.is_empty() || part == Some(text.as_bytes()))
@@ -78,7 +78,7 @@ pub(crate) fn entry(key: &RegistryKey, pair: Option<&Pair>, members: &[Member]) 
             _ => false,
         }
     };
-    object(&mut hasher, named(members.iter().filter(|m| !says_nothing_new(m))).collect());
+    object(&mut hasher, named(members.iter().filter(|m| !is_redundant(m))).collect());
     Digest::finish(hasher)
 }
 
@@ -99,7 +99,7 @@ fn value(hasher: &mut Sha256, value: &Value) {
     }
 }
 
-/// Members with names as text.
+/// Returns the members with their names as text.
 pub(crate) fn named<'a>(members: impl Iterator<Item = &'a Member>) -> impl Iterator<Item = (&'a str, &'a Value)> {
     members.map(|member| (member.name.as_str(), &member.value))
 }

@@ -1,4 +1,4 @@
-//! Digests of documents: for comparing in memory, and keyed for everywhere else.
+//! Digests of documents: plain for comparison in memory, keyed for everything else.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-/// Keeps stored bytes apart from documents: no input of the one is an input of the other.
+/// Separates bytes from documents: no input of one is an input of the other.
 const BYTES_DOMAIN: &[u8] = b"docker-config/bytes/1\0";
 
-/// SHA-256's block size, the longest key that HMAC takes as it is (RFC 2104).
+/// SHA-256's block size, the longest key that HMAC uses as it is (RFC 2104).
 const BLOCK_BYTES: usize = 64;
 
-/// What a document means, in 32 bytes; equal digests mean equal documents.
+/// The digest of a document's meaning; equal digests mean equal documents.
 ///
-/// It must not leave the process: who has it can try passwords against it until
-/// one fits. Use [`Digest::keyed`] for labels, annotations and logs.
+/// It must not leave the process, because passwords can be tried against it. Use [`Digest::keyed`] for labels, annotations
+/// and logs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// A digest that tells nothing to who does not have the key.
+/// A digest that reveals nothing without the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyedDigest([u8; 32]);
 
@@ -29,7 +29,7 @@ impl Digest {
         Self::finish(Sha256::new().chain_update(BYTES_DOMAIN).chain_update(bytes))
     }
 
-    /// HMAC-SHA-256 over this digest. A key of any length is taken; use 32 random bytes.
+    /// Returns HMAC-SHA-256 over this digest. The key may have any length; use 32 random bytes.
     pub fn keyed(&self, key: &[u8]) -> KeyedDigest {
         let mut block = Zeroizing::new([0_u8; BLOCK_BYTES]);
         if key.len() > BLOCK_BYTES {
@@ -37,7 +37,7 @@ impl Digest {
         } else {
             copy(&mut *block, key);
         }
-        // A key padded to the block size is the same key, and cannot be refused.
+        // A key padded to the block size is the same key and is always valid.
         let mut mac = Hmac::<Sha256>::new((&*block).into());
         mac.update(&self.0);
         KeyedDigest(mac.finalize().into_bytes().into())

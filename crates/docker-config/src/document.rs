@@ -1,4 +1,4 @@
-//! The document as a whole: from bytes to entries, warnings and a digest.
+//! Validates a document: from bytes to entries, warnings and a digest.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -10,20 +10,21 @@ use crate::digest::Digest;
 use crate::entry::{self, Entry};
 use crate::json::{self, Member, Value, member};
 use crate::path::Path;
-use crate::problem::{Findings, Position, Problem, ProblemKind, Problems};
+use crate::problem::{Findings, Position, Problem, ProblemKind};
+use crate::problems::Problems;
 use crate::registry_key::RegistryKey;
 use crate::shape;
 
-/// How much of a document is looked at.
+/// The limits of a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most bytes. 64 KiB by default, which is what Google Secret Manager stores.
+    /// Maximum bytes; 64 KiB by default, the limit of Google Secret Manager.
     pub max_bytes: usize,
-    /// How deep arrays and objects may nest; 16 by default, more than 128 counts as 128.
+    /// Maximum depth of nested arrays and objects; 16 by default, more than 128 counts as 128.
     pub max_depth: usize,
 }
 
-/// An accepted document. Keeps its registries and its digest, and no credential.
+/// An accepted document: its registries and its digest, without credentials.
 #[derive(Debug)]
 pub struct DockerConfig {
     entries: Vec<Entry>,
@@ -38,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a Kubernetes Secret may hold in all: 1 MiB (`MaxSecretSize` of the core API).
+    /// The limits of a Kubernetes Secret: 1 MiB (`MaxSecretSize` of the core API).
     pub const SECRET: Self = Self { max_bytes: 1_048_576, max_depth: 16 };
 }
 
@@ -48,7 +49,7 @@ impl DockerConfig {
         &self.entries
     }
 
-    /// What was accepted but is worth saying, in document order.
+    /// The warnings, in document order.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
@@ -57,16 +58,16 @@ impl DockerConfig {
         self.warnings
     }
 
-    /// Equal for documents of equal meaning; who can use what is part of it.
+    /// The digest: equal for documents of equal meaning, which includes the readers that can use each entry.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
-/// Reads a credential document, or says all that is wrong with it.
+/// Parses and validates a credential document.
 ///
-/// Fails with more than one problem where it can; what is no JSON is reported
-/// up to the first fault, since nothing behind it can be trusted.
+/// Returns all problems at once. Invalid JSON is reported up to the first syntax error, since nothing after it can be
+/// trusted.
 ///
 /// ```
 /// use docker_config::{Limits, parse};
@@ -95,13 +96,13 @@ pub fn parse(bytes: &[u8], limits: &Limits) -> Result<DockerConfig, Problems> {
     Err(Problems { found: problems, entries, warnings })
 }
 
-/// Members that a document may have beside the entries.
+/// Members that a document may have besides the entries.
 pub(crate) const KNOWN: &[&str] = &["auths", "credHelpers", "credsStore", "HttpHeaders"];
 
 pub(crate) const MISSPELLINGS: &[(&str, &str)] =
     &[("auth", "auths"), ("registries", "auths"), ("credHelper", "credHelpers"), ("credStore", "credsStore")];
 
-/// Fails where reading cannot go on; other problems go to the findings.
+/// Fails if reading cannot continue; other problems go to the findings.
 fn read(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Result<(Vec<Entry>, Digest), Problem> {
     let value = read_json(bytes, limits, findings)?;
     let root = Path::root();
@@ -144,7 +145,7 @@ pub(crate) fn read_json(bytes: &[u8], limits: &Limits, findings: &mut Findings) 
     value
 }
 
-/// Checks what stands beside `auths`; gives the normalised keys that have a helper.
+/// Checks the members besides `auths`. Returns the normalised keys that have a credential helper.
 fn read_other_members(members: &[Member], findings: &mut Findings) -> BTreeSet<String> {
     let root = Path::root();
     let near = entry::misspellings(&root, members, KNOWN, MISSPELLINGS, findings);
@@ -176,7 +177,7 @@ fn read_other_members(members: &[Member], findings: &mut Findings) -> BTreeSet<S
     helped
 }
 
-/// The members of an object whose values must all be strings.
+/// Returns the members of an object whose values must all be strings.
 fn read_strings<'a>(found: &'a Member, path: &Path, findings: &mut Findings) -> &'a [Member] {
     let members = findings.good(found.value.object_or(path)).unwrap_or_default();
     for member in members {
@@ -218,7 +219,7 @@ fn read_entries(auths: &Member, helped: &BTreeSet<String>, findings: &mut Findin
     (entries, digests)
 }
 
-/// Checks a key alone and against the keys before it.
+/// Validates a key by itself and against the keys before it.
 fn read_key(
     found: &Member,
     path: &Path,

@@ -1,4 +1,4 @@
-//! One registry's entry: which credential it holds, and who can use it.
+//! Reads one registry's entry: its credential, and the readers that can use it.
 
 use zeroize::Zeroizing;
 
@@ -9,7 +9,7 @@ use crate::placeholder::is_placeholder;
 use crate::problem::{Findings, Position, Problem, ProblemKind};
 use crate::registry_key::RegistryKey;
 
-/// One registry of the document; holds no credential any more.
+/// One registry of an accepted document, without its credential.
 #[derive(Debug)]
 pub struct Entry {
     pub(crate) key: RegistryKey,
@@ -18,59 +18,59 @@ pub struct Entry {
     pub(crate) position: Position,
 }
 
-/// In which form an entry carries its credential.
+/// The form of an entry's credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialKind {
-    /// User and password in `auth`: every reader takes it.
+    /// User and password in `auth`: every reader uses it.
     Auth,
-    /// `username` and `password` without `auth`: for kubelet only.
+    /// `username` and `password` without `auth`: only kubelet uses it.
     UsernamePassword,
-    /// `identitytoken`: not for kubelet.
+    /// `identitytoken`: kubelet ignores it.
     IdentityToken,
-    /// `registrytoken`: for neither; accepted only where a helper serves the registry.
+    /// `registrytoken`: both ignore it; accepted only if a credential helper serves the registry.
     RegistryToken,
-    /// Nothing here: `credHelpers` names a program that has it.
+    /// None in the entry: `credHelpers` names a program that provides it.
     Helper,
 }
 
-/// User and password as the readers see them, which is as bytes.
+/// User and password as bytes, as the readers use them.
 pub(crate) struct Pair {
-    /// Whether containers/image cannot use it: `auth` is missing or lacks its padding.
+    /// True if containers/image cannot use it: `auth` is missing or lacks its padding.
     pub(crate) only_kubelet: bool,
     pub(crate) user: Zeroizing<Vec<u8>>,
     pub(crate) password: Zeroizing<Vec<u8>>,
 }
 
-/// What an entry turned out to hold.
+/// The credential of an entry.
 pub(crate) struct Credential {
     pub(crate) kind: CredentialKind,
     pub(crate) pair: Option<Pair>,
 }
 
 impl Entry {
-    /// Which registry it is for.
+    /// The key of its registry.
     pub fn key(&self) -> &RegistryKey {
         &self.key
     }
 
-    /// In which form it carries the credential.
+    /// The form of its credential.
     pub fn credential(&self) -> CredentialKind {
         self.credential
     }
 
-    /// The first character of the user and `***`, however long the user is; nothing for tokens and helpers.
+    /// The first character of the user and `***`, regardless of its length; `None` for tokens and helpers.
     pub fn masked_user(&self) -> Option<String> {
         self.masked_user.clone()
     }
 
-    /// Where its key stands.
+    /// The position of its key.
     pub fn position(&self) -> Position {
         self.position
     }
 }
 
 impl CredentialKind {
-    /// The kind in words for people.
+    /// A description for people.
     pub fn label(self) -> &'static str {
         match self {
             Self::Auth => "user and password in auth",
@@ -98,7 +98,7 @@ impl Credential {
 /// The members that both readers or docker give a meaning; all are strings.
 const KNOWN: &[&str] = &["auth", "username", "password", "identitytoken", "registrytoken", "email"];
 
-/// Spellings that people try, beside those that differ only in case.
+/// Frequent misspellings, besides those that differ only in case.
 const MISSPELLINGS: &[(&str, &str)] = &[
     ("auths", "auth"),
     ("authorization", "auth"),
@@ -116,12 +116,12 @@ const MISSPELLINGS: &[(&str, &str)] = &[
     ("registry-token", "registrytoken"),
 ];
 
-/// Whether an object looks like an entry.
+/// Returns true if an object looks like an entry.
 pub(crate) fn has_credential_member(members: &[Member]) -> bool {
     members.iter().any(|m| KNOWN.contains(&m.name.as_str()) && *m.name != "email")
 }
 
-/// Reads an entry; `helped` says that a credential helper serves its registry.
+/// Reads an entry. `helped` is true if a credential helper serves its registry.
 pub(crate) fn read(path: &Path, value: &Value, helped: bool, findings: &mut Findings) -> Option<Credential> {
     let members = findings.good(value.object_or(path))?;
     let problems_before = findings.problems.len();
@@ -129,7 +129,7 @@ pub(crate) fn read(path: &Path, value: &Value, helped: bool, findings: &mut Find
     let fields = Fields { path, position: value.position, members, helped };
     fields.check_types(findings);
     if findings.problems.len() > problems_before {
-        // What is unreadable may be the credential: do not also say that it is missing.
+        // The unreadable member may be the credential, so a missing one is not reported too.
         findings.good(fields.auth()).flatten();
         return None;
     }
@@ -146,8 +146,8 @@ pub(crate) fn read(path: &Path, value: &Value, helped: bool, findings: &mut Find
     }
 }
 
-/// Finds names that are nearly known ones. Gives those back that stand alone;
-/// one that stands beside the right spelling in another case is a problem.
+/// Finds names that are nearly known ones. Returns a report for each that stands alone; one beside the correct spelling in
+/// another case is a problem.
 pub(crate) fn misspellings(
     path: &Path,
     members: &[Member],
@@ -172,7 +172,7 @@ pub(crate) fn misspellings(
     alone
 }
 
-/// The members of one entry, and where they stand.
+/// The members of one entry.
 struct Fields<'a> {
     path: &'a Path,
     position: Position,
@@ -191,7 +191,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The credential that the readers would take, or why there is none.
+    /// Returns the credential that the readers would use, or the problem that prevents it.
     fn credential(&self, warnings: &mut Vec<Problem>) -> Result<Credential, Problem> {
         let has_token = self.text("identitytoken").is_some();
         let (kind, pair) = if let Some(pair) = self.auth()? {
@@ -241,15 +241,15 @@ impl Fields<'_> {
                 };
                 Ok((kind, None))
             }
-            (Some(_), None) if self.is_there("password") => Err(self.at("password", ProblemKind::EmptyPassword)),
+            (Some(_), None) if self.is_present("password") => Err(self.at("password", ProblemKind::EmptyPassword)),
             (Some(_), None) => Err(self.here(ProblemKind::MissingPassword)),
-            (None, Some(_)) if self.is_there("username") => Err(self.at("username", ProblemKind::EmptyUser)),
+            (None, Some(_)) if self.is_present("username") => Err(self.at("username", ProblemKind::EmptyUser)),
             (None, Some(_)) => Err(self.here(ProblemKind::MissingUser)),
             (None, None) if self.text("registrytoken").is_some() => {
                 Err(self.at("registrytoken", ProblemKind::OnlyRegistryToken))
             }
             (None, None) => {
-                let empty = KNOWN.iter().find(|name| **name != "email" && self.is_there(name));
+                let empty = KNOWN.iter().find(|name| **name != "email" && self.is_present(name));
                 Err(empty.map_or_else(
                     || self.here(ProblemKind::NoCredential),
                     |name| self.at(name, ProblemKind::EmptyValue),
@@ -258,7 +258,7 @@ impl Fields<'_> {
         }
     }
 
-    /// User and password from `auth`.
+    /// Decodes user and password from `auth`.
     fn auth(&self) -> Result<Option<Pair>, Problem> {
         let Some(text) = self.text("auth") else {
             return Ok(None);
@@ -280,12 +280,12 @@ impl Fields<'_> {
         }
     }
 
-    /// A member's text; an empty one is as good as none to every reader.
+    /// Returns a member's text; every reader treats an empty text as absent.
     fn text(&self, name: &str) -> Option<&str> {
         member(self.members, name)?.value.as_text().filter(|text| !text.is_empty())
     }
 
-    fn is_there(&self, name: &str) -> bool {
+    fn is_present(&self, name: &str) -> bool {
         member(self.members, name).is_some()
     }
 
@@ -299,7 +299,7 @@ impl Fields<'_> {
     }
 }
 
-/// Takes `auth` apart at the first colon, as every reader does.
+/// Splits `auth` at the first colon, as every reader does.
 fn decode(text: &str) -> Result<Pair, ProblemKind> {
     let decoded = base64_text::decode(text)?;
     let mut halves = decoded.bytes.splitn(2, |byte| *byte == b':');

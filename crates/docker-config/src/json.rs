@@ -1,4 +1,4 @@
-//! JSON values with their places, and a strict reader of RFC 8259.
+//! JSON values with their positions, and a strict reader of RFC 8259.
 
 mod reader;
 mod text;
@@ -17,13 +17,13 @@ use crate::problem::{JsonType, Position, Problem, ProblemKind};
 pub(crate) use reader::read;
 pub(crate) use writer::{Piece, Sink, write_text, write_value};
 
-/// A value and where its first character stands.
+/// A value and the position of its first character.
 pub(crate) struct Value {
     pub(crate) position: Position,
     pub(crate) content: Content,
 }
 
-/// What a value holds. No `Debug`, since any text may be a credential.
+/// The content of a value. No `Debug`, since any text may be a credential.
 pub(crate) enum Content {
     Null,
     Boolean(bool),
@@ -37,7 +37,7 @@ pub(crate) enum Content {
 /// A member of an object, in the order of the document, repeated names included.
 pub(crate) struct Member {
     pub(crate) name: Zeroizing<String>,
-    /// Where the opening quote of the name stands.
+    /// The position of the opening quote of the name.
     pub(crate) position: Position,
     pub(crate) value: Value,
 }
@@ -68,32 +68,32 @@ impl Value {
         }
     }
 
-    /// The members, or a problem that says that this must be an object.
+    /// Returns the members, or the problem that this must be an object.
     pub(crate) fn object_or(&self, path: &Path) -> Result<&[Member], Problem> {
         let kind = ProblemKind::MustBeObject { found: self.json_type() };
         self.as_object().ok_or_else(|| Problem::new(path, kind, self.position))
     }
 
-    /// The text, or a problem that says that this must be a string.
+    /// Returns the text, or the problem that this must be a string.
     pub(crate) fn text_or(&self, path: &Path) -> Result<&str, Problem> {
         let kind = ProblemKind::MustBeString { found: self.json_type() };
         self.as_text().ok_or_else(|| Problem::new(path, kind, self.position))
     }
 }
 
-/// The first member of that name.
+/// Returns the first member of that name.
 pub(crate) fn member<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
     members.iter().find(|member| *member.name == name)
 }
 
-/// Whether a name stands twice in one object, at any depth.
+/// Returns true if a name occurs twice in one object, at any depth.
 pub(crate) fn has_duplicates(value: &Value) -> bool {
     let mut problems = Vec::new();
     duplicates(value, &Path::root(), &mut problems);
     !problems.is_empty()
 }
 
-/// Finds the names that stand twice in one object, at any depth.
+/// Reports the names that occur twice in one object, at any depth.
 pub(crate) fn duplicates(value: &Value, path: &Path, problems: &mut Vec<Problem>) {
     match &value.content {
         Content::Array(values) => {

@@ -1,8 +1,8 @@
-//! Which keys the two readers on a node would use for an image.
+//! Determines the keys that the two readers on a node use for an image.
 //!
 //! kubelet takes every key that matches, in reverse order, and tries one credential after the other; a path matches by its
-//! first characters, a host may hold globs, a port must be the same. containers/image takes one: the image's own name,
-//! else that of the nearest folder above, else the host.
+//! first characters, a host may have globs, a port must be equal. containers/image uses one key: the image's own name,
+//! otherwise that of the nearest parent, otherwise the host.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::registry_key::RegistryKey;
 pub struct Image(String);
 
 impl Image {
-    /// Reads what stands in a pod's `image`. A name without a registry is one of Docker Hub. `None` for what is no name.
+    /// Parses the `image` of a pod. A name without a registry is one of Docker Hub. `None` if it is no name.
     pub fn parse(reference: &str) -> Option<Self> {
         let name = reference.split_once('@').map_or(reference, |(name, _digest)| name);
         let last_slash = name.rfind('/').map_or(0, |slash| slash + 1);
@@ -39,7 +39,7 @@ impl Image {
         &self.0
     }
 
-    /// The keys whose credentials kubelet tries, in that order.
+    /// Returns the keys whose credentials kubelet tries, in that order.
     pub fn kubelet_keys<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let parsed = keys.filter_map(|key| Some((kubelet_key(key)?, key)));
         let mut matching: Vec<(String, &str)> = parsed.filter(|(read, _)| covers(read, &self.0)).collect();
@@ -47,13 +47,13 @@ impl Image {
         matching.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// The key whose credential containers/image uses.
+    /// Returns the key whose credential containers/image uses.
     pub fn containers_image_key<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Option<&'a str> {
         let parsed: Vec<(String, &str)> = keys.filter_map(|key| Some((containers_image_key(key)?, key))).collect();
         let mut name = self.0.as_str();
         loop {
             let here = parsed.iter().filter(|(read, _)| read == name).map(|(_, key)| *key);
-            // What is written exactly so is found first.
+            // An exact spelling takes precedence.
             if let Some(key) = here.min_by_key(|key| (*key != name, *key)) {
                 return Some(key);
             }
@@ -73,7 +73,7 @@ fn containers_image_key(key: &str) -> Option<String> {
     (!parsed.has_glob()).then_some(containers_image)
 }
 
-/// Whether kubelet uses the key for a name: both `host[:port][/path]`, the key's host perhaps with globs.
+/// Returns true if kubelet uses the key for a name. Both are `host[:port][/path]`; the key's host may have globs.
 pub(crate) fn covers(key: &str, name: &str) -> bool {
     let (key_host, key_path) = split(key);
     let (host, path) = split(name);
@@ -97,7 +97,7 @@ fn split_port(host: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// `*` stands for any characters, also none. Takes time proportional to the product of the lengths at most.
+/// Matches a text with a glob, whose `*` matches any characters, also none. Takes time proportional to the product of the lengths at most.
 fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
     let (mut glob, mut text) = (glob, text);
     let mut retry: Option<(&[u8], &[u8])> = None;
@@ -107,7 +107,7 @@ fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
                 retry = Some((after, text));
                 glob = after;
             }
-            (Some((wanted, after)), Some((found, rest))) if wanted == found => {
+            (Some((expected, after)), Some((found, rest))) if expected == found => {
                 (glob, text) = (after, rest);
             }
             (None, None) => return true,

@@ -1,4 +1,4 @@
-//! Merging credential documents: one original, and additional ones before or behind it.
+//! Merges credential documents: one original, and additional ones before or after it.
 //!
 //! Keys are compared in their normalised form ([`RegistryKey::normalized`]), so `https://quay.io/` and `quay.io` are one
 //! registry. An entry is taken whole, under its key as written, or not at all. The members beside `auths` are the
@@ -18,41 +18,41 @@ use secrecy::ExposeSecret as _;
 pub use admit::{Admitted, InvalidEntries, admit};
 pub use protect::Prefix;
 
-use crate::kept::{Document, KeptEntry};
+use crate::credentials::{Document, RawEntry};
 use crate::path::shown;
 use crate::registry_key::RegistryKey;
 
-/// Who wins where the original and an additional document name the same registry.
+/// Precedence if the original and an additional document name the same registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConflictPolicy {
-    /// The additional one.
+    /// The additional document takes precedence.
     #[default]
     AdditionalWins,
-    /// The original.
+    /// The original takes precedence.
     OriginalWins,
 }
 
-/// How documents are merged.
+/// The rules of a merge.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Who wins where both name a registry.
+    /// Precedence if both name a registry.
     pub conflict: ConflictPolicy,
-    /// Parts of registries in which only the original has a say.
+    /// Parts of registries that additional documents cannot change.
     pub protected: Vec<Prefix>,
-    /// The most bytes that the result may have.
+    /// Maximum bytes of the result.
     pub max_bytes: usize,
 }
 
-/// An additional document and what it is called.
+/// An additional document and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// Its name in decisions.
     pub name: &'a str,
-    /// What it says.
+    /// The document.
     pub document: &'a Document,
 }
 
-/// Where an entry comes from. The original comes before all others.
+/// The origin of an entry. The original sorts before all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The original document.
@@ -61,71 +61,71 @@ pub enum Origin {
     Additional(String),
 }
 
-/// Why an entry is in the result.
+/// The reason why an entry is in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// Nobody else names the registry.
+pub enum MergeReason {
+    /// No other document names the registry.
     Alone,
-    /// Everybody who names it says the same.
+    /// All documents that name it have the same entry.
     Same,
-    /// An additional document comes before the original.
+    /// An additional document takes precedence over the original.
     AdditionalWins,
-    /// The original comes before additional documents.
+    /// The original takes precedence over additional documents.
     OriginalWins,
     /// Of several additional documents it is the first.
     First,
-    /// The registry is protected: additional documents have no say in it.
+    /// The registry is protected: additional documents cannot change it.
     Protected,
 }
 
-/// What became of one registry.
+/// The decision about one registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The registry in normalised form, fit to be shown.
+    /// The registry in normalised form, safe to print.
     pub registry: String,
-    /// The keys that stand in the result for it, as written; show them by [`shown_key`](crate::shown_key) only. None where
-    /// nobody has one that may be used.
+    /// Its keys in the result, as written; print them by [`shown_key`](crate::shown_key) only. Empty if no document has one
+    /// that may be used.
     pub keys: Vec<String>,
-    /// Whose entry was taken; `None` if it was refused and nobody else has one.
+    /// The origin of the entry in the result; `None` if it was refused and no other document has one.
     pub winner: Option<Origin>,
-    /// Whose entries were not.
-    pub over: Vec<Origin>,
-    /// Why.
-    pub why: Why,
+    /// The origins whose entries are not in the result.
+    pub overridden: Vec<Origin>,
+    /// The reason.
+    pub reason: MergeReason,
 }
 
-/// What a merge has come to.
+/// The result of a merge.
 #[derive(Debug)]
 pub struct Merged {
-    /// The result.
+    /// The merged document.
     pub document: Document,
-    /// One decision a registry, in order.
-    pub because: Vec<Decision>,
-    /// Members beside `auths` that were not taken over, with whose they are.
+    /// One decision per registry, in order.
+    pub decisions: Vec<Decision>,
+    /// Members besides `auths` that were left out, with their origin.
     pub left_out: Vec<(Origin, String)>,
 }
 
-/// The result would be larger than it may be.
+/// The error of a result that is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// How large.
+    /// The size of the result.
     pub bytes: usize,
-    /// What is allowed.
+    /// The limit.
     pub allowed: usize,
 }
 
-/// What documents say about one registry.
+/// The entries of all documents for one registry.
 #[derive(Default)]
-struct Contest<'a> {
-    original: Vec<(&'a str, &'a KeptEntry)>,
-    /// By source, first the one that comes before the others.
-    additional: Vec<(&'a str, Vec<(&'a str, &'a KeptEntry)>)>,
+struct Candidates<'a> {
+    original: Vec<(&'a str, &'a RawEntry)>,
+    /// By source, in order of precedence.
+    additional: Vec<(&'a str, Vec<(&'a str, &'a RawEntry)>)>,
     refused: Vec<&'a str>,
 }
 
 /// Merges documents; `additional` is in order of precedence, the first before the second.
 ///
-/// No registry of the original is ever lost: its entry is there, or an additional one in its place.
+/// No registry of the original is ever lost: the result has its entry, or an additional one instead.
 ///
 /// ```
 /// use docker_config::merge::{ConflictPolicy, Policy, Source, merge};
@@ -138,36 +138,36 @@ struct Contest<'a> {
 /// let merged = merge(&original, &[Source { name: "additional-pull-secret", document: &additional }], &policy).unwrap();
 /// assert_eq!(merged.document.keys().collect::<Vec<_>>(), ["quay.io"]);
 /// assert_eq!(
-///     merged.because[0].to_string(),
-///     "quay.io: from additional-pull-secret, which comes before the original (over the original)"
+///     merged.decisions[0].to_string(),
+///     "quay.io: from additional-pull-secret, which takes precedence over the original (over the original)"
 /// );
 /// ```
 pub fn merge(original: &Document, additional: &[Source<'_>], policy: &Policy) -> Result<Merged, TooLarge> {
-    let mut contests: BTreeMap<String, Contest<'_>> = BTreeMap::new();
+    let mut registries: BTreeMap<String, Candidates<'_>> = BTreeMap::new();
     for (key, entry) in original.entries() {
-        contests.entry(compared(key)).or_default().original.push((key, entry));
+        registries.entry(compared(key)).or_default().original.push((key, entry));
     }
-    let original_keys: BTreeSet<String> = contests.keys().cloned().collect();
+    let original_keys: BTreeSet<String> = registries.keys().cloned().collect();
     for source in additional {
         for (key, entry) in source.document.entries() {
-            let contest = contests.entry(compared(key)).or_default();
+            let candidates = registries.entry(compared(key)).or_default();
             if policy.protected.iter().any(|prefix| prefix.is_shadowed_by(key, &original_keys)) {
-                contest.refused.push(source.name);
-            } else if let Some((_, keys)) = contest.additional.iter_mut().find(|(name, _)| *name == source.name) {
+                candidates.refused.push(source.name);
+            } else if let Some((_, keys)) = candidates.additional.iter_mut().find(|(name, _)| *name == source.name) {
                 keys.push((key, entry));
             } else {
-                contest.additional.push((source.name, vec![(key, entry)]));
+                candidates.additional.push((source.name, vec![(key, entry)]));
             }
         }
     }
     let mut document = original.without_entries();
-    let mut because = Vec::new();
-    for (registry, contest) in contests {
-        let (decision, taken) = contest.decide(&registry, policy.conflict);
+    let mut decisions = Vec::new();
+    for (registry, candidates) in registries {
+        let (decision, taken) = candidates.decide(&registry, policy.conflict);
         for (key, entry) in taken {
             document.insert(key, entry.clone());
         }
-        because.push(decision);
+        decisions.push(decision);
     }
     let bytes = document.to_bytes().expose_secret().len();
     if bytes > policy.max_bytes {
@@ -177,18 +177,18 @@ pub fn merge(original: &Document, additional: &[Source<'_>], policy: &Policy) ->
         let origin = Origin::Additional(source.name.to_owned());
         source.document.other_members().map(|name| (origin.clone(), shown(name))).collect::<Vec<_>>()
     };
-    Ok(Merged { document, because, left_out: additional.iter().flat_map(others).collect() })
+    Ok(Merged { document, decisions, left_out: additional.iter().flat_map(others).collect() })
 }
 
-/// What keys are compared as; what is no key is compared as it is written.
+/// Returns the form in which keys are compared; an invalid key is compared as written.
 fn compared(key: &str) -> String {
     RegistryKey::parse(key).map_or_else(|_no_key| key.to_owned(), |key| key.normalized().to_owned())
 }
 
-// === impl Contest ===
+// === impl Candidates ===
 
-impl<'a> Contest<'a> {
-    fn decide(&self, registry: &str, policy: ConflictPolicy) -> (Decision, Vec<(&'a str, &'a KeptEntry)>) {
+impl<'a> Candidates<'a> {
+    fn decide(&self, registry: &str, policy: ConflictPolicy) -> (Decision, Vec<(&'a str, &'a RawEntry)>) {
         let has_original = !self.original.is_empty();
         let first = self.additional.first();
         let additional_wins = match policy {
@@ -201,23 +201,23 @@ impl<'a> Contest<'a> {
             _ if has_original => (Some(Origin::Original), self.original.clone()),
             _ => (None, Vec::new()),
         };
-        let why = match &winner {
-            _ if !self.refused.is_empty() => Why::Protected,
-            _ if first.is_none() || (!has_original && self.additional.len() == 1) => Why::Alone,
-            _ if self.is_unanimous() => Why::Same,
-            Some(Origin::Original) => Why::OriginalWins,
-            _ if has_original => Why::AdditionalWins,
-            _ => Why::First,
+        let reason = match &winner {
+            _ if !self.refused.is_empty() => MergeReason::Protected,
+            _ if first.is_none() || (!has_original && self.additional.len() == 1) => MergeReason::Alone,
+            _ if self.is_unanimous() => MergeReason::Same,
+            Some(Origin::Original) => MergeReason::OriginalWins,
+            _ if has_original => MergeReason::AdditionalWins,
+            _ => MergeReason::First,
         };
-        let mut everybody: Vec<Origin> = if has_original { vec![Origin::Original] } else { Vec::new() };
+        let mut all: Vec<Origin> = if has_original { vec![Origin::Original] } else { Vec::new() };
         let names = self.additional.iter().map(|(name, _)| *name).chain(self.refused.iter().copied());
-        everybody.extend(names.map(|name| Origin::Additional(name.to_owned())));
-        let over = everybody.into_iter().filter(|origin| winner.as_ref() != Some(origin)).collect();
+        all.extend(names.map(|name| Origin::Additional(name.to_owned())));
+        let overridden = all.into_iter().filter(|origin| winner.as_ref() != Some(origin)).collect();
         let keys = taken.iter().map(|(key, _)| (*key).to_owned()).collect();
-        (Decision { registry: shown(registry), keys, winner, over, why }, taken)
+        (Decision { registry: shown(registry), keys, winner, overridden, reason }, taken)
     }
 
-    /// Whether all say the same, so that it does not matter whose is taken.
+    /// Returns true if all entries mean the same.
     fn is_unanimous(&self) -> bool {
         let additional = self.additional.iter().flat_map(|(_, keys)| keys);
         let mut digests = self.original.iter().chain(additional).map(|(key, entry)| entry.digest(key));
@@ -232,31 +232,31 @@ impl fmt::Display for Decision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: ", self.registry)?;
         match &self.winner {
-            Some(winner) => write!(formatter, "from {winner}, {}", self.why.words())?,
-            None => write!(formatter, "not taken, {}", self.why.words())?,
+            Some(winner) => write!(formatter, "from {winner}, {}", self.reason.message())?,
+            None => write!(formatter, "not taken, {}", self.reason.message())?,
         }
-        if self.over.is_empty() {
+        if self.overridden.is_empty() {
             return Ok(());
         }
-        let over: Vec<String> = self.over.iter().map(ToString::to_string).collect();
-        write!(formatter, " (over {})", over.join(", "))
+        let overridden: Vec<String> = self.overridden.iter().map(ToString::to_string).collect();
+        write!(formatter, " (over {})", overridden.join(", "))
     }
 }
 
-impl Why {
-    /// The reason in words, fit to follow a name.
-    pub fn words(self) -> &'static str {
+impl MergeReason {
+    /// The reason as a phrase that follows a name.
+    pub fn message(self) -> &'static str {
         match self {
             Self::Alone => "the only one that names it",
-            Self::Same => "as all say the same",
-            Self::AdditionalWins => "which comes before the original",
-            Self::OriginalWins => "which comes before additional ones",
+            Self::Same => "as all have the same entry",
+            Self::AdditionalWins => "which takes precedence over the original",
+            Self::OriginalWins => "which takes precedence over additional ones",
             Self::First => "the first of several additional ones",
             Self::Protected => "as the registry is protected",
         }
     }
 
-    /// The reason in one word, for programs.
+    /// A stable id for programs.
     pub fn id(self) -> &'static str {
         match self {
             Self::Alone => "alone",

@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::base64_text;
 
-/// Longer names are cut, so that a message stays one readable line.
-const SHOWN_CHARACTERS: usize = 80;
+/// Maximum characters of a name, so that a message stays one readable line.
+const MAX_NAME_CHARACTERS: usize = 80;
 
-/// 65535 has five; what is longer behind a colon may be a password.
-const PORT_DIGITS: usize = 5;
+/// Maximum digits of a port; longer text after a colon may be a password.
+const MAX_PORT_DIGITS: usize = 5;
 
-/// A path to a member; the root shows as `document`.
+/// A path to a member; the root is displayed as `document`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Path(String);
 
@@ -21,7 +21,7 @@ impl Path {
 
     pub(crate) fn member(&self, name: &str) -> Self {
         let plain = !name.is_empty()
-            && name.len() <= SHOWN_CHARACTERS
+            && name.len() <= MAX_NAME_CHARACTERS
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             && !hides_credential(name);
         if !plain {
@@ -46,12 +46,12 @@ impl fmt::Display for Path {
     }
 }
 
-/// A name fit for a message.
+/// Returns a name in a form that is safe to print.
 pub(crate) fn shown(name: &str) -> String {
     let (mask, rest) = masked(name);
     let mut text = mask.to_owned();
     let mut rest = rest.chars();
-    for character in rest.by_ref().take(SHOWN_CHARACTERS) {
+    for character in rest.by_ref().take(MAX_NAME_CHARACTERS) {
         match character {
             '"' | '\\' => text.extend(['\\', character]),
             invisible if invisible.is_control() || is_format(invisible) => {
@@ -66,7 +66,7 @@ pub(crate) fn shown(name: &str) -> String {
     text
 }
 
-/// What stands in for the hidden part, and what may be shown behind it.
+/// Returns the mask of the hidden part, and the part after it that is safe to print.
 fn masked(name: &str) -> (&'static str, &str) {
     let (mask, rest) = match name.rsplit_once('@') {
         Some((_, host)) => ("…@", host),
@@ -75,7 +75,7 @@ fn masked(name: &str) -> (&'static str, &str) {
     if hides_credential(rest) { ("…", "") } else { (mask, rest) }
 }
 
-/// Whether somebody wrote a credential, plain or encoded, where a name belongs.
+/// Returns true if a name holds a credential by mistake, plain or encoded.
 fn hides_credential(name: &str) -> bool {
     looks_like_pair(name) || base64_text::is_encoded_pair(name)
 }
@@ -84,11 +84,11 @@ fn hides_credential(name: &str) -> bool {
 fn looks_like_pair(name: &str) -> bool {
     let name = name.split_once("://").map_or(name, |(_, rest)| rest);
     let host = name.split('/').next().unwrap_or_default();
-    let is_port = |port: &str| port.len() <= PORT_DIGITS && port.bytes().all(|b| b.is_ascii_digit());
+    let is_port = |port: &str| port.len() <= MAX_PORT_DIGITS && port.bytes().all(|b| b.is_ascii_digit());
     name.contains('?') || (!host.starts_with('[') && host.split_once(':').is_some_and(|(_, port)| !is_port(port)))
 }
 
-/// Characters that turn or hide the text around them.
+/// Returns true for characters that reverse or hide the text around them.
 fn is_format(character: char) -> bool {
     matches!(character, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }

@@ -1,9 +1,9 @@
-//! Texts that a template or a manual leaves where a credential belongs.
+//! Recognises placeholders that a template or a manual leaves in place of a credential.
 
 use zeroize::Zeroizing;
 
-/// Openings that only templates and manuals use.
-const OPENINGS: &[&str] = &[
+/// Prefixes that only templates and manuals use.
+const PREFIXES: &[&str] = &[
     "base64-encoded",
     "base64_encoded",
     "base64 encoded",
@@ -26,8 +26,8 @@ const OPENINGS: &[&str] = &[
     "%{",
 ];
 
-/// Whole texts that stand for "something else goes here".
-const WORDS: &[&str] = &[
+/// Whole texts that are placeholders.
+const TEXTS: &[&str] = &[
     "auth",
     "base64",
     "credential",
@@ -52,14 +52,14 @@ const WORDS: &[&str] = &[
     "username:password",
 ];
 
-/// Whether `text`, which did not decode to a credential, is such a text.
+/// Returns true if `text`, which did not decode to a credential, is a placeholder.
 ///
-/// Ask only then: a real credential may look like anything.
+/// Call it only for such texts: a real credential may look like anything.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let lower = Zeroizing::new(text.trim().to_ascii_lowercase());
     let filler = |c: char| matches!(c, '.' | '…' | '*' | 'x' | '#' | '-' | '_' | '?' | '•');
     (!lower.is_empty() && lower.chars().all(filler))
         || (lower.starts_with('<') && lower.ends_with('>'))
-        || OPENINGS.iter().any(|opening| lower.starts_with(opening))
-        || WORDS.contains(&lower.as_str())
+        || PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
+        || TEXTS.contains(&lower.as_str())
 }

@@ -1,11 +1,8 @@
-//! What can be wrong with a document, where, and what to do about it; never what it says.
+//! Problems of a document: their kind, path, position and hint, never a value.
 
-use std::error::Error;
 use std::fmt;
 
-use crate::entry::Entry;
-
-/// A place in the document; the first character is line 1, column 1.
+/// A position in the document; the first character is line 1, column 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Lines end at a line feed.
@@ -14,7 +11,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// The type of a JSON value, for saying that it is the wrong one.
+/// The type of a JSON value, for messages about a wrong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
     /// `null`
@@ -31,9 +28,9 @@ pub enum JsonType {
     Object,
 }
 
-/// One problem, or one warning, at one place.
+/// One problem or warning at one position.
 ///
-/// Displayed as `path: words (line l, column c)`.
+/// Displayed as `path: message (line l, column c)`.
 #[derive(Debug)]
 pub struct Problem {
     path: String,
@@ -42,15 +39,7 @@ pub struct Problem {
     other: Option<String>,
 }
 
-/// Every problem of a document, at least one, and what is good all the same. Keeps no credential.
-#[derive(Debug)]
-pub struct Problems {
-    pub(crate) found: Vec<Problem>,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) warnings: Vec<Problem>,
-}
-
-/// What reading a document has brought up so far.
+/// The problems and warnings found so far.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
@@ -58,7 +47,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Notes a problem and carries on without the value.
+    /// Records a problem and continues without the value.
     pub(crate) fn good<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
@@ -67,7 +56,7 @@ impl Findings {
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 
-    /// The place just behind `text`, when `text` starts here.
+    /// Returns the position after `text`, if `text` starts here.
     pub(crate) fn after(mut self, text: &str) -> Self {
         for character in text.chars() {
             self.pass(character);
@@ -109,7 +98,7 @@ impl Problem {
         Self { path: path.to_string(), kind, position, other: None }
     }
 
-    /// Adds the path of the other party of a conflict.
+    /// Adds the path of the other member of a conflict.
     pub(crate) fn with_other(self, other: impl fmt::Display) -> Self {
         Self { other: Some(other.to_string()), ..self }
     }
@@ -119,17 +108,17 @@ impl Problem {
         &self.path
     }
 
-    /// What is wrong.
+    /// The kind of the problem.
     pub fn kind(&self) -> ProblemKind {
         self.kind
     }
 
-    /// Where the offending name or value starts; what is missing is reported where the object that lacks it starts.
+    /// The start of the offending name or value; something missing is reported at the start of the object that lacks it.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// What to do about it, if that is not obvious.
+    /// The remedy, if it is not obvious.
     pub fn hint(&self) -> Option<&'static str> {
         self.kind.hint()
     }
@@ -145,74 +134,17 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Problems {
-    /// The problems in document order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
-        self.found.iter()
-    }
-
-    /// How many there are; never 0.
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    /// The entries without a problem, in the order of an accepted document's; of a name that stands twice the first.
-    /// Empty where reading ended early.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// What would be worth saying of an accepted document, in document order.
-    pub fn warnings(&self) -> &[Problem] {
-        &self.warnings
-    }
-
-    /// One line for logs: the first `most` problems (at least one), and how many more there are.
-    pub fn summary(&self, most: usize) -> String {
-        let most = most.max(1);
-        let mut parts: Vec<String> = self.iter().take(most).map(ToString::to_string).collect();
-        if let Some(more @ 1..) = self.len().checked_sub(most) {
-            parts.push(format!("and {more} more"));
-        }
-        parts.join("; ")
-    }
-}
-
-impl<'a> IntoIterator for &'a Problems {
-    type Item = &'a Problem;
-    type IntoIter = std::slice::Iter<'a, Problem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, problem) in self.iter().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for Problems {}
-
-/// Declares every kind once: its stable id, its words, its hint (or "").
+/// Declares every kind once: its stable id, its message, its hint (or "").
 macro_rules! kinds {
-    ($($variant:ident $({ $($field:ident: $type:ty),+ })?: $id:literal, $words:literal, $hint:literal;)+) => {
-        /// What is wrong, or worth saying. Displayed in words that contain no value of the document.
+    ($($variant:ident $({ $($field:ident: $type:ty),+ })?: $id:literal, $message:literal, $hint:literal;)+) => {
+        /// The kind of a problem or warning. Its message contains no value of the document.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ProblemKind {
             $(
-                #[doc = $words]
+                #[doc = $message]
                 $variant $({
                     $(
-                        #[doc = concat!("The `", stringify!($field), "` of the words.")]
+                        #[doc = concat!("The `", stringify!($field), "` of the message.")]
                         $field: $type
                     ),+
                 })?,
@@ -220,14 +152,14 @@ macro_rules! kinds {
         }
 
         impl ProblemKind {
-            /// A stable name for machines, in kebab case.
+            /// A stable id for programs, in kebab case.
             pub fn id(self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => $id,)+
                 }
             }
 
-            /// What to do about it, if that is not obvious.
+            /// The remedy, if it is not obvious.
             pub fn hint(self) -> Option<&'static str> {
                 let hint = match self {
                     $(Self::$variant { .. } => $hint,)+
@@ -239,7 +171,7 @@ macro_rules! kinds {
         impl fmt::Display for ProblemKind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
-                    $(Self::$variant $({ $($field),+ })? => write!(f, $words),)+
+                    $(Self::$variant $({ $($field),+ })? => write!(f, $message),)+
                 }
             }
         }

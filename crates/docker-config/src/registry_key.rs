@@ -1,4 +1,4 @@
-//! The key of an entry: which registry, or which part of one, the credential is for.
+//! Parses and normalises the key of an entry: the registry, or the part of one, that the credential is for.
 
 #[cfg(test)]
 mod tests;
@@ -13,23 +13,23 @@ use crate::problem::ProblemKind;
 /// The spellings of Docker Hub that docker, kubelet and containers/image know.
 const DOCKER_HUB_HOSTS: &[&str] = &["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/// Where kubelet looks, beside [`DOCKER_HUB`], for images of Docker Hub.
+/// The host that kubelet uses, besides [`DOCKER_HUB`], for images of Docker Hub.
 const DEFAULT_HOST: &str = "index.docker.io";
 
-/// What Docker Hub is compared as.
+/// The normalised host of Docker Hub.
 const DOCKER_HUB: &str = "docker.io";
 
-/// The longest host name and the longest label in one (RFC 1035 §2.3.4).
-const HOST_CHARACTERS: usize = 253;
-const LABEL_CHARACTERS: usize = 63;
+/// Maximum characters of a host name, and of one label (RFC 1035 §2.3.4).
+const MAX_HOST_CHARACTERS: usize = 253;
+const MAX_LABEL_CHARACTERS: usize = 63;
 
 /// `host[:port][/path]`, or one of the historic URL forms of it.
 ///
-/// Kept as written, since the two readers make different things of it. The normalised form says which keys probably
-/// mean the same registry: scheme, `/v1/` or `/v2/` and a slash at the end are taken off, the host is in lower case,
-/// and all spellings of Docker Hub are one. A port stays, even 443: kubelet tells `quay.io:443` from `quay.io`.
+/// Stored as written, since the two readers interpret it differently. The normalised form identifies keys that probably
+/// mean the same registry: scheme, `/v1/` or `/v2/` and a slash at the end are removed, the host is in lower case,
+/// and all spellings of Docker Hub are one. A port stays, even 443: kubelet distinguishes `quay.io:443` from `quay.io`.
 ///
-/// Ordered by the normalised form, then as written. Displayed as written, escaped, and cut where it is long.
+/// Ordered by the normalised form, then as written. Displayed as written, but escaped and shortened.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegistryKey {
     normalized: String,
@@ -38,7 +38,7 @@ pub struct RegistryKey {
 }
 
 impl RegistryKey {
-    /// Checks and normalises a key.
+    /// Validates and normalises a key.
     pub fn parse(key: &str) -> Result<Self, ProblemKind> {
         let (authority, path) = split(key)?;
         let (host, port) = split_port(authority)?;
@@ -67,7 +67,7 @@ impl RegistryKey {
         &self.normalized
     }
 
-    /// What kubelet and what containers/image compare with the name of an image.
+    /// The forms that kubelet and containers/image compare with the name of an image.
     pub(crate) fn as_read(&self) -> [String; 2] {
         let rest = without_scheme(&self.as_written);
         let (host, path) = split_host(rest);
@@ -82,7 +82,7 @@ impl RegistryKey {
         [kubelet, if is_hub { DOCKER_HUB } else { containers_image }.to_owned()]
     }
 
-    /// Whether the host has a `*`, which only kubelet understands.
+    /// Returns true if the host has a `*`, which only kubelet understands.
     pub fn has_glob(&self) -> bool {
         self.has_glob
     }
@@ -100,7 +100,7 @@ impl fmt::Debug for RegistryKey {
     }
 }
 
-/// Host with port, and the path with its slash; refuses what belongs to a URL only.
+/// Splits a key into host with port, and the path with its slash. Refuses parts that only a URL has.
 fn split(key: &str) -> Result<(&str, &str), ProblemKind> {
     if key.is_empty() {
         return Err(ProblemKind::KeyEmpty);
@@ -121,7 +121,7 @@ fn split(key: &str) -> Result<(&str, &str), ProblemKind> {
     Ok(split_host(rest))
 }
 
-/// The readers know these two schemes, in lower case only.
+/// Removes the two schemes that the readers know, in lower case only.
 fn without_scheme(key: &str) -> &str {
     key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key)
 }
@@ -141,32 +141,32 @@ fn split_port(authority: &str) -> Result<(&str, Option<&str>), ProblemKind> {
     if plain && port.parse::<u16>().is_ok() { Ok((host, Some(port))) } else { Err(ProblemKind::KeyPort) }
 }
 
-/// Whether the host, if it is one, has a glob.
+/// Validates the host. Returns true if it has a glob.
 fn check_host(host: &str) -> Result<bool, ProblemKind> {
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) {
         return Ok(false);
     }
     let good_label = |label: &str| {
-        (1..=LABEL_CHARACTERS).contains(&label.len())
+        (1..=MAX_LABEL_CHARACTERS).contains(&label.len())
             && !label.starts_with('-')
             && !label.ends_with('-')
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'*'))
     };
-    if host.len() <= HOST_CHARACTERS && host.split('.').all(good_label) {
+    if host.len() <= MAX_HOST_CHARACTERS && host.split('.').all(good_label) {
         Ok(host.contains('*'))
     } else {
         Err(ProblemKind::KeyHost)
     }
 }
 
-/// The path without what kubelet strips from it.
+/// Removes the version that kubelet strips from a path.
 fn unversioned(path: &str) -> &str {
     let versioned = path.starts_with("/v1/") || path.starts_with("/v2/");
     if versioned { path.get("/v1".len()..).unwrap_or(path) } else { path }
 }
 
-/// The same without a slash at the end, and checked.
+/// Removes the version and a slash at the end, and validates the path.
 fn comparable_path(path: &str) -> Result<&str, ProblemKind> {
     let unversioned = unversioned(path);
     let trimmed = unversioned.strip_suffix('/').unwrap_or(unversioned);

@@ -1,4 +1,4 @@
-//! Documents that are something else, recognised so that the message can say what.
+//! Recognises documents of another kind, so that the message can name it.
 
 use zeroize::Zeroizing;
 
@@ -7,20 +7,20 @@ use crate::entry;
 use crate::json::{Member, Value, member};
 use crate::problem::ProblemKind;
 
-/// What text that is no JSON object probably is.
+/// Returns the probable kind of text that is no JSON object.
 pub(crate) fn of_text(text: &str) -> Option<ProblemKind> {
     let text = text.trim();
     if text.is_empty() {
         return Some(ProblemKind::Empty);
     }
-    let has_line = |wanted: &str| text.lines().any(|line| line.trim_end() == wanted);
+    let has_line = |expected: &str| text.lines().any(|line| line.trim_end() == expected);
     if has_line("kind: Secret") && text.contains(".dockerconfigjson") {
         return Some(ProblemKind::KubernetesSecret);
     }
     is_encoded_object(text.trim_matches('"')).then_some(ProblemKind::EncodedDocument)
 }
 
-/// What an object without `auths` probably is.
+/// Returns the probable kind of an object without `auths`.
 pub(crate) fn of_members(members: &[Member]) -> Option<ProblemKind> {
     let text = |name| member(members, name).and_then(|m| m.value.as_text());
     let object = |name| member(members, name).and_then(|m| m.value.as_object());
@@ -34,7 +34,7 @@ pub(crate) fn of_members(members: &[Member]) -> Option<ProblemKind> {
     members.iter().any(|m| is_entry(&m.value)).then_some(ProblemKind::BareEntries)
 }
 
-/// Whether base64 text, wrapped or not, starts an object when decoded.
+/// Returns true if base64 text, wrapped or not, decodes to the start of an object.
 fn is_encoded_object(text: &str) -> bool {
     // 16 characters are 12 bytes: enough to pass the white space before the brace.
     let start: Zeroizing<String> = Zeroizing::new(text.chars().filter(|c| !c.is_whitespace()).take(16).collect());

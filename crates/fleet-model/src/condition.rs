@@ -152,6 +152,11 @@ impl Serialize for CamelCase<'_, [ReportedCondition]> {
     }
 }
 
+/// Returns the time, or `None` for [`UNKNOWN_TIME`].
+pub fn known_time(time: Timestamp) -> Option<Timestamp> {
+    (time != UNKNOWN_TIME).then_some(time)
+}
+
 pub(crate) fn unknown_time() -> Timestamp {
     UNKNOWN_TIME
 }

@@ -1,6 +1,6 @@
 //! Every name that this project writes to the world, declared once.
 
-use crate::ClusterId;
+use crate::{ClusterId, Generation};
 
 /// A name and its meaning, for the generated reference page.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +206,7 @@ pub fn kubernetes_secret_name(cluster: &ClusterId) -> String {
 
 /// Returns the name of an adapter's Job for a resource at a generation: `{adapter}-{id}-gen{generation}`. A name longer
 /// than Kubernetes accepts is cut and ends with a hash.
-pub fn run_name(adapter: &str, resource: &str, generation: i64) -> String {
+pub fn run_name(adapter: &str, resource: &str, generation: Generation) -> String {
     shortened(&format!("{adapter}-{resource}-gen{generation}"))
 }
 
@@ -236,14 +236,14 @@ mod tests {
 
     #[test]
     fn names_of_runs_have_the_specified_form_and_length() {
-        assert_eq!(run_name("pullsecret", "cls-123", 1), "pullsecret-cls-123-gen1");
+        assert_eq!(run_name("pullsecret", "cls-123", Generation::FIRST), "pullsecret-cls-123-gen1");
         assert_eq!(input_name("pullsecret", "cls-123"), "cluster-cls-123-pullsecret-data");
         let long = "a".repeat(63);
         let names = [
-            run_name("pullsecret", &long, 1),
-            run_name("pullsecret", &long, 2),
+            run_name("pullsecret", &long, Generation::FIRST),
+            run_name("pullsecret", &long, Generation::from(2)),
             input_name("pullsecret", &long),
-            run_name("pullsecret", &format!("{}b", "a".repeat(62)), 1),
+            run_name("pullsecret", &format!("{}b", "a".repeat(62)), Generation::FIRST),
         ];
         assert!(names.iter().all(|name| name.len() <= 63 && crate::id::is_dns_label(name)), "{names:?}");
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();

@@ -31,7 +31,7 @@ use tokio::time::{Instant, sleep};
 const NODES: usize = 500;
 const SYSTEM: &str = "kube-system";
 const SYNCER: &str = "global-pull-secret-syncer";
-/// What the syncers call themselves.
+/// The user agent of the syncers.
 const AGENT: &str = "bench-syncer";
 
 fn main() {
@@ -59,8 +59,8 @@ async fn measure(mode: &str) {
     let began = Instant::now();
     bench.change(1).await;
     let took = began.elapsed();
-    let news = bench.emulator.calls().split_off(calls);
-    let of = |is_its: fn(&str) -> bool| news.iter().filter(|call| is_its(&call.user_agent)).count();
+    let calls = bench.emulator.calls().split_off(calls);
+    let of = |is_its: fn(&str) -> bool| calls.iter().filter(|call| is_its(&call.user_agent)).count();
     println!(
         "{mode:<10} {:>26} {:>15} {:>17} {:>10.1} s {:>13.1} MiB",
         of(|agent| agent.starts_with("global-pull-secret/")),
@@ -70,7 +70,7 @@ async fn measure(mode: &str) {
         bench.memory() as f64 / 1024.0,
     );
     let mut by_kind: BTreeMap<String, usize> = BTreeMap::new();
-    for call in news.iter().filter(|call| call.user_agent.starts_with("global-pull-secret/")) {
+    for call in calls.iter().filter(|call| call.user_agent.starts_with("global-pull-secret/")) {
         *by_kind.entry(format!("{} {}", call.verb, call.resource)).or_default() += 1;
     }
     println!("           the controller's: {by_kind:?}");
@@ -107,7 +107,7 @@ impl Bench {
     }
 
     /// Puts another additional Secret and waits until the status says that every node has it.
-    async fn change(&self, edition: usize) {
+    async fn change(&self, revision: usize) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM);
         let revision = async || {
@@ -116,21 +116,21 @@ impl Bench {
             revision.map(|revision| String::from_utf8(revision.0).unwrap())
         };
         let before = revision().await;
-        put(&self.client, SYSTEM, "additional-pull-secret", edition).await;
+        put(&self.client, SYSTEM, "additional-pull-secret", revision).await;
         loop {
             let status = api.get_opt("global-pull-secret-status").await.unwrap();
             let summary = status.and_then(|status| status.data).unwrap_or_default();
             let all = format!("(RolledOut): {NODES}/{NODES}");
-            let told = summary.get("revision").cloned();
+            let reported = summary.get("revision").cloned();
             let is_all = summary.get("summary").is_some_and(|summary| summary.contains(&all));
-            if told.is_some() && told != before && told == revision().await && is_all {
+            if reported.is_some() && reported != before && reported == revision().await && is_all {
                 return;
             }
             sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// What the controller holds in memory, in KiB.
+    /// Memory of the controller in KiB.
     fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.controller.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -189,9 +189,9 @@ async fn watch(address: std::net::SocketAddr, bytes: Arc<AtomicU64>) {
     }
 }
 
-async fn put(client: &Client, namespace: &str, name: &str, edition: usize) {
+async fn put(client: &Client, namespace: &str, name: &str, revision: usize) {
     let codes = ["dTpW", "dTpP", "dTpQ", "dTpX"];
-    let auth = |registry: usize| json!({"auth": codes[(registry + edition) % 4]});
+    let auth = |registry: usize| json!({"auth": codes[(registry + revision) % 4]});
     let entries: serde_json::Map<String, Value> =
         (0..5).map(|registry| (format!("{name}-{registry}.example"), auth(registry))).collect();
     let secret: Secret = serde_json::from_value(json!({

@@ -21,7 +21,7 @@ use crate::{explain, offline};
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "global_pull_secret", "kubernetes"];
 
-/// What a user types.
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "global-pull-secret",
@@ -29,20 +29,19 @@ const CRATES: &[&str] = &["daemon", "global_pull_secret", "kubernetes"];
     about = "Brings a hosted cluster's additional pull secrets to its nodes"
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Look after a hosted cluster until SIGTERM or Ctrl-C
+    /// Run the controller of a hosted cluster until SIGTERM or Ctrl-C
     Run(Box<Flags>),
-    /// Say which registries' entries are from which Secret, and which key wins for an image
+    /// Show which Secret each registry's entry is from, and which key wins for an image
     ///
-    /// Reads what the controller has written into the hosted cluster, and no credential. Exit code: 0, or 1 where nothing is
-    /// deployed.
+    /// Reads the controller's objects in the hosted cluster, and prints no credential. Exit code: 0, or 1 if nothing is deployed.
     Explain(ExplainArguments),
     /// Merge files as the controller merges Secrets, offline
     ///
@@ -67,7 +66,7 @@ pub struct ExplainArguments {
     /// The hosted cluster's kubeconfig; without one the user's own
     #[arg(long, value_name = "PATH", env = "GLOBAL_PULL_SECRET_HOSTED_KUBECONFIG")]
     pub hosted_kubeconfig: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
 }
@@ -81,24 +80,24 @@ pub struct MergeArguments {
     /// An additional one; of several, the first comes before the second
     #[arg(long, value_name = "FILE", required = true)]
     pub additional: Vec<PathBuf>,
-    /// Who wins where both name a registry
+    /// The winner where both name a registry
     #[arg(long, value_parser = ["additional-wins", "original-wins"], default_value = "additional-wins")]
     pub conflict_policy: String,
-    /// A registry, or a part of one, in which only the original has a say; may be repeated
+    /// A registry, or a part of one, that only the original may set; may be repeated
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     pub protected_prefix: Vec<String>,
-    /// What a bad entry does
+    /// Handling of an invalid entry
     #[arg(long, value_parser = ["reject-all", "skip"], default_value = "reject-all")]
     pub invalid_entries: String,
     /// Write the merged document, with its credentials, to this file (mode 0600)
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
 }
 
-/// How results are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people.
@@ -108,7 +107,7 @@ pub enum Output {
     Json,
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(flags) => run(flags.0),
@@ -116,7 +115,7 @@ pub fn main() -> ExitCode {
         Command::Merge(arguments) => offline::merge(&arguments),
     };
     done.unwrap_or_else(|error| {
-        // Nobody is left to tell when stderr is gone.
+        // Without stderr there is no way to report the error.
         let _unwritable = writeln!(io::stderr().lock(), "error: {error:#}");
         let is_configuration = error.is::<Faults>();
         ExitCode::from(if is_configuration { 2 } else { 1 })
@@ -128,12 +127,12 @@ fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
     log::start(checked.settings.log.of(CRATES))?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-        let server = Server::prepare(checked).await.map_err(told)?;
+        let server = Server::prepare(checked).await.map_err(start_error)?;
         tracing::info!(
             operation = "start",
             health = %server.health_address(),
             metrics = %server.metrics_address(),
-            "looks after the hosted cluster"
+            "controller started"
         );
         Box::pin(server.run(stop)).await;
         tracing::info!(operation = "stop", "stopped");
@@ -141,7 +140,7 @@ fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn told(error: server::StartError) -> anyhow::Error {
+fn start_error(error: server::StartError) -> anyhow::Error {
     anyhow::Error::from(error)
 }
 

@@ -1,14 +1,14 @@
-//! What to do, from all that is seen: merge, deploy, repair, or bring the nodes back and remove everything.
+//! The decision from the observed facts: merge, deploy, repair, or revert the nodes and remove everything.
 //!
-//! Nothing is remembered between decisions but what stands in the objects: the merged Secret says which entry is from which
-//! Secret (so an additional Secret that has become invalid keeps its last good entries), since when it has its content, and
-//! whether the nodes are being brought back. So a controller may die at any point, and another one goes on.
+//! All state is stored in the objects: the merged Secret records the source of each entry (so that an additional Secret that
+//! has become invalid keeps its last good entries), the time of its last change, and the start of a revert. So a controller may
+//! die at any point, and another one continues.
 
-mod asking;
+mod conditions;
 mod content;
+mod credentials;
 pub(crate) mod nodes;
 pub mod probe;
-mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -23,36 +23,36 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::facts::{Facts, SecretSeen, is_ours};
+use crate::facts::{Facts, ObservedSecret, is_managed};
 use crate::objects::{self, Syncer};
-use crate::plan::{Action, Nodes, Plan, Thing};
+use crate::plan::{Action, ManagedObject, Nodes, Plan};
 use crate::record::Record;
 use crate::status;
 
-use content::{Content, Deployed, Wanted};
+use content::{Content, Deployed, Desired};
 
-/// What the settings have to say.
+/// The settings that decisions depend on.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Who wins where, and what is protected.
+    /// The conflict policy, and the protected prefixes.
     pub merge: merge::Policy,
-    /// What is done about an additional Secret with a bad entry.
+    /// The handling of an additional Secret with an invalid entry.
     pub invalid: InvalidEntries,
-    /// Which registries are asked whether they take new credentials.
+    /// The rules of probing registries about new credentials.
     pub probe: probe::Rules,
-    /// How a change comes to the nodes.
+    /// The roll-out mode.
     pub rollout: Rollout,
-    /// How the syncer is run.
+    /// The options of the syncer's DaemonSet.
     pub syncer: Syncer,
-    /// How long after a change readiness that was not lost counts: the syncer sees the change and its probe is asked.
+    /// Time after a change until uninterrupted readiness counts: the syncer observes the change and its probe runs.
     pub settle: Duration,
-    /// How long a node may take before somebody should look.
+    /// Maximum time for a node to apply a change before it is reported as degraded.
     pub node_deadline: Duration,
-    /// How long the nodes may take to come back to the original before everything is removed all the same.
+    /// Maximum time for the nodes to revert to the original before everything is removed all the same.
     pub cleanup_deadline: Duration,
 }
 
-/// How a change comes to the nodes.
+/// The roll-out mode of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rollout {
     /// The syncers watch the Secret: all nodes at once.
@@ -62,178 +62,185 @@ pub enum Rollout {
     Rolling,
 }
 
-/// One decision on its way.
-struct Round<'a> {
+/// A decision in progress.
+struct Reconcile<'a> {
     facts: &'a Facts,
     policy: &'a Policy,
     now: Timestamp,
     actions: Vec<Action>,
-    foreign: Vec<String>,
+    unmanaged: Vec<String>,
     next: Option<Timestamp>,
-    /// Nodes that were not brought back in time.
+    /// The nodes, if some were not reverted in time.
     lost: Option<Nodes>,
 }
 
-/// What to do about all that is seen at `now`.
+/// Decides on the facts observed at `now`.
 pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
-    let mut round = Round { facts, policy, now, actions: Vec::new(), foreign: Vec::new(), next: None, lost: None };
+    let mut reconcile =
+        Reconcile { facts, policy, now, actions: Vec::new(), unmanaged: Vec::new(), next: None, lost: None };
     let deployed = Deployed::of(facts);
     let content = Content::of(facts, policy, deployed.as_ref(), now);
-    if let Some(global) = facts.global.as_deref().filter(|global| !is_ours(&global.metadata)) {
-        round.foreign.push(format!("secret {}", global.name()));
-        return round.tell(content, None, None);
+    if let Some(global) = facts.global.as_deref().filter(|global| !is_managed(&global.metadata)) {
+        reconcile.unmanaged.push(format!("secret {}", global.name()));
+        return reconcile.finish(content, None, None);
     }
-    let record = match &content.wanted {
-        Wanted::Nothing => None,
-        Wanted::AsItIs => deployed.map(|deployed| deployed.record),
-        Wanted::Merged { document, sources, .. } => {
+    let record = match &content.desired {
+        Desired::Nothing => None,
+        Desired::AsItIs => deployed.map(|deployed| deployed.record),
+        Desired::Merged { document, sources, .. } => {
             let record = Record { sources: Some(sources.clone()), ..Record::default() };
-            Some(round.put_global(document, record, deployed.as_ref()))
+            Some(reconcile.put_global(document, record, deployed.as_ref()))
         }
-        Wanted::Gone { original } => {
+        Desired::Gone { original } => {
             let original = original.clone();
-            return round.clean_up(content, original.as_ref(), deployed.as_ref());
+            return reconcile.clean_up(content, original.as_ref(), deployed.as_ref());
         }
     };
     let nodes = record.as_ref().map(|record| {
-        round.put_others(record);
-        round.watch_nodes(record)
+        reconcile.put_others(record);
+        reconcile.watch_nodes(record)
     });
-    round.tell(content, record.as_ref(), nodes)
+    reconcile.finish(content, record.as_ref(), nodes)
 }
 
-/// What was told last of credentials, where it is about what is deployed.
-fn last_told(facts: &Facts, deployed: Option<&Deployed>) -> Vec<probe::Told> {
-    let status = facts.status.as_deref().filter(|status| is_ours(&status.metadata));
+/// The last reported findings on credentials, if they are about the deployed revision.
+fn last_findings(facts: &Facts, deployed: Option<&Deployed>) -> Vec<probe::ReportedFinding> {
+    let status = facts.status.as_deref().filter(|status| is_managed(&status.metadata));
     let is_current = |status: &&k8s_openapi::api::core::v1::ConfigMap| {
         status::revision_of(status) == deployed.map(|deployed| deployed.record.revision.as_str())
     };
-    status.filter(is_current).map(status::told_of).unwrap_or_default()
+    status.filter(is_current).map(status::findings_of).unwrap_or_default()
 }
 
-impl Round<'_> {
-    /// Puts the merged Secret where it is not as wanted. A new revision comes with new meaning only.
+impl Reconcile<'_> {
+    /// Writes the merged Secret if it is not as desired. Only new meaning gets a new revision.
     fn put_global(
         &mut self,
         document: &docker_config::Document,
-        wanted: Record,
+        desired: Record,
         deployed: Option<&Deployed>,
     ) -> Record {
-        let seen = self.facts.global.as_deref();
+        let observed = self.facts.global.as_deref();
         let same = deployed.filter(|deployed| {
             let meant = deployed.document.as_ref().map(docker_config::Document::digest);
             meant == Some(document.digest()) && !deployed.record.revision.is_empty()
         });
         let record = if let Some(deployed) = same {
-            Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..wanted }
+            Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..desired }
         } else {
             let last = deployed.map(|deployed| deployed.record.clone()).unwrap_or_default();
-            Record { revision: last.next_revision(self.now), changed_at: self.now, ..wanted }
+            Record { revision: last.next_revision(self.now), changed_at: self.now, ..desired }
         };
-        let is_right = seen.is_some_and(|seen| {
+        let is_right = observed.is_some_and(|observed| {
             same.is_some_and(|deployed| deployed.record == record)
-                && seen.kind == kubernetes::secret::DOCKER_CONFIG_JSON
-                && seen.revision.as_deref() == Some(record.revision.as_str())
-                && !seen.has_other_data
+                && observed.kind == kubernetes::secret::DOCKER_CONFIG_JSON
+                && observed.revision.as_deref() == Some(record.revision.as_str())
+                && !observed.has_other_data
         });
         if !is_right {
-            self.write_global(document, &record, seen);
+            self.write_global(document, &record, observed);
         }
         record
     }
 
-    fn write_global(&mut self, document: &docker_config::Document, record: &Record, seen: Option<&SecretSeen>) {
-        // Neither type nor immutable content can be changed.
-        let is_stuck = |seen: &SecretSeen| seen.is_immutable || seen.kind != kubernetes::secret::DOCKER_CONFIG_JSON;
-        let replaced = match seen {
-            Some(seen) if is_stuck(seen) => {
-                let metadata = seen.metadata.clone();
-                self.actions.push(remove(Thing::Secret(objects::global_secret(metadata, document, &record.revision))));
+    fn write_global(&mut self, document: &docker_config::Document, record: &Record, observed: Option<&ObservedSecret>) {
+        // The type and immutable content cannot be changed.
+        let is_stuck = |observed: &ObservedSecret| {
+            observed.is_immutable || observed.kind != kubernetes::secret::DOCKER_CONFIG_JSON
+        };
+        let replaced = match observed {
+            Some(observed) if is_stuck(observed) => {
+                let metadata = observed.metadata.clone();
+                self.actions.push(remove(ManagedObject::Secret(objects::global_secret(
+                    metadata,
+                    document,
+                    &record.revision,
+                ))));
                 None
             }
-            seen => seen.map(|seen| &seen.metadata),
+            observed => observed.map(|observed| &observed.metadata),
         };
         let metadata = objects::metadata(names::GLOBAL_PULL_SECRET, record.annotations(), replaced);
-        self.actions.push(put(Thing::Secret(objects::global_secret(metadata, document, &record.revision))));
+        self.actions.push(put(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision))));
     }
 
-    /// Puts identity, permission and DaemonSet where they are not as wanted.
+    /// Writes ServiceAccount, Role, RoleBinding and DaemonSet if they are not as desired.
     fn put_others(&mut self, record: &Record) {
         let facts = self.facts;
         let revision = Some(record.revision.as_str()).filter(|_| self.policy.rollout == Rollout::Rolling);
         let syncer = &self.policy.syncer;
-        self.keep(facts.service_account.as_deref(), objects::service_account, Thing::ServiceAccount);
-        self.keep(facts.role.as_deref(), objects::role, Thing::Role);
-        // What a RoleBinding is about can never be changed.
-        let rebound = facts.role_binding.as_deref().filter(|seen| {
-            is_ours(&seen.metadata) && seen.role_ref != objects::role_binding(ObjectMeta::default()).role_ref
+        self.keep(facts.service_account.as_deref(), objects::service_account, ManagedObject::ServiceAccount);
+        self.keep(facts.role.as_deref(), objects::role, ManagedObject::Role);
+        // The roleRef of a RoleBinding is immutable.
+        let rebound = facts.role_binding.as_deref().filter(|observed| {
+            is_managed(&observed.metadata) && observed.role_ref != objects::role_binding(ObjectMeta::default()).role_ref
         });
-        if let Some(seen) = rebound {
-            self.actions.push(remove(Thing::RoleBinding(seen.clone())));
+        if let Some(observed) = rebound {
+            self.actions.push(remove(ManagedObject::RoleBinding(observed.clone())));
         }
-        let seen = facts.role_binding.as_deref().filter(|_| rebound.is_none());
-        self.keep(seen, objects::role_binding, Thing::RoleBinding);
+        let observed = facts.role_binding.as_deref().filter(|_| rebound.is_none());
+        self.keep(observed, objects::role_binding, ManagedObject::RoleBinding);
         let make = |metadata| objects::daemon_set(metadata, syncer, revision);
-        self.keep(facts.daemon_set.as_deref(), make, |set| Thing::DaemonSet(Box::new(set)));
+        self.keep(facts.daemon_set.as_deref(), make, |set| ManagedObject::DaemonSet(Box::new(set)));
     }
 
-    fn keep<K>(&mut self, seen: Option<&K>, make: impl Fn(ObjectMeta) -> K, thing: fn(K) -> Thing)
+    fn keep<K>(&mut self, observed: Option<&K>, make: impl Fn(ObjectMeta) -> K, managed: fn(K) -> ManagedObject)
     where
         K: Serialize + Metadata<Ty = ObjectMeta>,
     {
-        let wanted = make(objects::metadata(names::GLOBAL_SYNCER, BTreeMap::new(), seen.map(K::metadata)));
-        let Some(seen) = seen else {
-            self.actions.push(put(thing(wanted)));
+        let desired = make(objects::metadata(names::GLOBAL_SYNCER, BTreeMap::new(), observed.map(K::metadata)));
+        let Some(observed) = observed else {
+            self.actions.push(put(managed(desired)));
             return;
         };
-        if !is_ours(seen.metadata()) {
-            self.foreign.push(format!("{} {}", thing(wanted).kind(), names::GLOBAL_SYNCER));
+        if !is_managed(observed.metadata()) {
+            self.unmanaged.push(format!("{} {}", managed(desired).kind(), names::GLOBAL_SYNCER));
             return;
         }
-        if seen.metadata().deletion_timestamp.is_some() {
+        if observed.metadata().deletion_timestamp.is_some() {
             return;
         }
-        let spec = wanted_value(&wanted);
-        let thing = thing(wanted);
-        let written = self.facts.written.get(thing.kind());
+        let spec = desired_value(&desired);
+        let managed = managed(desired);
+        let written = self.facts.written.get(managed.kind());
         let as_written = written
-            .is_some_and(|written| written.version == objects::version(seen.metadata()) && written.wanted == spec);
-        if !as_written && objects::differs(&spec, seen) {
-            self.actions.push(put(thing));
+            .is_some_and(|written| written.version == objects::version(observed.metadata()) && written.desired == spec);
+        if !as_written && objects::differs(&spec, observed) {
+            self.actions.push(put(managed));
         }
     }
 
-    /// No additional Secret is left: brings the nodes back to the original, then removes everything.
+    /// Without an additional Secret, reverts the nodes to the original, then removes everything.
     fn clean_up(
         mut self,
         content: Content,
         original: Option<&docker_config::Document>,
         deployed: Option<&Deployed>,
     ) -> Plan {
-        let set = self.facts.daemon_set.as_deref().filter(|set| is_ours(&set.metadata));
+        let set = self.facts.daemon_set.as_deref().filter(|set| is_managed(&set.metadata));
         let last = deployed.map(|deployed| deployed.record.clone()).unwrap_or_default();
         let Some(set) = set.filter(|set| set.metadata.deletion_timestamp.is_none()) else {
             let going = set.and_then(|set| set.metadata.deletion_timestamp.as_ref()).map(|time| time.0);
             let since = last.reverting.or(going).unwrap_or(self.now);
             let deadline = later(since, self.policy.cleanup_deadline);
-            // Its Pods keep their permission until they are gone.
+            // Its Pods keep their permissions until they are gone.
             if self.facts.pods.is_empty() || self.now >= deadline {
                 self.remove_all();
             }
-            self.look_again(deadline);
-            return self.tell(content, None, None);
+            self.requeue_at(deadline);
+            return self.finish(content, None, None);
         };
         let since = last.reverting.unwrap_or(self.now);
         let deadline = later(since, self.policy.cleanup_deadline);
-        self.look_again(deadline);
+        self.requeue_at(deadline);
         let record = match original {
             Some(original) => {
                 let sources = content::sources_of_original(original);
-                let wanted = Record { sources: Some(sources), reverting: Some(since), ..Record::default() };
-                self.put_global(original, wanted, deployed)
+                let desired = Record { sources: Some(sources), reverting: Some(since), ..Record::default() };
+                self.put_global(original, desired, deployed)
             }
-            // Without the original there is nothing to go back to: wait for it.
-            None => return self.tell(content, Some(&last), None),
+            // Without the original there is nothing to revert to: wait for it.
+            None => return self.finish(content, Some(&last), None),
         };
         let is_written = self.actions.is_empty();
         self.put_others(&record);
@@ -241,45 +248,45 @@ impl Round<'_> {
         let is_back = nodes.in_sync == nodes.all;
         if is_written && (is_back || self.now >= deadline) {
             self.lost = Some(nodes).filter(|_| !is_back);
-            self.actions = vec![remove(Thing::DaemonSet(Box::new(set.clone())))];
-            return self.tell(content, None, None);
+            self.actions = vec![remove(ManagedObject::DaemonSet(Box::new(set.clone())))];
+            return self.finish(content, None, None);
         }
-        self.tell(content, Some(&record), Some(nodes))
+        self.finish(content, Some(&record), Some(nodes))
     }
 
-    /// Removes what is ours: first what needs the rest.
+    /// Removes the managed objects: first those that need the others.
     fn remove_all(&mut self) {
         let facts = self.facts;
-        let things = [
-            facts.role_binding.as_deref().cloned().map(Thing::RoleBinding),
-            facts.role.as_deref().cloned().map(Thing::Role),
-            facts.service_account.as_deref().cloned().map(Thing::ServiceAccount),
+        let objects = [
+            facts.role_binding.as_deref().cloned().map(ManagedObject::RoleBinding),
+            facts.role.as_deref().cloned().map(ManagedObject::Role),
+            facts.service_account.as_deref().cloned().map(ManagedObject::ServiceAccount),
             facts.global.as_deref().map(|global| {
                 let metadata = global.metadata.clone();
-                Thing::Secret(k8s_openapi::api::core::v1::Secret { metadata, ..Default::default() })
+                ManagedObject::Secret(k8s_openapi::api::core::v1::Secret { metadata, ..Default::default() })
             }),
         ];
-        let ours = things.into_iter().flatten().filter(|thing| is_ours(thing.metadata()));
+        let ours = objects.into_iter().flatten().filter(|managed| is_managed(managed.metadata()));
         self.actions.extend(ours.map(remove));
     }
 
-    fn look_again(&mut self, at: Timestamp) {
+    fn requeue_at(&mut self, at: Timestamp) {
         if at > self.now {
             self.next = Some(self.next.map_or(at, |next| next.min(at)));
         }
     }
 }
 
-fn put(thing: Thing) -> Action {
-    Action::Put(Box::new(thing))
+fn put(managed: ManagedObject) -> Action {
+    Action::Put(Box::new(managed))
 }
 
-fn remove(thing: Thing) -> Action {
-    Action::Remove(Box::new(thing))
+fn remove(managed: ManagedObject) -> Action {
+    Action::Remove(Box::new(managed))
 }
 
-/// An object as it is wanted, apart from what the server gives it.
-pub fn wanted_value(object: &impl Serialize) -> Value {
+/// The desired object without the metadata that the server sets.
+pub fn desired_value(object: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|name, _| matches!(name.as_str(), "name" | "namespace"));

@@ -7,21 +7,21 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use docker_config::lookup::Image;
 use docker_config::shown_key;
-use fleet_model::names;
+use fleet_model::{CamelCase, ReportedCondition, names};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kubernetes::Cluster;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cli::{self, ExplainArguments, Output};
 use crate::decide::Rollout;
 use crate::decide::nodes::why_behind;
-use crate::facts::{PodSeen, SecretSeen};
+use crate::facts::{ObservedPod, ObservedSecret};
 use crate::record::{ORIGINAL, Record};
-use crate::status::{self, Condition};
+use crate::status;
 
-/// What is known of the hosted cluster; holds no credential.
+/// The state of the hosted cluster; holds no credential.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// The image in full, where one was asked for.
@@ -33,37 +33,38 @@ pub struct Explanation {
     /// The key whose credential containers/image (CRI-O) uses where kubelet has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub containers_image: Option<Key>,
-    /// Whose entry was taken for each registry, and why.
+    /// For each registry the Secret whose entry was taken, with the rule.
     pub registries: Vec<String>,
-    /// Which nodes have it; `None` where the syncer cannot be seen.
+    /// The nodes that have the merged Secret; `None` without a syncer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<NodesSeen>,
-    /// How things are.
-    pub conditions: Vec<Condition>,
+    pub nodes: Option<NodeStates>,
+    /// The conditions.
+    #[serde(serialize_with = "camel_case")]
+    pub conditions: Vec<ReportedCondition>,
 }
 
-/// Which nodes have the merged Secret as it is.
+/// The nodes that have the current revision of the merged Secret, and those that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodesSeen {
-    /// Which edition of it.
+pub struct NodeStates {
+    /// The revision.
     pub revision: String,
     /// Those that have it.
     pub in_sync: Vec<String>,
-    /// Those that do not, with why.
+    /// The others, each with its reason.
     pub behind: BTreeMap<String, String>,
-    /// How many have no Pod of the syncer.
+    /// Number of nodes without a Pod of the syncer.
     pub without_pod: usize,
 }
 
-/// The syncer, as it was seen.
+/// The syncer as it was observed.
 #[derive(Clone, Debug)]
 pub struct Syncers {
     /// Its DaemonSet.
     pub daemon_set: DaemonSet,
     /// Its Pods.
-    pub pods: Vec<PodSeen>,
-    /// When it was looked.
+    pub pods: Vec<ObservedPod>,
+    /// Time of the observation.
     pub now: Timestamp,
 }
 
@@ -76,10 +77,10 @@ pub struct Key {
     pub from: String,
 }
 
-/// Prints what is known.
+/// Prints the explanation.
 pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
     let image = match &arguments.image {
-        // What was given is not repeated: it may be anything.
+        // The argument is not repeated: it may be a credential.
         Some(text) => Some(Image::parse(text).context("IMAGE is no name of an image, such as quay.io/team/app:1")?),
         None => None,
     };
@@ -93,17 +94,17 @@ pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
         let daemon_set: Option<DaemonSet> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_SYNCER).await?;
         let label = format!("name={}", names::GLOBAL_SYNCER);
         let pods: Vec<Pod> = cluster.list(names::GLOBAL_NAMESPACE, &label).await?;
-        let pods: Vec<PodSeen> = pods.into_iter().map(PodSeen::from).collect();
+        let pods: Vec<ObservedPod> = pods.into_iter().map(ObservedPod::from).collect();
         let syncers = daemon_set.map(|daemon_set| Syncers { daemon_set, pods, now: Timestamp::now() });
-        anyhow::Ok((secret.map(SecretSeen::from), status, syncers))
+        anyhow::Ok((secret.map(ObservedSecret::from), status, syncers))
     })?;
     let Some(secret) = secret else {
-        let words = status.as_ref().map(|status| conditions_text(&status::conditions_of(status)));
-        cli::print(format!("there is no {}\n{}", names::GLOBAL_PULL_SECRET, words.unwrap_or_default()))?;
+        let summary = status.as_ref().map(|status| conditions_text(&status::conditions_of(status)));
+        cli::print(format!("there is no {}\n{}", names::GLOBAL_PULL_SECRET, summary.unwrap_or_default()))?;
         return Ok(ExitCode::FAILURE);
     };
     let record = Record::of(&secret);
-    let nodes = syncers.map(|syncers| NodesSeen::of(&record, status.as_ref(), &syncers));
+    let nodes = syncers.map(|syncers| NodeStates::of(&record, status.as_ref(), &syncers));
     let explanation = Explanation { nodes, ..Explanation::of(&record, status.as_ref(), image.as_ref()) };
     match arguments.output {
         Output::Text => cli::print(explanation.text())?,
@@ -113,7 +114,7 @@ pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Explanation {
-    /// What a record and a status say, for one image or for all registries.
+    /// The explanation of a record and a status, for one image or for all registries.
     pub fn of(record: &Record, status: Option<&ConfigMap>, image: Option<&Image>) -> Self {
         let sources = record.sources.clone().unwrap_or_default();
         let known = |key: &str| {
@@ -163,19 +164,19 @@ impl Explanation {
     }
 }
 
-impl NodesSeen {
-    /// What Pods say of a revision.
+impl NodeStates {
+    /// The nodes by the state of their Pods.
     pub fn of(record: &Record, status: Option<&ConfigMap>, syncers: &Syncers) -> Self {
         let Syncers { daemon_set, pods, now } = syncers;
         let template = daemon_set.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
         let annotations = template.and_then(|metadata| metadata.annotations.as_ref());
         let is_rolling = annotations.is_some_and(|annotations| annotations.contains_key(names::ANNOTATION_REVISION));
         let rollout = if is_rolling { Rollout::Rolling } else { Rollout::Immediate };
-        // A status about another revision does not know when this one is settled.
+        // A status of another revision does not say when this one settles.
         let current = status.filter(|status| status::revision_of(status) == Some(record.revision.as_str()));
         let is_settled = current.and_then(status::settled_at).is_some_and(|settled_at| *now >= settled_at);
         let mut nodes = Self { revision: record.revision.clone(), ..Self::default() };
-        let there: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_terminating).collect();
+        let there: Vec<&ObservedPod> = pods.iter().filter(|pod| !pod.is_terminating).collect();
         for pod in &there {
             let node = pod.node.clone().unwrap_or_else(|| pod.name.clone());
             match why_behind(pod, &record.revision, rollout, is_settled) {
@@ -184,8 +185,8 @@ impl NodesSeen {
             }
         }
         nodes.in_sync.sort();
-        let wanted = daemon_set.status.as_ref().map_or(0, |status| status.desired_number_scheduled);
-        nodes.without_pod = usize::try_from(wanted).unwrap_or_default().saturating_sub(there.len());
+        let desired = daemon_set.status.as_ref().map_or(0, |status| status.desired_number_scheduled);
+        nodes.without_pod = usize::try_from(desired).unwrap_or_default().saturating_sub(there.len());
         nodes
     }
 
@@ -200,6 +201,10 @@ impl NodesSeen {
     }
 }
 
-fn conditions_text(conditions: &[Condition]) -> String {
-    conditions.iter().map(|condition| condition.line() + "\n").collect()
+fn camel_case<S: Serializer>(conditions: &[ReportedCondition], serializer: S) -> Result<S::Ok, S::Error> {
+    CamelCase(conditions).serialize(serializer)
+}
+
+fn conditions_text(conditions: &[ReportedCondition]) -> String {
+    conditions.iter().map(|condition| status::line(condition) + "\n").collect()
 }

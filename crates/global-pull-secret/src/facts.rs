@@ -1,4 +1,4 @@
-//! All that decisions look at: what was seen, and nothing that was made of it.
+//! The facts that decisions depend on, as they were observed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,82 +14,82 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
 
-use crate::decide::probe::Answer;
+use crate::decide::probe::ProbeResult;
 use crate::objects::REVISION_KEY;
 
-/// What is there.
+/// The observed state of the hosted cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The original pull secret.
-    pub original: Option<Arc<SecretSeen>>,
+    pub original: Option<Arc<ObservedSecret>>,
     /// The additional ones, in any order.
-    pub additional: Vec<Arc<SecretSeen>>,
+    pub additional: Vec<Arc<ObservedSecret>>,
     /// The merged one.
-    pub global: Option<Arc<SecretSeen>>,
+    pub global: Option<Arc<ObservedSecret>>,
     /// The syncer's identity.
     pub service_account: Option<Arc<ServiceAccount>>,
-    /// What it may do.
+    /// The syncer's permissions.
     pub role: Option<Arc<Role>>,
-    /// That it may do it.
+    /// The binding of these permissions.
     pub role_binding: Option<Arc<RoleBinding>>,
     /// The syncer.
     pub daemon_set: Option<Arc<DaemonSet>>,
-    /// What was told last.
+    /// The last status.
     pub status: Option<Arc<ConfigMap>>,
     /// The syncer's Pods.
-    pub pods: Vec<PodSeen>,
-    /// What our last write of an object has made of it: as it was wanted, and as the server took it.
+    pub pods: Vec<ObservedPod>,
+    /// The last write of each kind: the desired object, and the version that the server gave it.
     pub written: BTreeMap<&'static str, Written>,
-    /// What registries have said of credentials, by what the entries mean.
-    pub answers: BTreeMap<Digest, Answer>,
-    /// What a server refused when it was tried last.
+    /// The results of probes, by the digest of the entry's meaning.
+    pub results: BTreeMap<Digest, ProbeResult>,
+    /// The error of the last write, if it failed.
     pub refused: Option<String>,
 }
 
-/// A Secret as it was seen.
+/// A Secret as it was observed.
 #[derive(Debug)]
-pub struct SecretSeen {
+pub struct ObservedSecret {
     /// Name, labels, annotations, versions.
     pub metadata: ObjectMeta,
     /// Its type.
     pub kind: String,
-    /// What it holds under `.dockerconfigjson`.
+    /// Its content under `.dockerconfigjson`.
     pub content: Option<SecretSlice<u8>>,
-    /// Which revision it says it is, in its data.
+    /// The revision in its data.
     pub revision: Option<String>,
-    /// Whether it holds anything else.
+    /// True if it has further keys.
     pub has_other_data: bool,
-    /// Whether its content can never be changed.
+    /// True if its content is immutable.
     pub is_immutable: bool,
 }
 
 /// A Pod of the syncer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodSeen {
+pub struct ObservedPod {
     /// Its name.
     pub name: String,
     /// The node that it is on, once it is on one.
     pub node: Option<String>,
-    /// Whether it is ready, and since when.
+    /// Time since which it is ready; `None` while it is not.
     pub ready_since: Option<Timestamp>,
-    /// The revision that it was made for.
+    /// The revision that it was created for.
     pub revision: Option<String>,
-    /// Whether it is being deleted.
+    /// True while it is being deleted.
     pub is_terminating: bool,
-    /// Why it is not ready, as far as its status tells.
-    pub trouble: Option<String>,
+    /// The reason for which it is not ready, if its status has one.
+    pub failure: Option<String>,
 }
 
-/// A write that was done.
+/// A completed write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// As it was wanted.
-    pub wanted: serde_json::Value,
+    /// The desired object.
+    pub desired: serde_json::Value,
     /// The version that it got: the generation where there is one, else the resource version.
     pub version: String,
 }
 
-impl From<Secret> for SecretSeen {
+impl From<Secret> for ObservedSecret {
     fn from(secret: Secret) -> Self {
         let Secret { mut metadata, data, type_, immutable, .. } = secret;
         metadata.managed_fields = None;
@@ -107,7 +107,7 @@ impl From<Secret> for SecretSeen {
     }
 }
 
-impl SecretSeen {
+impl ObservedSecret {
     /// Its name.
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
@@ -118,19 +118,19 @@ impl SecretSeen {
         self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
-    /// Whether it is being deleted.
+    /// True while it is being deleted.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 }
 
-/// Whether the controller has made the object.
-pub fn is_ours(metadata: &ObjectMeta) -> bool {
+/// Returns true if the controller manages the object.
+pub fn is_managed(metadata: &ObjectMeta) -> bool {
     let label = metadata.labels.as_ref().and_then(|labels| labels.get(names::LABEL_KUBERNETES_MANAGED_BY));
     label.map(String::as_str) == Some(names::GLOBAL_MANAGER)
 }
 
-/// The node that a Pod is on, or that its DaemonSet has made it for.
+/// The node that a Pod is on, or that its DaemonSet has created it for.
 fn node_of(spec: PodSpec) -> Option<String> {
     let affinity = spec.affinity.and_then(|affinity| affinity.node_affinity);
     let meant = || {
@@ -142,7 +142,7 @@ fn node_of(spec: PodSpec) -> Option<String> {
     spec.node_name.or_else(meant)
 }
 
-impl From<Pod> for PodSeen {
+impl From<Pod> for ObservedPod {
     fn from(pod: Pod) -> Self {
         let Pod { metadata, spec, status } = pod;
         let status = status.unwrap_or_default();
@@ -155,7 +155,7 @@ impl From<Pod> for PodSeen {
             let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
             waiting.or_else(|| state.terminated.as_ref().and_then(|terminated| terminated.reason.clone()))
         });
-        let trouble = waiting.or(status.reason).or_else(|| ready.and_then(|condition| condition.reason.clone()));
+        let failure = waiting.or(status.reason).or_else(|| ready.and_then(|condition| condition.reason.clone()));
         let mut annotations = metadata.annotations.unwrap_or_default();
         Self {
             name: metadata.name.unwrap_or_default(),
@@ -163,7 +163,7 @@ impl From<Pod> for PodSeen {
             ready_since: is_ready.then(|| since.unwrap_or(Timestamp::MIN)),
             revision: annotations.remove(names::ANNOTATION_REVISION),
             is_terminating: metadata.deletion_timestamp.is_some(),
-            trouble: trouble.filter(|_| !is_ready),
+            failure: failure.filter(|_| !is_ready),
         }
     }
 }

@@ -1,7 +1,18 @@
-//! The hosted cluster's loop: validate, merge, roll out, clean up.
+//! The Global Pull Secret controller of a hosted cluster: validates, merges, rolls out and removes additional pull secrets.
 //!
-//! [`decide`](decide::decide) is the rule: from all that is seen to a [`Plan`](plan::Plan). [`run`] watches, decides and
-//! acts, for ever. `explain` says for one image which key wins and why; `merge` does offline what the controller does.
+//! [`decide`](decide::decide) is a pure function from the observed [`Facts`](facts::Facts) to a [`Plan`](plan::Plan). [`run`]
+//! watches, decides, acts and publishes. `explain` shows which key wins for an image; `merge` merges files offline as the
+//! controller merges Secrets. The invariants:
+//!
+//! | invariant | test |
+//! |---|---|
+//! | The desired state is reached through faults of any call. | `faults::the_desired_state_is_reached_through_faults` |
+//! | Unmanaged objects are never overwritten or removed. | `decide::tests::repairing`, `story` |
+//! | An unchanged cluster causes no write. | `story::nothing_is_written_when_nothing_changes` |
+//! | A killed controller leaves a state from which the next one continues. | `killed` |
+//! | Clean-up reverts the nodes before it removes the syncer. | `decide::tests::cleaning` |
+//! | Refused credentials are held back, and no probe reaches an internal address. | `decide::tests::probing`, `probing` |
+//! | No credential is printed, logged, published or exposed. | `leaks::no_credential_is_printed_anywhere` |
 
 pub mod cli;
 pub mod decide;

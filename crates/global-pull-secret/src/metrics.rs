@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use daemon::metrics::register;
+use fleet_model::Status;
 use fleet_model::metrics::global_pull_secret as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -15,7 +16,7 @@ use crate::decide::probe::Verdict;
 use crate::plan::Plan;
 use crate::reason::Reason;
 
-/// Metrics of one controller. Clones share their values.
+/// The metrics of one controller. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     reconciliations: Counter,
@@ -54,12 +55,12 @@ struct ConditionLabels {
     status: &'static str,
 }
 
-/// Buckets from one write to several at a slow server, in seconds.
+/// Buckets from one write to several writes to a slow server, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
 
 impl Metrics {
-    /// Registers the metrics of a controller.
+    /// Registers the metrics.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             reconciliations: Counter::default(),
@@ -88,13 +89,13 @@ impl Metrics {
         metrics
     }
 
-    /// Counts a reconcile pass and exposes its result.
+    /// Records a decision.
     pub fn decided(&self, plan: &Plan) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.reconciliations.inc();
         for condition in &plan.conditions {
             for status in STATUSES {
-                let labels = ConditionLabels { r#type: condition.kind.clone(), status };
+                let labels = ConditionLabels { r#type: condition.kind.clone(), status: status.as_str() };
                 self.conditions.get_or_create(&labels).set((condition.status == status).into());
             }
         }
@@ -102,31 +103,31 @@ impl Metrics {
         self.in_sync.set(count(nodes.in_sync));
         self.nodes.set(count(nodes.all));
         self.registries.set(count(plan.because.len()));
-        self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.over.is_empty()).count()));
+        self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.overridden.is_empty()).count()));
     }
 
-    /// Counts an action.
-    pub fn acted(&self, verb: &'static str, kind: &'static str, is_done: bool) {
+    /// Records an attempted action.
+    pub fn applied(&self, verb: &'static str, kind: &'static str, is_done: bool) {
         let outcome = if is_done { "done" } else { "failed" };
         self.actions.get_or_create(&ActionLabels { verb, kind, outcome }).inc();
     }
 
-    /// Records the duration of a pass that changed objects.
+    /// Records the time of a reconcile that changed objects.
     pub fn reconciled(&self, took: Duration) {
         self.reconcile_duration.observe(took.as_secs_f64());
     }
 
-    /// Counts a Kubernetes Event.
-    pub fn emitted(&self, reason: Reason) {
+    /// Records a published Event.
+    pub fn published(&self, reason: Reason) {
         self.events.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
     }
 
-    /// Counts a registry probe.
+    /// Records a probe.
     pub fn probed(&self, verdict: Verdict) {
         self.probes.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
-    /// Sets if an API server does not answer or refuses requests.
+    /// Records the present state of the API servers.
     pub fn set_degraded(&self, is_degraded: bool) {
         self.degraded.set(is_degraded.into());
     }
@@ -141,9 +142,9 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.conditions.get_or_create(&ConditionLabels { r#type: "Available".to_owned(), status: "True" }).set(1);
-        metrics.acted("put", "Secret", true);
+        metrics.applied("put", "Secret", true);
         metrics.reconciled(Duration::ZERO);
-        metrics.emitted(Reason::ALL[0]);
+        metrics.published(Reason::ALL[0]);
         metrics.probed(Verdict::Accepted);
         metrics.set_degraded(true);
         assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);

@@ -1,4 +1,4 @@
-//! The objects as they are to be, and whether those that are there are so.
+//! The desired objects, and their comparison with the live ones.
 
 mod compare;
 mod daemon_set;
@@ -19,11 +19,11 @@ use secrecy::ExposeSecret as _;
 pub use compare::{differs, version};
 pub use daemon_set::{Syncer, daemon_set};
 
-/// The metadata of an object of ours, in the place of one that was seen: what others have put beside ours stays.
-pub fn metadata(name: &str, annotations: BTreeMap<String, String>, seen: Option<&ObjectMeta>) -> ObjectMeta {
-    let mut labels = seen.and_then(|seen| seen.labels.clone()).unwrap_or_default();
+/// The metadata of a managed object that replaces an observed one: labels and annotations of other clients stay.
+pub fn metadata(name: &str, annotations: BTreeMap<String, String>, observed: Option<&ObjectMeta>) -> ObjectMeta {
+    let mut labels = observed.and_then(|observed| observed.labels.clone()).unwrap_or_default();
     labels.insert(names::LABEL_KUBERNETES_MANAGED_BY.to_owned(), names::GLOBAL_MANAGER.to_owned());
-    let mut all = seen.and_then(|seen| seen.annotations.clone()).unwrap_or_default();
+    let mut all = observed.and_then(|observed| observed.annotations.clone()).unwrap_or_default();
     all.remove(names::ANNOTATION_REVERTING);
     all.extend(annotations);
     ObjectMeta {
@@ -31,15 +31,15 @@ pub fn metadata(name: &str, annotations: BTreeMap<String, String>, seen: Option<
         namespace: Some(names::GLOBAL_NAMESPACE.to_owned()),
         labels: Some(labels),
         annotations: Some(all).filter(|all| !all.is_empty()),
-        uid: seen.and_then(|seen| seen.uid.clone()),
-        resource_version: seen.and_then(|seen| seen.resource_version.clone()),
-        finalizers: seen.and_then(|seen| seen.finalizers.clone()),
-        owner_references: seen.and_then(|seen| seen.owner_references.clone()),
+        uid: observed.and_then(|observed| observed.uid.clone()),
+        resource_version: observed.and_then(|observed| observed.resource_version.clone()),
+        finalizers: observed.and_then(|observed| observed.finalizers.clone()),
+        owner_references: observed.and_then(|observed| observed.owner_references.clone()),
         ..ObjectMeta::default()
     }
 }
 
-/// The key of the merged Secret under which the syncer reads what revision it is.
+/// The key of the merged Secret under which the syncer reads its revision.
 pub const REVISION_KEY: &str = "revision";
 
 /// The merged Secret.
@@ -56,14 +56,14 @@ pub fn global_secret(metadata: ObjectMeta, document: &Document, revision: &str) 
     }
 }
 
-/// The syncer's identity. Only Pods that ask for its token get it.
+/// The syncer's identity. Only Pods that request its token get it.
 pub fn service_account(metadata: ObjectMeta) -> ServiceAccount {
     ServiceAccount { metadata, automount_service_account_token: Some(false), ..ServiceAccount::default() }
 }
 
-/// What the syncer may do: follow the one Secret. A list or a watch of one name is allowed by that name.
+/// The syncer's permissions: to watch the one Secret. A list or a watch of one name is allowed by that name.
 pub fn role(metadata: ObjectMeta) -> Role {
-    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
     let rule = PolicyRule {
         api_groups: Some(owned(&[""])),
         resources: Some(owned(&["secrets"])),
@@ -74,7 +74,7 @@ pub fn role(metadata: ObjectMeta) -> Role {
     Role { metadata, rules: Some(vec![rule]) }
 }
 
-/// That the syncer may do it.
+/// The binding of the syncer's Role.
 pub fn role_binding(metadata: ObjectMeta) -> RoleBinding {
     let subject = Subject {
         kind: "ServiceAccount".to_owned(),
@@ -93,7 +93,7 @@ pub fn role_binding(metadata: ObjectMeta) -> RoleBinding {
     }
 }
 
-/// What is told.
+/// The status ConfigMap.
 pub fn status(metadata: ObjectMeta, data: BTreeMap<String, String>) -> ConfigMap {
     ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }
 }

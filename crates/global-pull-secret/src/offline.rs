@@ -1,4 +1,4 @@
-//! `global-pull-secret merge`: what the controller would make of files.
+//! `global-pull-secret merge`: merges files as the controller merges Secrets.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,17 +17,17 @@ use serde::Serialize;
 use crate::cli::{self, MergeArguments, Output};
 use crate::record::source_name;
 
-/// The exit code of a file that is refused, as `pull-secret` has it.
+/// The exit code of a rejected file, as in `pull-secret`.
 const REFUSED: u8 = 3;
-/// A file beyond this is no pull secret, and is not read to its end.
+/// Maximum size of a file; a larger one is not read to its end.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
-/// What was made of the files; holds no credential.
+/// The result of a merge of files; holds no credential.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Verdict {
     merged: bool,
     registries: Vec<Registry>,
-    /// By file: what is wrong with it.
+    /// The problems by file.
     problems: BTreeMap<String, Vec<String>>,
     notes: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub fn merge(arguments: &MergeArguments) -> anyhow::Result<ExitCode> {
     let document = verdict.merge(arguments)?;
     if let (Some(document), Some(path)) = (&document, &arguments.write) {
         let bytes = document.to_bytes();
-        // The path is not told: it may be a credential in the wrong place.
+        // The path is not printed: it may be a credential in the wrong argument.
         let written = daemon::file::replace(path, bytes.expose_secret());
         written.map_err(|error| anyhow::anyhow!("cannot write the merged document: {}", error.kind()))?;
     }
@@ -77,8 +77,8 @@ impl Verdict {
             let name = format!("additional {number}");
             match admit(&read(path, &name)?, &Limits::SECRET, invalid) {
                 Ok(admitted) => {
-                    self.notes.extend(told(&name, "left out", &admitted.left_out));
-                    self.notes.extend(told(&name, "warning", &admitted.warnings));
+                    self.notes.extend(reported(&name, "left out", &admitted.left_out));
+                    self.notes.extend(reported(&name, "warning", &admitted.warnings));
                     additional.push((name, admitted.document));
                 }
                 Err(problems) => {
@@ -103,8 +103,8 @@ impl Verdict {
             .map(|decision| Registry {
                 key: decision.registry.clone(),
                 from: decision.winner.as_ref().map(|winner| source_name(winner).to_owned()),
-                over: decision.over.iter().map(|origin| source_name(origin).to_owned()).collect(),
-                why: decision.why.id(),
+                over: decision.overridden.iter().map(|origin| source_name(origin).to_owned()).collect(),
+                why: decision.reason.id(),
                 line: decision.to_string(),
             })
             .collect();
@@ -129,7 +129,7 @@ impl Verdict {
     }
 }
 
-fn told(name: &str, what: &str, problems: &[Problem]) -> Vec<String> {
+fn reported(name: &str, what: &str, problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|problem| format!("{name}: {what}: {problem}")).collect()
 }
 
@@ -149,7 +149,7 @@ fn policy(arguments: &MergeArguments) -> anyhow::Result<Policy> {
 fn read(path: &Path, what: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes));
-    // The path is not told: it may be the document itself, given in the wrong place.
+    // The path is not printed: it may be the document itself in the wrong argument.
     read.with_context(|| format!("cannot read the file of {what}"))?;
     Ok(bytes)
 }

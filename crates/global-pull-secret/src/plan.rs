@@ -1,48 +1,48 @@
-//! What a decision comes to.
+//! The plan that a decision returns.
 
 use docker_config::merge::Decision;
+use fleet_model::ReportedCondition;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::decide::probe::Question;
+use crate::decide::probe::ProbeRequest;
 use crate::reason::Reason;
-use crate::status::Condition;
 
-/// What to do now, what to tell, why, and when to look again.
+/// The actions, the conditions and Events to publish, and the time of the next reconcile.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// To be done in this order; after a failure the rest is not.
+    /// The actions in order; after a failure the rest is skipped.
     pub actions: Vec<Action>,
-    /// How things are.
-    pub conditions: Vec<Condition>,
-    /// What people are told.
-    pub news: Vec<News>,
-    /// Whose entry was taken for each registry; empty where nothing was merged.
+    /// The conditions.
+    pub conditions: Vec<ReportedCondition>,
+    /// The Events to publish.
+    pub events: Vec<Event>,
+    /// The merge decision for each registry; empty if nothing was merged.
     pub because: Vec<Decision>,
-    /// How many nodes are in sync, of how many; `None` where nothing is deployed.
+    /// The progress of the nodes; `None` if nothing is deployed.
     pub nodes: Option<Nodes>,
-    /// What registries are to be asked.
-    pub ask: Vec<Question>,
-    /// When to look again though nothing has changed.
+    /// The probes to start.
+    pub requests: Vec<ProbeRequest>,
+    /// Time of the next reconcile if nothing changes before.
     pub next: Option<Timestamp>,
 }
 
-/// One step, as of what was seen.
+/// One write, based on an observed object.
 #[derive(Debug)]
 pub enum Action {
-    /// Make it, or put it in the place of the one with its uid and resource version.
-    Put(Box<Thing>),
-    /// Delete the one with its uid.
-    Remove(Box<Thing>),
+    /// Creates it, or replaces the one with its uid and resourceVersion.
+    Put(Box<ManagedObject>),
+    /// Deletes the one with its uid.
+    Remove(Box<ManagedObject>),
 }
 
-/// An object of ours. A Secret's content is in it: it is shown by kind only.
+/// A managed object. It may contain a Secret's content, so `Debug` shows its kind only.
 #[derive(Clone)]
 #[expect(missing_docs, reason = "the kinds of Kubernetes")]
-pub enum Thing {
+pub enum ManagedObject {
     Secret(Secret),
     ServiceAccount(ServiceAccount),
     Role(Role),
@@ -51,32 +51,32 @@ pub enum Thing {
     Status(ConfigMap),
 }
 
-/// One Event.
+/// A Kubernetes Event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct Event {
     /// The Secret that it is about.
     pub about: String,
     /// Its uid, where it is there.
     pub uid: Option<String>,
-    /// What happened.
+    /// The reason.
     pub reason: Reason,
-    /// In words; without any credential.
+    /// The message; without any credential.
     pub note: String,
 }
 
-/// How far the nodes are.
+/// The roll-out progress of the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// How many have the content.
+    /// Number of nodes that have the content.
     pub in_sync: usize,
-    /// How many there are.
+    /// Number of nodes.
     pub all: usize,
-    /// Those that do not have it, with why, as far as that is known.
+    /// The nodes that do not have it, with the reason if it is known.
     pub behind: Vec<(String, String)>,
 }
 
-impl Thing {
-    /// The kind, in the words of `kubectl get`.
+impl ManagedObject {
+    /// The kind as `kubectl get` accepts it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Secret(_) => "secret",
@@ -89,7 +89,7 @@ impl Thing {
     }
 }
 
-impl Thing {
+impl ManagedObject {
     /// The metadata of whichever it is.
     pub fn metadata(&self) -> &ObjectMeta {
         match self {
@@ -103,7 +103,7 @@ impl Thing {
     }
 }
 
-impl std::fmt::Debug for Thing {
+impl std::fmt::Debug for ManagedObject {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.kind())
     }
@@ -113,8 +113,8 @@ impl Action {
     /// Verb and kind, for logs and metrics.
     pub fn label(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Put(thing) => ("put", thing.kind()),
-            Self::Remove(thing) => ("remove", thing.kind()),
+            Self::Put(managed) => ("put", managed.kind()),
+            Self::Remove(managed) => ("remove", managed.kind()),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Asking a registry whether it takes a credential, without ever being led to where nobody should ask.
+//! Probes of credentials at registries, protected against requests to internal addresses.
 //!
-//! Who may write an additional Secret chooses the hosts that are asked from inside the operator's network. So every
-//! address is judged after its name was resolved, and the connection goes to the address that was judged; redirects and
-//! proxies are not followed, everything is TLS, and what comes back is bounded and never quoted.
+//! The author of an additional Secret chooses the hosts that are probed from inside the operator's network. So every
+//! address is checked after its name was resolved, and the connection goes to the checked address; redirects and
+//! proxies are not followed, every connection uses TLS, and answers are bounded and never quoted.
 
 mod address;
 mod challenge;
@@ -24,46 +24,46 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::decide::probe::{Finding, Question, Verdict, is_denied};
+use crate::decide::probe::{Finding, ProbeRequest, Verdict, is_denied};
 use challenge::Challenge;
 
-/// So many registries are asked at a time.
+/// Maximum number of concurrent probes.
 const AT_A_TIME: usize = 4;
-/// Answers that come later than this, waiting for a turn included, are none.
+/// Maximum time of a probe, including the time in the queue.
 const WHOLE_WAIT: Duration = Duration::from_mins(1);
-/// The most that is read of an answer; tokens have some kilobytes.
+/// Maximum size of an answer in bytes; tokens have some kilobytes.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// Where may be asked.
+/// The hosts and addresses that may be probed.
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
-    /// Hosts, with all below them, that are never asked.
+    /// Hosts, with all subdomains, that are never probed.
     pub deny: Vec<String>,
-    /// Whether loopback and private addresses may be asked; link-local and metadata addresses never are.
+    /// True if loopback and private addresses may be probed; link-local and metadata addresses never are.
     pub allow_private: bool,
 }
 
-/// Asks registries.
+/// Probes registries.
 #[derive(Debug)]
-pub struct Asker {
+pub struct Prober {
     http: Client,
     gate: Arc<Gate>,
-    turns: Semaphore,
+    slots: Semaphore,
     timeout: Duration,
 }
 
-/// Why nobody can ask.
+/// An error that prevents all probes.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The file of authorities cannot be read or has none.
     #[error("probe.ca_file: cannot be read, or has no certificate in PEM")]
     CaFile,
     /// The system's authorities cannot be used.
-    #[error("cannot set up TLS for asking registries: {0}")]
+    #[error("cannot set up TLS for probing registries: {0}")]
     Tls(#[source] reqwest::Error),
 }
 
-/// An address that nobody may be led to.
+/// The error for an address that may not be probed.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not allowed")]
 struct NotAllowed;
@@ -83,7 +83,7 @@ const REDIRECT: &str = "answers with a redirect, which is not followed";
 // === impl Gate ===
 
 impl Gate {
-    /// Whether the URL may be asked, as far as it can be told before its name is resolved.
+    /// Checks the URL before its name is resolved.
     fn admits(&self, url: &Url) -> Result<(), &'static str> {
         let Some(host) = url.host_str().filter(|host| !host.is_empty()) else { return Err("names no host") };
         if url.scheme() != "https" {
@@ -105,7 +105,7 @@ impl Gate {
 
     async fn addresses(self: Arc<Self>, name: String) -> Result<Addrs, Box<dyn std::error::Error + Send + Sync>> {
         let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
-        // One that is not allowed condemns the name: whoever mixes them means no good.
+        // One address that is not allowed rejects the name: a mix of both is an attack.
         if found.is_empty() || found.iter().any(|one| !address::is_allowed(one.ip(), self.allow_private)) {
             return Err(Box::new(NotAllowed));
         }
@@ -113,18 +113,18 @@ impl Gate {
     }
 }
 
-/// The resolver of a gate: the client connects to what this gives it, so to nothing that was not judged.
-struct Judged(Arc<Gate>);
+/// The resolver of a gate: the client connects to its results, so only to checked addresses.
+struct GatedResolver(Arc<Gate>);
 
-impl Resolve for Judged {
+impl Resolve for GatedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(Arc::clone(&self.0).addresses(name.as_str().to_owned()))
     }
 }
 
-// === impl Asker ===
+// === impl Prober ===
 
-impl Asker {
+impl Prober {
     /// Sets the client up. No request is sent.
     pub fn new(gate: Gate, ca_file: Option<&Path>, timeout: Duration) -> Result<Self, SetupError> {
         let gate = Arc::new(gate);
@@ -136,38 +136,40 @@ impl Asker {
             .https_only(true)
             .http1_only()
             .connect_timeout(timeout)
-            // Every question is judged anew.
+            // Every probe resolves and checks anew.
             .pool_max_idle_per_host(0)
-            .dns_resolver(Judged(Arc::clone(&gate)));
+            .dns_resolver(GatedResolver(Arc::clone(&gate)));
         if let Some(path) = ca_file {
             builder = builder.tls_certs_merge(authorities(path)?);
         }
         let http = builder.build().map_err(SetupError::Tls)?;
-        Ok(Self { http, gate, turns: Semaphore::new(AT_A_TIME), timeout })
+        Ok(Self { http, gate, slots: Semaphore::new(AT_A_TIME), timeout })
     }
 
     /// Asks; the answer comes in bounded time, whatever the registry does.
-    pub async fn ask(&self, question: &Question) -> Finding {
+    pub async fn probe(&self, request: &ProbeRequest) -> Finding {
         let asked = async {
-            let _turn = self.turns.acquire().await;
-            timeout(self.timeout, self.exchange(question)).await
+            let _turn = self.slots.acquire().await;
+            timeout(self.timeout, self.exchange(request)).await
         };
         match timeout(WHOLE_WAIT, asked).await {
             Ok(Ok(Ok(finding))) => finding,
-            Ok(Ok(Err(words))) => Finding::new(Verdict::Unreachable, words),
+            Ok(Ok(Err(message))) => Finding::new(Verdict::Unreachable, message),
             Ok(Err(_elapsed)) | Err(_elapsed) => Finding::new(Verdict::Unreachable, "gives no answer in time"),
         }
     }
 
-    async fn exchange(&self, question: &Question) -> Result<Finding, String> {
-        let url = Url::parse(&format!("https://{}/v2/", question.host)).map_err(|_error| "has no usable address")?;
-        let answer = self.get(&url, None).await?;
-        let challenges = match answer.status() {
-            StatusCode::UNAUTHORIZED => challenges_of(&answer),
-            StatusCode::OK => return Err("asks for no credential at /v2/, so nothing can be told of it".to_owned()),
+    async fn exchange(&self, request: &ProbeRequest) -> Result<Finding, String> {
+        let url = Url::parse(&format!("https://{}/v2/", request.host)).map_err(|_error| "has no usable address")?;
+        let result = self.get(&url, None).await?;
+        let challenges = match result.status() {
+            StatusCode::UNAUTHORIZED => challenges_of(&result),
+            StatusCode::OK => {
+                return Err("demands no credential at /v2/, so the credential cannot be verified".to_owned());
+            }
             status => return Err(odd(status)),
         };
-        let basic = basic(question)?;
+        let basic = basic(request)?;
         match challenge::best(challenges) {
             Some(Challenge::Bearer { realm, service, scope }) => {
                 let mut url = Url::parse(&realm).map_err(|_error| "names a token endpoint that is no URL")?;
@@ -176,9 +178,9 @@ impl Asker {
                         url.query_pairs_mut().append_pair(name, &value);
                     }
                 }
-                let answer =
-                    self.get(&url, Some(basic)).await.map_err(|words| format!("its token endpoint {words}"))?;
-                judge(answer, "its token endpoint ", |body| {
+                let result =
+                    self.get(&url, Some(basic)).await.map_err(|message| format!("its token endpoint {message}"))?;
+                judge(result, "its token endpoint ", |body| {
                     let token: Option<Token<'_>> = serde_json::from_slice(body).ok();
                     let is_there = |text: Option<Cow<'_, str>>| text.is_some_and(|text| !text.is_empty());
                     token.is_some_and(|Token { token, access_token }| is_there(token) || is_there(access_token))
@@ -187,8 +189,8 @@ impl Asker {
             }
             // The registry's own answer at /v2/ is a JSON object, mostly an empty one.
             Some(Challenge::Basic) => {
-                let answer = self.get(&url, Some(basic)).await?;
-                judge(answer, "", |body| serde_json::from_slice::<serde_json::Map<_, _>>(body).is_ok()).await
+                let result = self.get(&url, Some(basic)).await?;
+                judge(result, "", |body| serde_json::from_slice::<serde_json::Map<_, _>>(body).is_ok()).await
             }
             None => Err("asks for no kind of credential that is known here".to_owned()),
         }
@@ -205,10 +207,10 @@ impl Asker {
     }
 }
 
-async fn judge(answer: Response, who: &str, is_proof: impl Fn(&[u8]) -> bool) -> Result<Finding, String> {
-    match answer.status() {
+async fn judge(result: Response, who: &str, is_proof: impl Fn(&[u8]) -> bool) -> Result<Finding, String> {
+    match result.status() {
         StatusCode::OK => {
-            let body = read(answer).await.map_err(|words| format!("{who}{words}"))?;
+            let body = read(result).await.map_err(|message| format!("{who}{message}"))?;
             if is_proof(&body) {
                 Ok(Finding::new(Verdict::Accepted, "takes it"))
             } else {
@@ -227,10 +229,10 @@ fn odd(status: StatusCode) -> String {
 }
 
 /// A token is a credential, too.
-async fn read(mut answer: Response) -> Result<Zeroizing<Vec<u8>>, &'static str> {
+async fn read(mut result: Response) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     // As large as it may become from the beginning: growing would leave copies.
     let mut body = Zeroizing::new(Vec::with_capacity(MAX_ANSWER));
-    while let Some(chunk) = answer.chunk().await.map_err(|error| why(&error))? {
+    while let Some(chunk) = result.chunk().await.map_err(|error| why(&error))? {
         if body.len().saturating_add(chunk.len()) > MAX_ANSWER {
             return Err("answers more than can be meant");
         }
@@ -239,20 +241,20 @@ async fn read(mut answer: Response) -> Result<Zeroizing<Vec<u8>>, &'static str> 
     Ok(body)
 }
 
-fn challenges_of(answer: &Response) -> Vec<Challenge> {
-    let values = answer.headers().get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+fn challenges_of(result: &Response) -> Vec<Challenge> {
+    let values = result.headers().get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(challenge::parse).collect()
 }
 
-fn basic(question: &Question) -> Result<HeaderValue, String> {
-    let encoded = Zeroizing::new(STANDARD.encode(question.credential.expose_secret()));
+fn basic(request: &ProbeRequest) -> Result<HeaderValue, String> {
+    let encoded = Zeroizing::new(STANDARD.encode(request.credential.expose_secret()));
     let text = Zeroizing::new(format!("Basic {}", *encoded));
     let mut value = HeaderValue::from_str(&text).map_err(|_error| "cannot be given this credential")?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-/// Why no answer came, as far as that can be said in words of ours.
+/// The reason for which no answer came, without the library's message.
 fn why(error: &reqwest::Error) -> &'static str {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(one) = cause {

@@ -1,4 +1,4 @@
-//! What the merged Secret says of itself, so that a controller which knows nothing can go on.
+//! The record in the merged Secret's annotations, from which a restarted controller continues.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use docker_config::merge::Origin;
 use fleet_model::names;
 use jiff::Timestamp;
 
-use crate::facts::SecretSeen;
+use crate::facts::ObservedSecret;
 
-/// What the original is called among the sources; no Secret has such a name.
+/// The name of the original among the sources; no Secret has such a name.
 pub const ORIGINAL: &str = "(original)";
 
 /// The annotations of the merged Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Which edition of the content; rises.
+    /// The revision of the content; it increases.
     pub revision: String,
-    /// Since when.
+    /// Time since which this holds.
     pub changed_at: Timestamp,
-    /// Which Secret each key is from, [`ORIGINAL`] for the original. `None` where that cannot be read.
+    /// The source Secret of each key, [`ORIGINAL`] for the original. `None` if it cannot be read.
     pub sources: Option<BTreeMap<String, String>>,
-    /// Since when nodes are being brought back to the original.
+    /// Time since which nodes are being reverted to the original.
     pub reverting: Option<Timestamp>,
 }
 
 impl Record {
     /// The record of a merged Secret.
-    pub fn of(global: &SecretSeen) -> Self {
+    pub fn of(global: &ObservedSecret) -> Self {
         let time = |name: &str| global.annotation(name).and_then(|text| text.parse().ok());
         let sources = global.annotation(names::ANNOTATION_SOURCES);
         Self {
@@ -51,14 +51,14 @@ impl Record {
         annotations
     }
 
-    /// The edition that follows this one: milliseconds since 1970, and always more than before.
+    /// The next revision: milliseconds since 1970, and always more than before.
     pub fn next_revision(&self, now: Timestamp) -> String {
         let last: i64 = self.revision.parse().unwrap_or_default();
         last.saturating_add(1).max(now.as_millisecond()).to_string()
     }
 }
 
-/// What a source is called in the record.
+/// The name of a source in the record.
 pub fn source_name(origin: &Origin) -> &str {
     match origin {
         Origin::Original => ORIGINAL,

@@ -1,9 +1,10 @@
-//! The loop: watch, decide, act, tell; for ever, through every outage.
+//! The reconcile loop: observe, decide, act, publish; through every outage.
 
 mod act;
-mod desk;
-mod views;
+mod caches;
+mod probe_pool;
 
+use fleet_model::ReportedCondition;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,32 +20,31 @@ use crate::decide::{Policy, decide};
 use crate::facts::Facts;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
-use crate::probe::Asker;
+use crate::probe::Prober;
 use crate::reason::Reason;
-use crate::status::Condition;
 
-use act::Hand;
-use desk::Desk;
-pub use views::{Follow, Views};
+use act::Applier;
+pub use caches::{Caches, WatchTargets};
+use probe_pool::ProbePool;
 
 /// Back-off of a reconcile pass whose writes fail.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)).with_factor(4);
-/// Changes that come together are decided about together.
+/// Time for which changes are gathered into one reconcile.
 const GATHER: Duration = Duration::from_millis(20);
-/// Looked at so often though nothing has changed, for what nobody has told.
+/// Time between reconciles if nothing changes, for events that a watch has missed.
 const RESYNC: Duration = Duration::from_mins(10);
 
-/// How the controller is doing.
+/// The progress of the controller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// How many decisions there were.
-    pub rounds: u64,
-    /// What was decided last.
-    pub conditions: Vec<Condition>,
-    /// Whether all was read.
-    pub is_complete: bool,
-    /// What does not work at present.
-    pub trouble: Option<String>,
+    /// Number of reconciles.
+    pub reconciles: u64,
+    /// The conditions of the last reconcile.
+    pub conditions: Vec<ReportedCondition>,
+    /// True once all caches have synced.
+    pub has_synced: bool,
+    /// The present failure of a watch or a write.
+    pub failure: Option<String>,
 }
 
 /// The controller.
@@ -54,98 +54,98 @@ pub struct Controller {
     pub hosted: Cluster,
     /// The rules.
     pub policy: Policy,
-    /// Asks registries about new credentials; `None` where nobody is asked.
-    pub asker: Option<Asker>,
-    /// What is counted.
+    /// Probes registries about new credentials; `None` if no registry is probed.
+    pub prober: Option<Prober>,
+    /// The metrics.
     pub metrics: Metrics,
-    /// How it is doing.
+    /// The progress.
     pub progress: watch::Sender<Progress>,
 }
 
 impl Controller {
-    /// Looks after the hosted cluster until `stop`. No outage ends it; what is being done when `stop` comes is left where
-    /// it is, for every step may be the last one.
-    pub async fn run(mut self, views: Views, follow: Follow<'_>, stop: CancellationToken) {
-        let asker = self.asker.take();
+    /// Reconciles the hosted cluster until `stop`. No outage ends it; work in progress at `stop` is dropped, since every step may
+    /// be the last one.
+    pub async fn run(mut self, caches: Caches, targets: WatchTargets<'_>, stop: CancellationToken) {
+        let prober = self.prober.take();
         tokio::select! {
             () = stop.cancelled() => {}
-            () = follow.run(&views) => {}
-            () = self.work(asker, &views) => {}
+            () = targets.run(&caches) => {}
+            () = self.work(prober, &caches) => {}
         }
     }
 
-    async fn work(&self, asker: Option<Asker>, views: &Views) {
-        let changed = views.changed();
-        let mut hand = Hand::new(&self.hosted);
-        let mut desk = Desk::new(asker);
+    async fn work(&self, prober: Option<Prober>, caches: &Caches) {
+        let changed = caches.changed();
+        let mut applier = Applier::new(&self.hosted);
+        let mut pool = ProbePool::new(prober);
         let mut failures = 0_u32;
         let mut refused = None;
         loop {
-            views.wait_until_complete(&self.progress).await;
-            let facts = Facts { refused: refused.take(), answers: desk.answers(), ..views.facts(hand.written()) };
+            caches.wait_until_synced(&self.progress).await;
+            let facts = Facts { refused: refused.take(), results: pool.results(), ..caches.facts(applier.written()) };
             let began = Instant::now();
             let mut plan = decide(&facts, &self.policy, Timestamp::now());
             self.metrics.decided(&plan);
-            desk.ask(std::mem::take(&mut plan.ask));
-            let acted = hand.act(std::mem::take(&mut plan.actions), views, &self.metrics).await;
-            if acted.is_told && !acted.is_overtaken {
-                self.tell(&plan, &facts).await;
+            pool.start(std::mem::take(&mut plan.requests));
+            let applied = applier.act(std::mem::take(&mut plan.actions), caches, &self.metrics).await;
+            if applied.is_status_current && !applied.is_stale {
+                self.publish(&plan, &facts).await;
             }
-            if acted.refused.is_none() && !acted.is_overtaken {
+            if applied.refused.is_none() && !applied.is_stale {
                 failures = 0;
-                if acted.changed {
+                if applied.changed {
                     self.metrics.reconciled(began.elapsed());
                 }
             }
             let next = plan.next;
-            refused = acted.refused;
-            let trouble = refused.clone().or_else(|| views.trouble());
-            self.show(plan, trouble.clone());
-            let is_again = refused.is_some() || acted.is_overtaken;
+            refused = applied.refused;
+            let failure = refused.clone().or_else(|| caches.failure());
+            self.report(plan, failure.clone());
+            let is_again = refused.is_some() || applied.is_stale;
             if is_again {
-                // Changes that this controller has written itself must not cut the back-off short.
+                // Events of the controller's own writes do not end the delay.
                 failures = failures.saturating_add(1);
                 sleep(RETRY.nominal(failures)).await;
                 continue;
             }
             tokio::select! {
                 () = changed.notified() => sleep(GATHER).await,
-                () = desk.wait(&self.metrics) => {}
+                () = pool.wait(&self.metrics) => {}
                 () = sleep(RESYNC) => {}
                 () = until(next) => {}
             }
         }
     }
 
-    async fn tell(&self, plan: &Plan, facts: &Facts) {
-        for news in &plan.news {
-            let severity = if news.reason.is_warning() { Severity::Warning } else { Severity::Normal };
-            let (reason, secret) = (news.reason, &news.about);
+    async fn publish(&self, plan: &Plan, facts: &Facts) {
+        for event in &plan.events {
+            let severity = if event.reason.is_warning() { Severity::Warning } else { Severity::Normal };
+            let (reason, secret) = (event.reason, &event.about);
             if severity == Severity::Warning {
-                tracing::warn!(operation = "tell", secret, reason = reason.as_str(), "{}", news.note);
+                tracing::warn!(operation = "publish", secret, reason = reason.as_str(), "{}", event.note);
             } else {
-                tracing::info!(operation = "tell", secret, reason = reason.as_str(), "{}", news.note);
+                tracing::info!(operation = "publish", secret, reason = reason.as_str(), "{}", event.note);
             }
-            self.metrics.emitted(reason);
-            if let Err(error) = act::publish(&self.hosted, news, facts).await {
+            self.metrics.published(reason);
+            if let Err(error) = act::publish(&self.hosted, event, facts).await {
                 tracing::warn!(operation = "publish_event", reason = reason.as_str(), "{error}");
             }
         }
-        for decision in plan.because.iter().filter(|_| !plan.news.is_empty()) {
+        for decision in plan.because.iter().filter(|_| !plan.events.is_empty()) {
             tracing::debug!(operation = "merge", registry = decision.registry, "{decision}");
         }
     }
 
-    fn show(&self, plan: Plan, trouble: Option<String>) {
-        self.metrics.set_degraded(trouble.is_some());
+    fn report(&self, plan: Plan, failure: Option<String>) {
+        self.metrics.set_degraded(failure.is_some());
         self.progress.send_modify(|progress| {
-            if let Some(words) = trouble.as_ref().filter(|_| progress.trouble != trouble) {
-                tracing::warn!(operation = "act", reason = Reason::ServerRefuses.as_str(), "{words}");
+            if let Some(message) = failure.as_ref().filter(|_| progress.failure != failure) {
+                tracing::warn!(operation = "act", reason = Reason::ApiServerError.as_str(), "{message}");
             }
-            progress.rounds = progress.rounds.saturating_add(1);
+            progress.reconciles = progress.reconciles.saturating_add(1);
             progress.conditions = plan.conditions;
-            progress.is_complete = true;
-            progress.trouble = trouble;
+            progress.has_synced = true;
+            progress.failure = failure;
         });
     }
 }
@@ -154,12 +154,12 @@ async fn until(next: Option<Timestamp>) {
     match next {
         Some(next) => {
             let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default();
-            // Never without a pause, whatever the clock says.
+            // Never without a pause, also if the clock jumps.
             sleep_until(Instant::now() + wait.max(GATHER)).await;
         }
         None => std::future::pending().await,
     }
 }
 
-/// What our writes have made of objects, by kind.
+/// The last write of each kind.
 pub(crate) type Writes = BTreeMap<&'static str, crate::facts::Written>;

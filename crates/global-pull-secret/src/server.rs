@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::decide::probe::Mode;
 use crate::metrics::Metrics;
-use crate::probe::{Asker, Gate, SetupError};
-use crate::run::{Controller, Follow, Progress, Views};
+use crate::probe::{Gate, Prober, SetupError};
+use crate::run::{Caches, Controller, Progress, WatchTargets};
 use crate::settings::{Checked, table};
 
 /// A controller whose listeners are bound and that has not started yet.
@@ -25,7 +25,7 @@ pub struct Server {
     control_plane: Cluster,
     probes: Probes,
     counts: Metrics,
-    asker: Option<Asker>,
+    prober: Option<Prober>,
     progress: watch::Sender<Progress>,
 }
 
@@ -78,7 +78,7 @@ impl Server {
         let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
         Ok(Self {
             probes: Probes::listen(&health, &metrics, registry, readiness).await?,
-            asker: asker(&checked)?,
+            prober: prober(&checked)?,
             checked,
             hosted,
             control_plane,
@@ -104,8 +104,8 @@ impl Server {
 
     /// Reconciles the hosted cluster until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { checked, hosted, control_plane, probes, counts, asker, progress } = self;
-        let follow = Follow {
+        let Self { checked, hosted, control_plane, probes, counts, prober, progress } = self;
+        let targets = WatchTargets {
             hosted: &hosted,
             control_plane: &control_plane,
             namespace: &checked.namespace,
@@ -114,15 +114,15 @@ impl Server {
         let controller = Controller {
             hosted: hosted.clone(),
             policy: checked.policy,
-            asker,
+            prober,
             metrics: counts,
             progress: progress.clone(),
         };
-        let views = Views::new(checked.settings.labelled_additional);
+        let caches = Caches::new(checked.settings.labelled_additional);
         let readiness = probes.readiness();
         let work = async {
             tokio::select! {
-                () = controller.run(views, follow, stop.clone()) => {}
+                () = controller.run(caches, targets, stop.clone()) => {}
                 () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
             }
         };
@@ -130,20 +130,20 @@ impl Server {
     }
 }
 
-fn asker(checked: &Checked) -> Result<Option<Asker>, SetupError> {
+fn prober(checked: &Checked) -> Result<Option<Prober>, SetupError> {
     let (rules, settings) = (&checked.policy.probe, &checked.settings.probe);
     if rules.mode == Mode::Off {
         return Ok(None);
     }
     let gate = Gate { deny: rules.deny.clone(), allow_private: settings.allow_private };
-    Asker::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
+    Prober::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
 }
 
 impl Progress {
     fn readiness(&self) -> Readiness {
-        match &self.trouble {
-            Some(trouble) => Readiness::NotReady(trouble.clone()),
-            None if !self.is_complete => Readiness::NotReady("has not read the clusters yet".to_owned()),
+        match &self.failure {
+            Some(message) => Readiness::NotReady(message.clone()),
+            None if !self.has_synced => Readiness::NotReady("has not read the clusters yet".to_owned()),
             None => Readiness::Ready,
         }
     }

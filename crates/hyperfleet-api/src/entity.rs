@@ -1,4 +1,4 @@
-//! Which kinds of resources there are: the descriptors of the configuration, checked.
+//! The registry of kinds: the descriptors of the configuration, checked.
 
 use serde::Deserialize;
 
@@ -8,44 +8,44 @@ use crate::decide::aggregate::condition_type;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Descriptor {
-    /// Such as `Cluster`.
+    /// The kind's name, such as `Cluster`.
     pub kind: String,
     /// The path segment under which it is served, such as `clusters`.
     pub plural: String,
-    /// The kind that each resource of this kind belongs to one of.
+    /// The kind of the parent, if resources of this kind have one.
     #[serde(default)]
     pub parent_kind: Option<String>,
     /// The component of the `OpenAPI` document that specs must satisfy.
     #[serde(default)]
     pub spec_schema_name: Option<String>,
-    /// Whether starting without that component is an error.
+    /// True if the server does not start without that component.
     #[serde(default)]
     pub require_spec_schema: bool,
-    /// What becomes of resources of this kind when their parent is deleted.
+    /// The effect of the parent's deletion on resources of this kind.
     #[serde(default)]
     pub on_parent_delete: OnParentDelete,
     /// The adapters whose reports decide whether a resource is reconciled.
     #[serde(default)]
     pub required_adapters: Vec<String>,
-    /// What a resource may or must refer to.
+    /// The types of references that a resource may or must have.
     #[serde(default)]
     pub references: Vec<ReferenceRule>,
     /// Further conditions, computed from the reports.
     #[serde(default)]
     pub conditions: Vec<ConditionMapping>,
-    /// The fewest characters of a name; 0 means 1.
+    /// Minimum number of characters of a name; 0 means 1.
     #[serde(default)]
     pub name_min_len: usize,
-    /// The most characters of a name; 0 means the store's own limit, 100.
+    /// Maximum number of characters of a name; 0 means the store's own limit, 100.
     #[serde(default)]
     pub name_max_len: usize,
 }
 
-/// What becomes of children when their parent is deleted.
+/// The effect of a parent's deletion on its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnParentDelete {
-    /// Living children forbid it.
+    /// Active children forbid it.
     #[default]
     Restrict,
     /// They are deleted with it.
@@ -56,14 +56,14 @@ pub enum OnParentDelete {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceRule {
-    /// Its name, such as `wif_config`.
+    /// The type's name, such as `wif_config`.
     pub ref_type: String,
-    /// The kind that it points to.
+    /// The kind of the targets.
     pub target_kind: String,
-    /// How many there must be at least.
+    /// Minimum number of references.
     #[serde(default)]
     pub min: usize,
-    /// How many there may be; 0 means any number.
+    /// Maximum number of references; 0 means any number.
     #[serde(default)]
     pub max: usize,
 }
@@ -88,10 +88,10 @@ pub struct ConditionMapping {
 /// The base of every path.
 pub const BASE_PATH: &str = "/api/hyperfleet/v1";
 
-/// The longest name that the store takes.
-pub const LONGEST_NAME: usize = 100;
+/// Maximum number of characters of a name that the store accepts.
+pub const MAX_NAME: usize = 100;
 
-/// Segments that stand behind an id for something else than children.
+/// Path segments after an id that are not children.
 const RESERVED_SEGMENTS: [&str; 2] = ["statuses", "force-delete"];
 
 /// The kinds that are served.
@@ -103,22 +103,22 @@ pub struct Registry {
 // === impl Registry ===
 
 impl Registry {
-    /// The registry of these descriptors, or everything that is wrong with them, each with its place.
+    /// Returns the registry of these descriptors, or all errors in them, each with its path.
     pub fn new(descriptors: Vec<Descriptor>) -> Result<Self, Vec<String>> {
         let registry = Self { descriptors };
-        let faults: Vec<String> = registry
+        let errors: Vec<String> = registry
             .descriptors
             .iter()
             .enumerate()
             .flat_map(|(index, descriptor)| {
-                let faults = registry.faults(index, descriptor);
-                faults.into_iter().map(move |(member, fault)| format!("entities[{index}].{member}: {fault}"))
+                let errors = registry.errors(index, descriptor);
+                errors.into_iter().map(move |(member, error)| format!("entities[{index}].{member}: {error}"))
             })
             .collect();
-        if faults.is_empty() { Ok(registry) } else { Err(faults) }
+        if errors.is_empty() { Ok(registry) } else { Err(errors) }
     }
 
-    /// HyperFleet's own set, served when the configuration names none.
+    /// Returns HyperFleet's own kinds, which are served if the configuration names none.
     pub fn standard() -> Self {
         let adapters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let plain = |kind: &str, plural: &str| Descriptor {
@@ -152,27 +152,27 @@ impl Registry {
         Self { descriptors }
     }
 
-    /// All descriptors, in the order of the configuration.
+    /// Returns all descriptors, in the order of the configuration.
     pub fn descriptors(&self) -> &[Descriptor] {
         &self.descriptors
     }
 
-    /// The descriptor of a kind.
+    /// Returns the descriptor of a kind.
     pub fn kind(&self, kind: &str) -> Option<&Descriptor> {
         self.descriptors.iter().find(|descriptor| descriptor.kind == kind)
     }
 
-    /// The descriptor that is served under a path segment.
+    /// Returns the descriptor that is served under a path segment.
     pub fn plural(&self, plural: &str) -> Option<&Descriptor> {
         self.descriptors.iter().find(|descriptor| descriptor.plural == plural)
     }
 
-    /// The descriptors of the kinds whose resources belong to one of `kind`.
+    /// Returns the descriptors of the kinds whose parent is `kind`.
     pub fn children(&self, kind: &str) -> impl Iterator<Item = &Descriptor> {
         self.descriptors.iter().filter(move |descriptor| descriptor.parent_kind.as_deref() == Some(kind))
     }
 
-    /// Where a resource is served: below its owner if it has one.
+    /// Returns the path of a resource: below its owner if it has one.
     pub fn href(&self, kind: &str, id: &str, owner_id: Option<&str>) -> String {
         let plural = |kind: &str| self.kind(kind).map_or("resources", |descriptor| &descriptor.plural);
         let parent = self.kind(kind).and_then(|descriptor| descriptor.parent_kind.as_deref());
@@ -182,11 +182,11 @@ impl Registry {
         }
     }
 
-    fn faults(&self, index: usize, descriptor: &Descriptor) -> Vec<(&'static str, String)> {
-        let mut faults = Vec::new();
-        let mut check = |right: bool, member: &'static str, fault: &str| {
-            if !right {
-                faults.push((member, fault.to_owned()));
+    fn errors(&self, index: usize, descriptor: &Descriptor) -> Vec<(&'static str, String)> {
+        let mut errors = Vec::new();
+        let mut check = |valid: bool, member: &'static str, error: &str| {
+            if !valid {
+                errors.push((member, error.to_owned()));
             }
         };
         let before = || self.descriptors.iter().take(index);
@@ -197,35 +197,35 @@ impl Registry {
                 && kind.chars().all(|char| char.is_ascii_alphanumeric())
         };
         check(is_kind(kind), "kind", "must be 1 to 20 letters and digits, beginning with a capital letter");
-        check(before().all(|other| other.kind != *kind), "kind", "is there twice");
+        check(before().all(|other| other.kind != *kind), "kind", "is defined twice");
         check(fleet_model::id::is_dns_label(plural), "plural", "must be lower-case letters, digits and hyphens");
         check(plural != "resources", "plural", "`resources` is reserved for the endpoints of all kinds");
         check(!RESERVED_SEGMENTS.contains(&plural.as_str()), "plural", "is reserved");
-        check(before().all(|other| other.plural != *plural), "plural", "is there twice");
+        check(before().all(|other| other.plural != *plural), "plural", "is defined twice");
         if let Some(parent) = parent_kind {
             check(self.kind(parent).is_some(), "parent_kind", "there is no entity of that kind");
-            check(!self.is_own_ancestor(kind), "parent_kind", "goes in a circle");
+            check(!self.is_own_ancestor(kind), "parent_kind", "is its own ancestor");
         } else {
             let cascades = descriptor.on_parent_delete == OnParentDelete::Cascade;
             check(!cascades, "on_parent_delete", "has no effect without parent_kind");
         }
         let longest = descriptor.max_name_length();
-        check(longest <= LONGEST_NAME, "name_max_len", "must be at most 100");
+        check(longest <= MAX_NAME, "name_max_len", "must be at most 100");
         check(descriptor.name_min_len <= longest, "name_min_len", "must not be more than name_max_len");
         check(required_adapters.iter().all(|name| !name.trim().is_empty()), "required_adapters", "has an empty name");
-        let twice =
+        let has_duplicates =
             |names: &[&str]| names.iter().enumerate().any(|(at, name)| names.iter().take(at).any(|n| n == name));
         let adapters: Vec<&str> = required_adapters.iter().map(String::as_str).collect();
         let types: Vec<String> = required_adapters.iter().map(|name| condition_type(name)).collect();
         let types: Vec<&str> = types.iter().map(String::as_str).collect();
         check(
-            twice(&adapters) || !twice(&types),
+            has_duplicates(&adapters) || !has_duplicates(&types),
             "required_adapters",
             "names two adapters whose conditions would have the same type",
         );
-        check(!twice(&adapters), "required_adapters", "names an adapter twice");
+        check(!has_duplicates(&adapters), "required_adapters", "names an adapter twice");
         let types: Vec<&str> = references.iter().map(|rule| rule.ref_type.as_str()).collect();
-        check(!twice(&types), "references", "has a ref_type twice");
+        check(!has_duplicates(&types), "references", "has a ref_type twice");
         for rule in references {
             check(
                 !rule.ref_type.is_empty() && rule.ref_type.len() <= 63,
@@ -240,12 +240,12 @@ impl Registry {
             "require_spec_schema",
             "has no effect without spec_schema_name",
         );
-        faults
+        errors
     }
 
     fn is_own_ancestor(&self, kind: &str) -> bool {
         let mut ancestor = self.kind(kind).and_then(|descriptor| descriptor.parent_kind.as_deref());
-        // A circle has at most as many kinds as there are.
+        // A circle has at most as many kinds as are configured.
         for _ in &self.descriptors {
             match ancestor {
                 Some(ancestor) if ancestor == kind => return true,
@@ -260,17 +260,17 @@ impl Registry {
 // === impl Descriptor ===
 
 impl Descriptor {
-    /// The most characters that a name may have.
+    /// Returns the maximum number of characters of a name.
     pub fn max_name_length(&self) -> usize {
-        if self.name_max_len == 0 { LONGEST_NAME } else { self.name_max_len }
+        if self.name_max_len == 0 { MAX_NAME } else { self.name_max_len }
     }
 
-    /// The fewest characters that a name may have.
+    /// Returns the minimum number of characters of a name.
     pub fn min_name_length(&self) -> usize {
         self.name_min_len.max(1)
     }
 
-    /// Whether anybody's reports decide about its resources.
+    /// Returns true if adapters reconcile resources of this kind.
     pub fn has_adapters(&self) -> bool {
         !self.required_adapters.is_empty()
     }

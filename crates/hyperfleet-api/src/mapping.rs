@@ -17,13 +17,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use cel::{Env, Value};
+use fleet_model::Status;
+use fleet_model::names::condition::{LAST_KNOWN_RECONCILED, RECONCILED};
 
 use self::expression::{Evaluation, Expression};
 use self::stack::DeepStack;
-use crate::decide::aggregate::{LAST_KNOWN_RECONCILED, RECONCILED};
 use crate::decide::mapped::{MappedCondition, considered};
 use crate::entity::ConditionMapping;
-use crate::resource::{Resource, Status};
+use crate::resource::Resource;
 
 pub use evaluator::Evaluator;
 #[cfg(test)]

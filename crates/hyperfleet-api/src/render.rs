@@ -1,8 +1,10 @@
 //! Renders a resource as JSON in the form of HyperFleet's API.
 
+use fleet_model::Report;
+use fleet_model::names::condition::AVAILABLE;
 use serde_json::{Map, Value, json};
 
-use crate::resource::{Report, Resource, State, Target};
+use crate::resource::{Resource, State, Target};
 
 /// Renders a resource as a JSON object, with the additional view `status.adapters`.
 pub fn resource(resource: &Resource) -> Map<String, Value> {
@@ -59,7 +61,7 @@ pub fn parse(object: &Value) -> Option<Resource> {
         href: text("href")?,
         owner: object.get("owner_references").and_then(|owner| serde_json::from_value(owner.clone()).ok()),
         spec: object.get("spec")?.as_object()?.clone(),
-        generation: object.get("generation")?.as_i64()?,
+        generation: serde_json::from_value(object.get("generation")?.clone()).ok()?,
         created_time: time("created_time")?,
         created_by: text("created_by")?,
         updated_time: time("updated_time")?,
@@ -79,7 +81,7 @@ pub fn parse(object: &Value) -> Option<Resource> {
 /// Renders the view of one adapter for expressions such as `status.adapters.dns.available == "True"`.
 fn adapter(report: &Report) -> Value {
     json!({
-        "available": report.status("Available").as_str(),
+        "available": report.status(AVAILABLE).as_str(),
         "observed_generation": report.observed_generation,
         "conditions": report.conditions,
         "data": report.data,

@@ -1,4 +1,4 @@
-//! Pull secrets at rest: AES-256-GCM with the resource's id bound to it, and the mark that readers see instead.
+//! Encrypts inline pull secrets with AES-256-GCM, bound to the resource's id, and makes the placeholder that readers get.
 
 use std::fmt;
 
@@ -12,57 +12,57 @@ use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// A key and the name under which what it has sealed refers to it.
+/// A key with the id that ciphertexts refer to.
 pub struct Key {
     id: String,
     key: LessSafeKey,
 }
 
-/// The keys: the first seals, all open.
+/// The keys: the first one encrypts, all decrypt.
 #[derive(Debug)]
 pub struct Keyring {
     keys: Vec<Key>,
     digest_key: SecretSlice<u8>,
 }
 
-/// What a request says about the inline pull secret.
+/// The inline pull secret of a request.
 #[derive(Debug)]
-pub enum Wanted {
-    /// There is none.
+pub enum PullSecretInput {
+    /// The request has none.
     Absent,
-    /// The mark that readers see: keep what is stored.
-    Kept,
-    /// This one.
-    New(Content),
+    /// The redacted placeholder: the stored pull secret stays.
+    Placeholder,
+    /// A new pull secret.
+    New(Document),
 }
 
-/// An inline pull secret, checked.
-pub struct Content {
+/// A checked pull secret.
+pub struct Document {
     json: Zeroizing<String>,
     digest: docker_config::Digest,
 }
 
-/// A pull secret in a form in which it may rest and be shown.
+/// An encrypted pull secret with its placeholder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {
     /// Key id, nonce and ciphertext, as text.
     pub text: String,
-    /// What readers see in its place.
-    pub mark: Value,
+    /// The redacted placeholder that readers get.
+    pub placeholder: Value,
 }
 
-/// Why an inline pull secret is refused; never says what it holds.
+/// An inline pull secret that is refused. The text gives a position and no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Why a sealed pull secret cannot be opened.
+/// An encrypted pull secret that cannot be decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unopened {
-    /// It was sealed with a key that is not configured any more.
+    /// It was encrypted with a key that is not configured any more.
     #[error("its key is not configured: add it to pull_secret.keys again")]
     NoKey,
-    /// It is not what was sealed.
+    /// It is not an encrypted pull secret of this resource.
     #[error("it is damaged")]
     Damaged,
 }
@@ -70,9 +70,9 @@ pub enum Unopened {
 // === impl Keyring ===
 
 impl Keyring {
-    /// A ring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
+    /// Returns a keyring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
     ///
-    /// `None` if there is no key, or one that has not 32 bytes.
+    /// Returns `None` without keys, or if one does not have 32 bytes.
     pub fn new(keys: Vec<(String, SecretSlice<u8>)>, digest_key: Option<SecretSlice<u8>>) -> Option<Self> {
         let first = &keys.first()?.1;
         let digest_key = match digest_key {
@@ -86,25 +86,25 @@ impl Keyring {
         Some(Self { keys: keys.collect::<Option<_>>()?, digest_key })
     }
 
-    /// Seals a pull secret for the resource with that id: for another one it cannot be opened.
-    pub fn seal(&self, id: &str, content: &Content) -> Option<Sealed> {
+    /// Encrypts a pull secret for the resource with that id. It cannot be decrypted for another one.
+    pub fn seal(&self, id: &str, document: &Document) -> Option<Sealed> {
         let key = self.keys.first()?;
         let nonce: [u8; NONCE_LEN] = rand::random();
-        let mut bytes = content.json.as_bytes().to_vec();
-        // The copy in `bytes` becomes the ciphertext in place.
+        let mut bytes = document.json.as_bytes().to_vec();
+        // The copy in `bytes` is overwritten by the ciphertext.
         key.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(id), &mut bytes).ok()?;
         let text = format!("{}.{}.{}", STANDARD.encode(&key.id), STANDARD.encode(nonce), STANDARD.encode(bytes));
-        let digest = content.digest.keyed(self.digest_key.expose_secret());
-        Some(Sealed { text, mark: json!({ "redacted": true, "digest": digest.to_string() }) })
+        let digest = document.digest.keyed(self.digest_key.expose_secret());
+        Some(Sealed { text, placeholder: json!({ "redacted": true, "digest": digest.to_string() }) })
     }
 
-    /// The mark of a pull secret, without sealing it.
-    pub fn mark(&self, content: &Content) -> Value {
-        let digest = content.digest.keyed(self.digest_key.expose_secret());
+    /// Returns the placeholder of a pull secret without encrypting it.
+    pub fn placeholder(&self, document: &Document) -> Value {
+        let digest = document.digest.keyed(self.digest_key.expose_secret());
         json!({ "redacted": true, "digest": digest.to_string() })
     }
 
-    /// Opens what was sealed for the resource with that id: the value as it was given.
+    /// Decrypts the pull secret of the resource with that id, in the form in which it was given.
     pub fn open(&self, id: &str, sealed: &str) -> Result<Value, Unopened> {
         let mut parts = sealed.split('.').map(|part| STANDARD.decode(part).map_err(|_no_base64| Unopened::Damaged));
         let mut part = || parts.next().unwrap_or(Err(Unopened::Damaged));
@@ -117,45 +117,45 @@ impl Keyring {
     }
 }
 
-/// The HMAC-SHA-256 of a text.
+/// Returns the HMAC-SHA-256 of a text.
 fn mac(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
     mac.update(text);
     Some(mac.finalize().into_bytes().to_vec())
 }
 
-/// Takes `pullSecret.data` out of a spec, checked.
-pub fn take(spec: &mut Map<String, Value>) -> Result<Wanted, Refused> {
-    // Whatever stands there in another form may be a credential, and would be stored and shown as it is.
+/// Takes `pullSecret.data` out of a spec and checks it.
+pub fn take(spec: &mut Map<String, Value>) -> Result<PullSecretInput, Refused> {
+    // A value of another type may be a credential, and would be stored and returned in clear.
     if spec.get("pullSecret").is_some_and(|secret| !secret.is_object() && !secret.is_null()) {
         return Err(Refused("must be an object with `secretRef` or `data`".to_owned()));
     }
     let Some(data) =
         spec.get_mut("pullSecret").and_then(Value::as_object_mut).and_then(|secret| secret.get_mut("data"))
     else {
-        return Ok(Wanted::Absent);
+        return Ok(PullSecretInput::Absent);
     };
     let value = data.take();
     if value.is_null() {
-        return Ok(Wanted::Absent);
+        return Ok(PullSecretInput::Absent);
     }
     if value.get("redacted") == Some(&Value::Bool(true)) {
-        return Ok(Wanted::Kept);
+        return Ok(PullSecretInput::Placeholder);
     }
-    Content::check(value).map(Wanted::New)
+    Document::check(value).map(PullSecretInput::New)
 }
 
-/// Puts a value in the place of `pullSecret.data`.
+/// Sets `pullSecret.data`.
 pub fn put(spec: &mut Map<String, Value>, value: Value) {
     if let Some(secret) = spec.get_mut("pullSecret").and_then(Value::as_object_mut) {
         secret.insert("data".to_owned(), value);
     }
 }
 
-// === impl Content ===
+// === impl Document ===
 
-impl Content {
-    /// A document as text, as base64 of the text, or as a JSON object.
+impl Document {
+    /// Checks a document: text, base64 of the text, or a JSON object.
     fn check(value: Value) -> Result<Self, Refused> {
         let json = Zeroizing::new(value.to_string());
         let document = match value {
@@ -179,9 +179,9 @@ impl Content {
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for Document {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Content(redacted)")
+        formatter.write_str("Document(redacted)")
     }
 }
 
@@ -195,7 +195,7 @@ impl fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn ring(ids: &[(&str, u8)]) -> Keyring {
+    fn keyring(ids: &[(&str, u8)]) -> Keyring {
         let keys = ids.iter().map(|(id, byte)| ((*id).to_owned(), SecretSlice::from(vec![*byte; 32])));
         Keyring::new(keys.collect(), None).unwrap()
     }
@@ -208,41 +208,42 @@ mod tests {
         json!(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#)
     }
 
-    fn content(data: &Value) -> Content {
-        let Ok(Wanted::New(content)) = take(&mut spec(data)) else { panic!("must be taken") };
-        content
+    fn document_of(data: &Value) -> Document {
+        let Ok(PullSecretInput::New(document)) = take(&mut spec(data)) else { panic!("must be accepted") };
+        document
     }
 
     #[test]
-    fn what_is_sealed_can_be_opened_for_the_same_resource_only() {
-        let ring = ring(&[("new", 1), ("old", 2)]);
-        let sealed = ring.seal("cls-1", &content(&document())).unwrap();
+    fn a_sealed_secret_is_opened_for_the_same_resource_only() {
+        let keyring = keyring(&[("new", 1), ("old", 2)]);
+        let sealed = keyring.seal("cls-1", &document_of(&document())).unwrap();
         assert!(!sealed.text.contains("quay"));
-        assert_eq!(ring.open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(ring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
-        assert_eq!(ring.open("cls-1", "x.y"), Err(Unopened::Damaged));
+        assert_eq!(keyring.open("cls-1", &sealed.text), Ok(document()));
+        assert_eq!(keyring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
+        assert_eq!(keyring.open("cls-1", "x.y"), Err(Unopened::Damaged));
     }
 
     #[test]
     fn an_old_key_still_opens_and_a_lost_one_is_named() {
-        let sealed = ring(&[("old", 2)]).seal("cls-1", &content(&document())).unwrap();
-        assert_eq!(ring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(ring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
+        let sealed = keyring(&[("old", 2)]).seal("cls-1", &document_of(&document())).unwrap();
+        assert_eq!(keyring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
+        assert_eq!(keyring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
     }
 
     #[test]
     fn text_base64_and_object_mean_the_same() {
-        let ring = ring(&[("a", 1)]);
+        let keyring = keyring(&[("a", 1)]);
         let text = document().as_str().unwrap().to_owned();
         let object: Value = serde_json::from_str(&text).unwrap();
-        let marks = [json!(text), json!(STANDARD.encode(&text)), object].map(|data| ring.mark(&content(&data)));
-        assert_eq!(marks[0], marks[1]);
-        assert_eq!(marks[0], marks[2]);
-        assert!(marks[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));
+        let placeholders =
+            [json!(text), json!(STANDARD.encode(&text)), object].map(|data| keyring.placeholder(&document_of(&data)));
+        assert_eq!(placeholders[0], placeholders[1]);
+        assert_eq!(placeholders[0], placeholders[2]);
+        assert!(placeholders[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));
     }
 
     #[test]
-    fn a_bad_document_is_refused_with_its_place_and_no_value() {
+    fn a_bad_document_is_refused_with_its_position_and_no_value() {
         let refused = |data: Value| take(&mut spec(&data)).unwrap_err().0;
         let text = refused(json!(r#"{"auths":{"quay.io":{"auth":"Zq7wordThatMustNotShow"}}}"#));
         assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
@@ -259,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_keeps_and_null_is_none() {
-        assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(Wanted::Kept)));
-        assert!(matches!(take(&mut spec(&Value::Null)), Ok(Wanted::Absent)));
-        assert!(matches!(take(&mut Map::new()), Ok(Wanted::Absent)));
+    fn a_placeholder_keeps_the_secret_and_null_removes_it() {
+        assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(PullSecretInput::Placeholder)));
+        assert!(matches!(take(&mut spec(&Value::Null)), Ok(PullSecretInput::Absent)));
+        assert!(matches!(take(&mut Map::new()), Ok(PullSecretInput::Absent)));
     }
 }

@@ -135,7 +135,7 @@ pub enum PullSecretError {
     Forbidden,
     /// The server has no key to encrypt with.
     #[error(
-        "inline pull secrets are not taken, as this server has no key to encrypt them with (pull_secret.keys); use \
+        "inline pull secrets are not accepted, as this server has no key to encrypt them with (pull_secret.keys); use \
          spec.pullSecret.secretRef"
     )]
     NoKey,
@@ -143,7 +143,7 @@ pub enum PullSecretError {
     #[error(transparent)]
     Invalid(#[from] Refused),
     /// The request has the redacted placeholder, but no pull secret is stored.
-    #[error("is the mark of a stored pull secret, but none is stored: give the pull secret itself")]
+    #[error("is the redacted placeholder of a stored pull secret, but none is stored: give the pull secret itself")]
     NothingToKeep,
     /// Encryption failed.
     #[error("the pull secret could not be encrypted")]
@@ -243,7 +243,7 @@ impl Service {
     /// Stores a changed resource with its transitions, and records the change for the change stream.
     async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
         write.update(before, after).await?;
-        write.add_transitions(&after.resource.id, &transitions::of_conclusions(Some(before), &after.resource)).await?;
+        write.add_transitions(&after.resource.id, &transitions::of_conditions(Some(before), &after.resource)).await?;
         write.record(change(ChangeKind::Modified, &after.resource, at));
         Ok(())
     }
@@ -319,7 +319,7 @@ macro_rules! transact {
                 }
                 Err(Failure::Unevaluated(resources)) if evaluations < MAX_EVALUATIONS => {
                     evaluations += 1;
-                    $mapped = $service.evaluate(resources).await;
+                    $mapped.update($service.evaluate(resources).await);
                 }
                 done => break done,
             }

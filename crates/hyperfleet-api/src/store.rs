@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fleet_model::Transition;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -30,7 +31,6 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
-pub use transition::Transition;
 pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The store of resources, transitions and changes. Clones share their connections.
@@ -219,7 +219,7 @@ impl Store {
         );
         let rows = snapshot.fetch(sql, parameters).await?;
         snapshot.commit().await?;
-        Ok(Page { items: rows.iter().map(Transition::read).collect::<Result<_, _>>()?, total })
+        Ok(Page { items: rows.iter().map(transition::read).collect::<Result<_, _>>()?, total })
     }
 
     /// Begins a write.

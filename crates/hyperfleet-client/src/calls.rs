@@ -10,16 +10,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::MAX_PAGE_SIZE;
-use crate::TraceContext;
 use crate::client::Client;
 use crate::error::Error;
 use crate::pages::{ListQuery, Pages};
-use crate::report::{Report, Reported};
+use crate::report::{NewReport, Reported};
 use crate::request::Request;
 use crate::secret::WithPullSecret;
 use crate::settings::ReportMethod;
 use crate::transport::Answer;
-use crate::wire::{NewResource, Page, Reference, Resource, StatusItem, Transition};
+use crate::wire::{NewResource, Page, Reference, Resource};
+use crate::{Generation, Report, TraceContext, Transition};
 
 /// Calls within one budget, and of one trace. `plural` is a kind as it stands in the path, such as `clusters`.
 #[derive(Clone, Debug)]
@@ -80,9 +80,9 @@ impl<'a> Calls<'a> {
     }
 
     /// The last report of every adapter about a resource.
-    pub async fn statuses(&self, plural: &str, id: &str) -> Result<Vec<StatusItem>, Error> {
+    pub async fn statuses(&self, plural: &str, id: &str) -> Result<Vec<Report>, Error> {
         let path = [plural, id, "statuses"];
-        Pages::new(self.clone(), &path, ListQuery::default(), |item: &StatusItem| &item.adapter).collect().await
+        Pages::new(self.clone(), &path, ListQuery::default(), |item: &Report| &item.adapter).collect().await
     }
 
     /// How the findings about a resource changed, newest first.
@@ -92,7 +92,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Tells what an adapter found, at a time later than that of every report before.
-    pub async fn report(&self, plural: &str, id: &str, report: &Report) -> Result<Reported, Error> {
+    pub async fn report(&self, plural: &str, id: &str, report: &NewReport) -> Result<Reported, Error> {
         let observed = report.observed_time.unwrap_or_else(|| self.client.observe());
         let send = async |posts: bool| {
             let (method, body) = if posts {
@@ -147,7 +147,7 @@ impl<'a> Calls<'a> {
         plural: &str,
         id: &str,
         patch: &Patch,
-        generation: Option<i64>,
+        generation: Option<Generation>,
     ) -> Result<Resource, Error> {
         let mut request = self.request("patch", Method::PATCH, &[plural, id])?.json(patch)?;
         if let Some(value) = generation.and_then(|generation| HeaderValue::try_from(format!("\"{generation}\"")).ok()) {

@@ -38,17 +38,18 @@ mod wire;
 pub use calls::{Calls, Patch};
 pub use client::Client;
 pub use error::{Error, SetupError};
-pub use fleet_model::{InvalidTraceContext, TraceContext};
+pub use fleet_model::condition::known_time;
+pub use fleet_model::{
+    Condition, Generation, InvalidTraceContext, Report, ReportMetadata, ReportedCondition, Status, TraceContext,
+    Transition,
+};
 pub use pages::{ListQuery, Pages};
-pub use report::{Report, ReportCondition, Reported};
+pub use report::{NewCondition, NewReport, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
 pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
-pub use wire::{
-    Condition, FieldError, Metadata, NewResource, Page, Problem, Reference, Resource, ResourceStatus, Status,
-    StatusItem, Transition,
-};
+pub use wire::{FieldError, NewResource, Page, Problem, Reference, Resource, ResourceStatus};
 
 /// The most items that the API puts on one page.
 pub const MAX_PAGE_SIZE: u32 = 100;

@@ -3,29 +3,29 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::wire::{Metadata, Status, StatusItem};
+use crate::{Generation, Report, ReportMetadata, Status};
 
 /// What an adapter tells about a resource.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct NewReport {
     /// Who reports.
     pub adapter: String,
     /// The generation that it looked at.
-    pub observed_generation: i64,
+    pub observed_generation: Generation,
     /// What it found; `Available`, `Applied` and `Health` at least.
-    pub conditions: Vec<ReportCondition>,
+    pub conditions: Vec<NewCondition>,
     /// Whatever else it tells.
     pub data: Map<String, Value>,
     /// When what it tells was true, by [`Client::observe`](crate::Client::observe): the API drops a report that was true
     /// before the one it has. Without it the client gives the time of sending.
     pub observed_time: Option<Timestamp>,
     /// About the run behind the report.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ReportMetadata>,
 }
 
 /// One finding of an adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportCondition {
+pub struct NewCondition {
     /// Such as `Available`.
     pub kind: String,
     /// Whether it holds.
@@ -42,23 +42,23 @@ pub struct ReportCondition {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reported {
     /// It is stored; with what the API now knows from this adapter, where it says so.
-    Stored(Option<Box<StatusItem>>),
+    Stored(Option<Box<Report>>),
     /// The API knows better already (a newer generation or a newer report), or has nothing to learn from it.
     Discarded,
     /// There is no such resource any more.
     Gone,
 }
 
-// === impl Report ===
+// === impl NewReport ===
 
-impl Report {
+impl NewReport {
     /// The report as today's contract writes it.
     pub(crate) fn snake_case(&self, observed: Timestamp) -> Value {
         let mut body = json!({
             "adapter": self.adapter,
             "observed_generation": self.observed_generation,
             "observed_time": shown(observed),
-            "conditions": self.conditions.iter().map(ReportCondition::common).collect::<Vec<_>>(),
+            "conditions": self.conditions.iter().map(NewCondition::common).collect::<Vec<_>>(),
         });
         self.complete(&mut body);
         body
@@ -94,9 +94,9 @@ impl Report {
     }
 }
 
-// === impl ReportCondition ===
+// === impl NewCondition ===
 
-impl ReportCondition {
+impl NewCondition {
     fn common(&self) -> Map<String, Value> {
         let mut members = Map::new();
         members.insert("type".to_owned(), json!(self.kind));
@@ -119,24 +119,24 @@ fn shown(time: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn dns() -> Report {
-        let condition = |kind: &str, reason: &str, changed: Option<&str>| ReportCondition {
+    fn dns() -> NewReport {
+        let condition = |kind: &str, reason: &str, changed: Option<&str>| NewCondition {
             kind: kind.to_owned(),
             status: Status::True,
             reason: Some(reason.to_owned()),
             message: None,
             last_transition_time: changed.map(|time| time.parse().unwrap()),
         };
-        Report {
+        NewReport {
             adapter: "dns".to_owned(),
-            observed_generation: 1,
+            observed_generation: Generation::FIRST,
             conditions: vec![
                 condition("Available", "AllRecordsCreated", Some("2025-10-21T14:33:00Z")),
                 condition("Health", "NoErrors", None),
             ],
             data: json!({"recordsCreated": ["api.cluster.example.com"]}).as_object().unwrap().clone(),
             observed_time: None,
-            metadata: Some(Metadata { job_name: Some("dns-1".to_owned()), ..Metadata::default() }),
+            metadata: Some(ReportMetadata { job_name: Some("dns-1".to_owned()), ..ReportMetadata::default() }),
         }
     }
 

@@ -1,11 +1,9 @@
 //! A resource as the specification's expressions know it: `spec`, `status.adapters`, `metadata`.
 
+use fleet_model::names::condition::SUCCESSFUL_SUFFIX;
 use serde_json::{Map, Value, json};
 
 use crate::wire::Resource;
-
-/// What the type of an adapter's own condition ends with.
-const SUCCESSFUL: &str = "Successful";
 
 /// A resource as expressions see it. Its pull secret is in it only as a mark.
 #[derive(Clone, PartialEq)]
@@ -65,10 +63,10 @@ fn status(resource: &Resource) -> Value {
 /// HyperFleet's own server has no view of adapters, but a condition for each.
 fn from_conditions(resource: &Resource) -> Map<String, Value> {
     let named = |condition: &crate::Condition| {
-        let name = condition.kind.strip_suffix(SUCCESSFUL)?;
+        let name = condition.kind.strip_suffix(SUCCESSFUL_SUFFIX)?;
         let report = json!({
             "available": condition.status.as_str(),
-            "observed_generation": condition.observed_generation,
+            "observed_generation": condition.observed_generation.known(),
         });
         Some((kebab(name), report))
     };

@@ -2,13 +2,11 @@
 
 mod problem;
 mod resource;
-mod status;
 
 use serde::{Deserialize, Deserializer};
 
 pub use problem::{FieldError, Problem};
 pub use resource::{NewResource, Reference, Resource, ResourceStatus};
-pub use status::{Condition, Metadata, Status, StatusItem, Transition};
 
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

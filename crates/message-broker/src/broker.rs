@@ -1,4 +1,4 @@
-//! The promise, and who keeps it.
+//! The contract of a broker, and its implementations.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use daemon::retry::{Budget, Interrupted, Transient as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::Deliveries;
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::event::{Event, Format};
 use crate::health::Health;
 use crate::memory::Memory;
@@ -19,13 +19,13 @@ use crate::pubsub::PubSub;
 use crate::rabbitmq::RabbitMq;
 use crate::settings::Consume;
 
-/// A publication is tried again for as long as the caller's time allows: soon at first, then every 5 s.
+/// Back-off of a publication, which is retried as long as the caller's budget allows: soon at first, then every 5 s.
 const PUBLISH: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5)).with_jitter(20);
 
-/// By whom events travel. Cheap to clone; clones are one broker.
+/// A broker of events. Cheap to clone; clones share one broker.
 #[derive(Clone, Debug)]
 pub enum Broker {
-    /// Within the process.
+    /// In the process.
     Memory(Memory),
     /// Google Pub/Sub, or its emulator.
     #[cfg(feature = "pubsub")]
@@ -36,30 +36,30 @@ pub enum Broker {
 }
 
 impl Broker {
-    /// Publishes an event in structured form. Returns when the broker has confirmed that it has it; tries again within
-    /// the budget, and after an error it may have been published all the same.
+    /// Publishes an event in structured form, with retries within the budget. Returns once the broker has confirmed it;
+    /// after an error the event may have been published nevertheless.
     pub async fn publish(&self, topic: &Name, event: &Event, budget: &Budget) -> Result<(), BrokerError> {
         self.send(topic, &event.encode(Format::Structured), budget).await
     }
 
-    /// Publishes a message as it is.
+    /// Publishes a message unchanged.
     pub async fn send(&self, topic: &Name, message: &Message, budget: &Budget) -> Result<(), BrokerError> {
-        let fault = |fault| BrokerError::new(Action::Publish, topic, fault);
+        let failed = |kind| BrokerError::new(Operation::Publish, topic, kind);
         let mut failures = 0_u32;
         // Not `Budget::retry`: its closure would keep publishing from being spawned.
         loop {
             let error = match budget.run(self.attempt(topic, message)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
-                Err(Interrupted::Stopped) => return Err(fault(Fault::Stopped)),
-                Err(Interrupted::DeadlinePassed) => return Err(fault(Fault::TimedOut)),
+                Err(Interrupted::Stopped) => return Err(failed(ErrorKind::Stopped)),
+                Err(Interrupted::DeadlinePassed) => return Err(failed(ErrorKind::TimedOut)),
             };
             failures = failures.saturating_add(1);
             let wait = PUBLISH.delay(failures, rand::random());
             if !error.is_transient() || !budget.has_time_for(wait) {
                 return Err(error);
             }
-            tracing::warn!(failures, wait_ms = wait.as_millis(), %error, "publishing failed; trying again");
+            tracing::warn!(failures, wait_ms = wait.as_millis(), %error, "publish failed; retrying");
             if budget.pause(wait).await.is_err() {
                 return Err(error);
             }
@@ -76,10 +76,11 @@ impl Broker {
         }
     }
 
-    /// Subscribes: makes sure that topic, subscription and dead letters are there, and begins to receive, until `stop`.
+    /// Subscribes: ensures that topic, subscription and dead-letter topic exist, and receives until `stop`.
     ///
-    /// An unreachable broker is no error: [`health`](Self::health) tells of it, and deliveries come when it is there. What
-    /// is wrong for good, because it does not fit or is not permitted, is an error now where it can be known now.
+    /// An unreachable broker is no error: [`health`](Self::health) reports it, and deliveries begin once it is reachable. A
+    /// permanent problem, such as an incompatible configuration or a missing permission, is an error where it is known at
+    /// once.
     pub async fn subscribe(
         &self,
         subscription: &Subscription,
@@ -95,7 +96,7 @@ impl Broker {
         }
     }
 
-    /// The subscription that holds another one's dead letters. Subscribe to it with `max_attempts: None`.
+    /// Returns the subscription that holds another one's dead letters. Subscribe to it with `max_attempts: None`.
     pub fn dead_letters(&self, subscription: &Subscription) -> Subscription {
         match self {
             Self::Memory(memory) => memory.dead_letters(subscription),
@@ -106,7 +107,7 @@ impl Broker {
         }
     }
 
-    /// Whether it works, as of now. Takes no longer than a few seconds.
+    /// Checks publisher and subscribers now. Takes a few seconds at most.
     pub async fn health(&self) -> Health {
         match self {
             Self::Memory(memory) => std::future::ready(memory.health()).await,
@@ -122,8 +123,8 @@ impl Broker {
 mod tests {
     use super::*;
 
-    /// Whoever publishes may do so in a task.
-    #[expect(dead_code, reason = "that it compiles is the test")]
+    /// A publication may run in a task of its own.
+    #[expect(dead_code, reason = "the test is that it compiles")]
     fn publishing_can_be_spawned(broker: Broker, topic: Name, event: Event, budget: Budget) {
         tokio::spawn(async move { broker.publish(&topic, &event, &budget).await });
     }

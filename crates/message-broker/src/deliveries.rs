@@ -11,32 +11,32 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::delivery::{Delivery, Received};
-use crate::health::Watch;
+use crate::health::HealthEntry;
 use crate::name::Subscription;
 use crate::settings::Consume;
 
-/// How long a broker may take to let go of a consumer that has settled everything.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// Maximum time for closing a consumer whose deliveries are all settled.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a subscription delivers to this consumer.
+/// The deliveries of a subscription to this consumer.
 #[derive(Debug)]
 pub struct Deliveries {
     received: mpsc::Receiver<(Received, OwnedSemaphorePermit)>,
     consume: Consume,
     resource: String,
-    keepers: TaskTracker,
+    leases: TaskTracker,
     stop: CancellationToken,
     pump: JoinHandle<()>,
 }
 
-/// Carries from the broker to the consumer, and ends when all that is out is settled.
+/// Moves messages from the broker to the consumer, until every delivery in flight is settled.
 struct Pump {
     permits: Arc<Semaphore>,
     sender: mpsc::Sender<(Received, OwnedSemaphorePermit)>,
     consume: Consume,
     stop: CancellationToken,
-    keepers: TaskTracker,
-    watch: Watch,
+    leases: TaskTracker,
+    health: HealthEntry,
 }
 
 /// Deliveries that were not settled in time. They are delivered again.
@@ -44,68 +44,67 @@ struct Pump {
 #[error("{0} deliveries were not settled in time; they are delivered again")]
 pub struct Undrained(pub usize);
 
-/// Where a broker's messages come from. Everything but `receive` is called once.
+/// Source of a subscription's messages. Every method but `receive` is called once.
 pub(crate) trait Source: Send + 'static {
-    /// The next message. Goes on for as long as it takes, through every outage; dropping the future loses nothing.
+    /// Returns the next message, however long it takes, through every outage. Cancel-safe.
     fn receive(&mut self) -> impl Future<Output = Received> + Send;
 
-    /// Asks for no more, and hands back what has come and was not received.
+    /// Requests no more messages and releases those that were not received.
     fn stop(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Ends; everything received has been settled, or never will be.
+    /// Closes the source; no message that was received will be settled any more.
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
 // === impl Deliveries ===
 
 impl Deliveries {
-    /// Begins to receive.
+    /// Starts to receive.
     pub(crate) fn begin(
         source: impl Source,
         subscription: &Subscription,
         consume: Consume,
         stop: &CancellationToken,
-        watch: Watch,
+        health: HealthEntry,
     ) -> Self {
         let (sender, received) = mpsc::channel(1);
-        let (stop, keepers) = (stop.child_token(), TaskTracker::new());
+        let (stop, leases) = (stop.child_token(), TaskTracker::new());
         let permits = Arc::new(Semaphore::new(consume.concurrency().into()));
-        let pump = Pump { permits, sender, consume, stop: stop.clone(), keepers: keepers.clone(), watch };
+        let pump = Pump { permits, sender, consume, stop: stop.clone(), leases: leases.clone(), health };
         let pump = tokio::spawn(pump.run(source));
-        Self { received, consume, resource: subscription.to_string(), keepers, stop, pump }
+        Self { received, consume, resource: subscription.to_string(), leases, stop, pump }
     }
 
-    /// The next delivery; `None` after the stop. Waits while as many are out as may be at once. Dropping the future loses
-    /// nothing.
+    /// Returns the next delivery; `None` after the stop. Waits while the maximum number is in flight. Cancel-safe.
     pub async fn next(&mut self) -> Option<Delivery> {
         let (mut received, permit) = tokio::select! {
             biased;
             () = self.stop.cancelled() => return None,
             received = self.received.recv() => received?,
         };
-        received.handle.hand_out().await;
-        let (delivery, keeper) = Delivery::keep(received, self.consume, self.resource.clone(), permit);
-        self.keepers.spawn(keeper);
+        received.handle.mark_delivered().await;
+        let (delivery, lease) = Delivery::hold(received, self.consume, self.resource.clone(), permit);
+        self.leases.spawn(lease);
         Some(delivery)
     }
 
-    /// How many deliveries are out.
+    /// Returns the number of deliveries in flight.
     pub fn in_flight(&self) -> usize {
-        self.keepers.len()
+        self.leases.len()
     }
 
-    /// Takes no more, and waits until those that are out are settled and the broker knows it.
-    pub async fn drain(mut self, patience: Duration) -> Result<(), Undrained> {
+    /// Receives no more, and waits until those in flight are settled with the broker.
+    pub async fn drain(mut self, time_limit: Duration) -> Result<(), Undrained> {
         self.stop.cancel();
         self.received.close();
         while let Ok((received, _permit)) = self.received.try_recv() {
-            self.keepers.spawn(received.handle.hand_back());
+            self.leases.spawn(received.handle.release());
         }
-        self.keepers.close();
-        let drained = timeout(patience, self.keepers.wait()).await;
-        let left = self.keepers.len();
+        self.leases.close();
+        let drained = timeout(time_limit, self.leases.wait()).await;
+        let left = self.leases.len();
         if drained.is_ok() {
-            let _given_up = timeout(FAREWELL, &mut self.pump).await;
+            let _given_up = timeout(CLOSE_TIMEOUT, &mut self.pump).await;
         }
         self.pump.abort();
         if drained.is_ok() { Ok(()) } else { Err(Undrained(left)) }
@@ -114,9 +113,9 @@ impl Deliveries {
 
 impl Drop for Deliveries {
     fn drop(&mut self) {
-        // The pump goes on until what is out is settled.
+        // The pump continues until every delivery in flight is settled.
         self.stop.cancel();
-        self.keepers.close();
+        self.leases.close();
     }
 }
 
@@ -124,10 +123,10 @@ impl Drop for Deliveries {
 
 impl Pump {
     async fn run(self, mut source: impl Source) {
-        let Self { permits, sender, consume, stop, keepers, watch } = self;
+        let Self { permits, sender, consume, stop, leases, health } = self;
         loop {
             let next = async {
-                // Nothing is taken from the broker that nobody may work on yet.
+                // No message is taken from the broker before a permit is free.
                 let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
                 Some((source.receive().await, permit))
             };
@@ -138,16 +137,16 @@ impl Pump {
             };
             let Some((received, permit)) = next else { break };
             if received.is_spent(&consume) {
-                keepers.spawn(received.bury(permit));
+                leases.spawn(received.dead_letter(permit));
             } else if let Err(SendError((received, _permit))) = sender.send((received, permit)).await {
-                keepers.spawn(received.handle.hand_back());
+                leases.spawn(received.handle.release());
                 break;
             }
         }
         drop(sender);
         source.stop().await;
-        keepers.wait().await;
+        leases.wait().await;
         source.close().await;
-        drop(watch);
+        drop(health);
     }
 }

@@ -1,11 +1,11 @@
-//! One delivery of a message, and the task that keeps it until it is settled.
+//! One delivery of a message, and the task that holds its lease until it is settled.
 
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::event::{Event, Malformed};
 use crate::memory;
 use crate::message::Message;
@@ -15,62 +15,62 @@ use crate::pubsub;
 use crate::rabbitmq;
 use crate::settings::Consume;
 
-/// A message that was delivered to this consumer and to no other.
+/// A message that was delivered to this consumer only.
 ///
-/// It is this consumer's until it is settled, or its lease ends. Dropping it hands it back, to be delivered again after
-/// the back-off.
+/// The consumer owns it until it is settled or its lease ends. Dropping it releases it, to be delivered again after the
+/// back-off.
 #[derive(Debug)]
 pub struct Delivery {
     message: Message,
     event: Result<Event, Malformed>,
     attempt: u32,
     resource: String,
-    keeper: mpsc::Sender<Command>,
+    lease: mpsc::Sender<Command>,
 }
 
-/// What is to become of a delivery.
+/// Final state of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is done.
+pub(crate) enum Settlement {
+    /// The message is acknowledged.
     Ack,
-    /// It is delivered again, no sooner than after this.
+    /// The message is delivered again, after this time at the earliest.
     Retry(Duration),
-    /// It goes among the dead letters.
-    Bury(String),
+    /// The message is dead-lettered, with this reason.
+    DeadLetter(String),
 }
 
 enum Command {
     Extend,
-    Settle(Asked, oneshot::Sender<Result<(), BrokerError>>),
+    Settle(SettleRequest, oneshot::Sender<Result<(), BrokerError>>),
 }
 
-/// What a consumer asks for; the keeper knows the rules.
-enum Asked {
+/// A consumer's request; the task that holds the lease applies the rules to it.
+enum SettleRequest {
     Ack,
     Retry(Option<Duration>),
-    Bury(String),
+    DeadLetter(String),
 }
 
-/// What a broker hands out. It counts as delivered once it is [handed out](Handle::hand_out).
+/// A message from a broker. It counts as delivered from [`Handle::mark_delivered`] on.
 #[derive(Debug)]
 pub(crate) struct Received {
     /// The message.
     pub(crate) message: Message,
-    /// The first is 1.
+    /// Number of the delivery, from 1.
     pub(crate) attempt: u32,
-    /// Whom to tell what has become of it.
+    /// Settles the delivery with the broker.
     pub(crate) handle: Handle,
 }
 
-/// The broker's end of a delivery. Dropping it hands the message back.
+/// The broker's end of a delivery. Dropping it releases the message.
 #[derive(Debug)]
 pub(crate) enum Handle {
-    /// Within the process.
+    /// In the process.
     Memory(memory::Handle),
-    /// At Google.
+    /// Google Pub/Sub.
     #[cfg(feature = "pubsub")]
     PubSub(Box<pubsub::Handle>),
-    /// At RabbitMQ.
+    /// RabbitMQ.
     #[cfg(feature = "rabbitmq")]
     RabbitMq(Box<rabbitmq::Handle>),
 }
@@ -78,77 +78,78 @@ pub(crate) enum Handle {
 // === impl Delivery ===
 
 impl Delivery {
-    /// Begins to keep what was received; the task ends when it is settled.
-    pub(crate) fn keep(
+    /// Starts the lease of a received message; the task ends when the delivery is settled.
+    pub(crate) fn hold(
         received: Received,
         consume: Consume,
         resource: String,
         permit: OwnedSemaphorePermit,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let Received { message, attempt, handle } = received;
-        let (keeper, commands) = mpsc::channel(1);
+        let (lease, commands) = mpsc::channel(1);
         let event = Event::decode(&message);
-        let task = keep(handle, attempt, consume, commands, permit);
-        (Self { message, event, attempt, resource, keeper }, task)
+        let task = hold_lease(handle, attempt, consume, commands, permit);
+        (Self { message, event, attempt, resource, lease }, task)
     }
 
-    /// The event; or why the message is none, in which case it should be [rejected](Self::reject).
+    /// Returns the event, or the reason why the message is none; such a message should be [rejected](Self::reject).
     pub fn event(&self) -> Result<&Event, &Malformed> {
         self.event.as_ref()
     }
 
-    /// The message as it is on the wire.
+    /// Returns the message as it is on the wire.
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// How often the message was delivered, this one included. Brokers may count too much, and Pub/Sub without a
-    /// dead-letter topic counts not at all.
+    /// Returns the number of deliveries of the message, this one included. Brokers may count too many, and Pub/Sub without
+    /// a dead-letter topic does not count.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Begins the lease anew.
+    /// Renews the lease.
     pub async fn extend(&self) -> Result<(), BrokerError> {
-        self.keeper.send(Command::Extend).await.map_err(|_gone| self.lost())
+        self.lease.send(Command::Extend).await.map_err(|_gone| self.lost())
     }
 
-    /// Says that the message is dealt with. After an error it is delivered again.
+    /// Acknowledges the message. After an error it is delivered again.
     pub async fn ack(self) -> Result<(), BrokerError> {
-        self.settle(Asked::Ack).await
+        self.settle(SettleRequest::Ack).await
     }
 
-    /// Hands the message back, to be delivered again after the back-off, or to go among the dead letters if this was the
-    /// last attempt.
+    /// Returns the message to the broker, to be delivered again after the back-off, or dead-lettered after the last
+    /// attempt.
     pub async fn nack(self) -> Result<(), BrokerError> {
-        self.settle(Asked::Retry(None)).await
+        self.settle(SettleRequest::Retry(None)).await
     }
 
-    /// The same, but to be delivered again no sooner than after `delay`; no longer than the longest back-off.
+    /// Returns the message to the broker, to be delivered again after `delay`, or after the longest back-off if that is
+    /// shorter.
     pub async fn nack_for(self, delay: Duration) -> Result<(), BrokerError> {
-        self.settle(Asked::Retry(Some(delay))).await
+        self.settle(SettleRequest::Retry(Some(delay))).await
     }
 
-    /// Puts the message among the dead letters at once, with the reason.
+    /// Dead-letters the message at once, with the reason.
     pub async fn reject(self, reason: &str) -> Result<(), BrokerError> {
-        self.settle(Asked::Bury(reason.to_owned())).await
+        self.settle(SettleRequest::DeadLetter(reason.to_owned())).await
     }
 
-    async fn settle(self, asked: Asked) -> Result<(), BrokerError> {
+    async fn settle(self, request: SettleRequest) -> Result<(), BrokerError> {
         let (reply, answer) = oneshot::channel();
-        if self.keeper.send(Command::Settle(asked, reply)).await.is_err() {
+        if self.lease.send(Command::Settle(request, reply)).await.is_err() {
             return Err(self.lost());
         }
         answer.await.unwrap_or_else(|_gone| Err(self.lost()))
     }
 
     fn lost(&self) -> BrokerError {
-        BrokerError::new(Action::Settle, &self.resource, Fault::Lost)
+        BrokerError::new(Operation::Settle, &self.resource, ErrorKind::Lost)
     }
 }
 
-/// Holds the broker's end until the consumer settles, drops or outstays its delivery.
-async fn keep(
+/// Holds the broker's end until the consumer settles or drops the delivery, or its lease ends.
+async fn hold_lease(
     handle: Handle,
     attempt: u32,
     consume: Consume,
@@ -156,48 +157,48 @@ async fn keep(
     permit: OwnedSemaphorePermit,
 ) {
     let mut end = Instant::now() + consume.lease;
-    let (asked, reply) = loop {
+    let (request, reply) = loop {
         tokio::select! {
             biased;
             command = commands.recv() => match command {
                 Some(Command::Extend) => end = Instant::now() + consume.lease,
-                Some(Command::Settle(asked, reply)) => break (asked, Some(reply)),
-                None => break (Asked::Retry(None), None),
+                Some(Command::Settle(request, reply)) => break (request, Some(reply)),
+                None => break (SettleRequest::Retry(None), None),
             },
             () = sleep_until(end) => {
-                tracing::warn!(attempt, "a delivery has outstayed its lease and is taken back");
-                // From here on the consumer is told that the delivery is lost.
+                tracing::warn!(attempt, "the lease of a delivery has ended; it is delivered again");
+                // From here on the consumer's calls fail with `Lost`.
                 commands.close();
-                break (Asked::Retry(None), None);
+                break (SettleRequest::Retry(None), None);
             }
         }
     };
-    let verdict = match asked {
-        Asked::Ack => Verdict::Ack,
-        Asked::Bury(reason) => Verdict::Bury(shortened(reason)),
-        Asked::Retry(delay) => match consume.max_attempts {
+    let settlement = match request {
+        SettleRequest::Ack => Settlement::Ack,
+        SettleRequest::DeadLetter(reason) => Settlement::DeadLetter(shortened(reason)),
+        SettleRequest::Retry(delay) => match consume.max_attempts {
             Some(most) if attempt >= most && !handle.is_counted_by_broker() => {
-                Verdict::Bury(format!("delivered {attempt} times"))
+                Settlement::DeadLetter(format!("delivered {attempt} times"))
             }
-            _ => Verdict::Retry(
+            _ => Settlement::Retry(
                 delay.unwrap_or_else(|| consume.backoff.nominal(attempt.max(1))).min(consume.backoff.cap),
             ),
         },
     };
-    let settled = handle.settle(verdict).await;
+    let settled = handle.settle(settlement).await;
     drop(permit);
     match reply {
-        // Whoever has stopped waiting does not want to know.
+        // A caller that has stopped waiting does not need the result.
         Some(reply) => drop(reply.send(settled)),
         None => {
             if let Err(error) = settled {
-                tracing::warn!(%error, "a delivery could not be handed back; the broker delivers it again");
+                tracing::warn!(%error, "a delivery could not be released; the broker delivers it again");
             }
         }
     }
 }
 
-/// No longer than Pub/Sub takes an attribute's value.
+/// Cuts a reason to the maximum length of an attribute's value in Pub/Sub.
 fn shortened(mut reason: String) -> String {
     const LONGEST: usize = 1_024;
     if reason.len() > LONGEST {
@@ -210,17 +211,17 @@ fn shortened(mut reason: String) -> String {
 // === impl Received ===
 
 impl Received {
-    /// Whether it was delivered as often as it may be, and nobody has answered for the last time: its consumers may have
-    /// died of it. The next one would, too.
+    /// Returns true if the maximum number of deliveries is reached and the last one was never settled: the message may
+    /// have crashed its consumers, and would crash the next one.
     pub(crate) fn is_spent(&self, consume: &Consume) -> bool {
         consume.max_attempts.is_some_and(|most| self.attempt > most) && !self.handle.is_counted_by_broker()
     }
 
-    /// Puts it among the dead letters instead of delivering it.
-    pub(crate) async fn bury(self, permit: OwnedSemaphorePermit) {
+    /// Dead-letters the message instead of delivering it.
+    pub(crate) async fn dead_letter(self, permit: OwnedSemaphorePermit) {
         let reason = format!("delivered {} times, the last time without an answer", self.attempt.saturating_sub(1));
-        if let Err(error) = self.handle.settle(Verdict::Bury(reason)).await {
-            tracing::warn!(%error, "a message could not be put among the dead letters; the broker delivers it again");
+        if let Err(error) = self.handle.settle(Settlement::DeadLetter(reason)).await {
+            tracing::warn!(%error, "a message could not be dead-lettered; the broker delivers it again");
         }
         drop(permit);
     }
@@ -229,11 +230,11 @@ impl Received {
 // === impl Handle ===
 
 impl Handle {
-    /// A consumer is about to get it: from here on it counts as delivered.
-    pub(crate) async fn hand_out(&mut self) {
+    /// Counts the message as delivered: a consumer is about to receive it.
+    pub(crate) async fn mark_delivered(&mut self) {
         match self {
-            Self::Memory(handle) => handle.hand_out().await,
-            // They count at the broker.
+            Self::Memory(handle) => handle.mark_delivered().await,
+            // These brokers count themselves.
             #[cfg(feature = "pubsub")]
             Self::PubSub(_) => {}
             #[cfg(feature = "rabbitmq")]
@@ -241,8 +242,8 @@ impl Handle {
         }
     }
 
-    /// No consumer gets it here: it is delivered again, as if it had not been received.
-    pub(crate) async fn hand_back(self) {
+    /// Returns a message that no consumer received: it is delivered again without being counted.
+    pub(crate) async fn release(self) {
         match self {
             Self::Memory(handle) => {
                 drop(handle);
@@ -251,21 +252,21 @@ impl Handle {
             #[cfg(feature = "pubsub")]
             Self::PubSub(handle) => drop(handle),
             #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(handle) => handle.hand_back().await,
+            Self::RabbitMq(handle) => handle.release().await,
         }
     }
 
-    async fn settle(self, verdict: Verdict) -> Result<(), BrokerError> {
+    async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
         match self {
-            Self::Memory(handle) => handle.settle(verdict).await,
+            Self::Memory(handle) => handle.settle(settlement).await,
             #[cfg(feature = "pubsub")]
-            Self::PubSub(handle) => handle.settle(verdict).await,
+            Self::PubSub(handle) => handle.settle(settlement).await,
             #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(handle) => handle.settle(verdict).await,
+            Self::RabbitMq(handle) => handle.settle(settlement).await,
         }
     }
 
-    /// Whether the broker itself puts a message among the dead letters after its last attempt.
+    /// Returns true if the broker itself dead-letters a message after its last attempt.
     fn is_counted_by_broker(&self) -> bool {
         match self {
             Self::Memory(_) => false,
@@ -312,9 +313,9 @@ mod tests {
             .await
             .unwrap();
         let late = deliveries.next().await.unwrap();
-        // The clock goes on when nothing else does: to the lease's end, and to the next delivery.
+        // The paused clock advances when every task is idle: to the end of the lease, then to the next delivery.
         let again = deliveries.next().await.unwrap();
-        assert_eq!(late.ack().await.unwrap_err().fault, Fault::Lost);
+        assert_eq!(late.ack().await.unwrap_err().kind, ErrorKind::Lost);
         assert_eq!(again.attempt(), 2);
     }
 }

@@ -1,74 +1,73 @@
-//! How a call to a broker fails, told so that the caller knows what to do about it.
+//! The error of a call to a broker: operation, resource, kind, detail and hint.
 
 use std::fmt;
 
 use daemon::retry::Transient;
 
-/// What was being done.
+/// Operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Setting up a client or reaching the broker.
+pub enum Operation {
+    /// Set up the client or reach the broker.
     Connect,
-    /// Publishing.
+    /// Publish.
     Publish,
-    /// Making sure that topic, subscription and dead-letter topic are there and fit.
+    /// Ensure that topic, subscription and dead-letter topic exist and are compatible.
     Prepare,
-    /// Receiving.
+    /// Receive.
     Receive,
-    /// Telling the broker what has become of a delivery.
+    /// Settle a delivery with the broker.
     Settle,
-    /// Asking whether the broker is there.
+    /// Check the health of the broker.
     Probe,
 }
 
-/// What went wrong.
+/// Kind of the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ErrorKind {
     /// The topic or the subscription does not exist.
     NotFound,
-    /// Nobody has subscribed to the topic, so that nobody would get the event.
+    /// The topic has no subscription, so that the event would be lost.
     Unrouted,
-    /// What is there does not fit what was asked for, or the broker calls the request invalid.
-    Misfit,
-    /// The identity may not do this.
+    /// The broker's objects are not compatible with the configuration, or the broker calls the request invalid.
+    Incompatible,
+    /// The identity lacks a permission.
     PermissionDenied,
     /// The broker does not accept the identity, or there is none.
     Unauthenticated,
-    /// The delivery is no longer this consumer's: its lease ended, or the connection that it came by did. It is delivered
-    /// again.
+    /// The consumer no longer owns the delivery: its lease or its connection has ended. It is delivered again.
     Lost,
     /// The broker could not be reached or cannot answer now.
     Unavailable,
-    /// No answer came in time; what was asked may have been done.
+    /// No answer came in time; the operation may have been carried out.
     TimedOut,
-    /// The broker failed within, or gave an answer that is none.
+    /// The broker failed, or its answer cannot be read.
     Internal,
-    /// The program was told to stop.
+    /// The program is stopping.
     Stopped,
 }
 
 /// A call that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerError {
-    /// What was being done.
-    pub action: Action,
-    /// What it was done to: the name of a topic, a subscription, a broker.
+    /// Operation that failed.
+    pub operation: Operation,
+    /// Name of the topic, subscription or broker.
     pub resource: String,
-    /// What went wrong.
-    pub fault: Fault,
-    /// The broker's own words, or ours about what to do, on one line and cut to a sane length.
+    /// Kind of the failure.
+    pub kind: ErrorKind,
+    /// The broker's message, or what to do next; one line of bounded length.
     pub detail: Option<String>,
 }
 
 // === impl BrokerError ===
 
 impl BrokerError {
-    /// An error without further words.
-    pub fn new(action: Action, resource: impl fmt::Display, fault: Fault) -> Self {
-        Self { action, resource: resource.to_string(), fault, detail: None }
+    /// Returns an error without detail.
+    pub fn new(operation: Operation, resource: impl fmt::Display, kind: ErrorKind) -> Self {
+        Self { operation, resource: resource.to_string(), kind, detail: None }
     }
 
-    /// Adds words.
+    /// Adds the detail, on one line of bounded length.
     #[must_use]
     pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
         const LONGEST: usize = 600;
@@ -82,33 +81,49 @@ impl BrokerError {
         self.detail = Some(line).filter(|line| !line.is_empty());
         self
     }
+
+    /// Returns what to do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self.kind {
+            ErrorKind::NotFound => Some("create the topic and the subscription, or allow the program to create them"),
+            ErrorKind::Unrouted => Some("start a consumer of the topic, or create its subscription"),
+            ErrorKind::PermissionDenied => Some("grant the identity the permissions of a publisher and a subscriber"),
+            ErrorKind::Unauthenticated => Some("check the credentials of the broker"),
+            ErrorKind::Incompatible
+            | ErrorKind::Lost
+            | ErrorKind::Unavailable
+            | ErrorKind::TimedOut
+            | ErrorKind::Internal
+            | ErrorKind::Stopped => None,
+        }
+    }
 }
 
 impl std::error::Error for BrokerError {}
 
 impl fmt::Display for BrokerError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let action = match self.action {
-            Action::Connect => "reach",
-            Action::Publish => "publish to",
-            Action::Prepare => "subscribe to",
-            Action::Receive => "receive from",
-            Action::Settle => "settle a delivery of",
-            Action::Probe => "get an answer from",
+        let operation = match self.operation {
+            Operation::Connect => "reach",
+            Operation::Publish => "publish to",
+            Operation::Prepare => "subscribe to",
+            Operation::Receive => "receive from",
+            Operation::Settle => "settle a delivery of",
+            Operation::Probe => "get an answer from",
         };
-        let fault = match self.fault {
-            Fault::NotFound => "not found",
-            Fault::Unrouted => "nobody has subscribed to it",
-            Fault::Misfit => "it does not fit",
-            Fault::PermissionDenied => "permission denied",
-            Fault::Unauthenticated => "not authenticated",
-            Fault::Lost => "the delivery is no longer ours; it is delivered again",
-            Fault::Unavailable => "the broker is unavailable",
-            Fault::TimedOut => "no answer in time",
-            Fault::Internal => "the broker failed",
-            Fault::Stopped => "told to stop",
+        let kind = match self.kind {
+            ErrorKind::NotFound => "not found",
+            ErrorKind::Unrouted => "it has no subscription",
+            ErrorKind::Incompatible => "incompatible configuration",
+            ErrorKind::PermissionDenied => "permission denied",
+            ErrorKind::Unauthenticated => "not authenticated",
+            ErrorKind::Lost => "the lease has ended; the message is delivered again",
+            ErrorKind::Unavailable => "the broker is unavailable",
+            ErrorKind::TimedOut => "no answer in time",
+            ErrorKind::Internal => "the broker failed",
+            ErrorKind::Stopped => "stopping",
         };
-        write!(formatter, "cannot {action} {}: {fault}", self.resource)?;
+        write!(formatter, "cannot {operation} {}: {kind}", self.resource)?;
         if let Some(detail) = &self.detail {
             write!(formatter, " ({detail})")?;
         }
@@ -118,7 +133,7 @@ impl fmt::Display for BrokerError {
 
 impl Transient for BrokerError {
     fn is_transient(&self) -> bool {
-        matches!(self.fault, Fault::Unavailable | Fault::TimedOut | Fault::Internal)
+        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal)
     }
 }
 
@@ -127,9 +142,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_one_line_that_names_action_object_and_cause() {
-        let error =
-            BrokerError::new(Action::Publish, "clusters", Fault::Unavailable).with_detail("connection\n refused");
+    fn an_error_is_one_line_that_names_operation_resource_and_kind() {
+        let error = BrokerError::new(Operation::Publish, "clusters", ErrorKind::Unavailable)
+            .with_detail("connection\n refused");
         assert_eq!(error.to_string(), "cannot publish to clusters: the broker is unavailable (connection refused)");
         assert!(error.is_transient());
     }

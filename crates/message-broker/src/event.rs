@@ -1,4 +1,4 @@
-//! What travels: a `CloudEvent` 1.0, and the forms it is written in and read from.
+//! An event: CloudEvents 1.0, and the forms in which it is written and read.
 
 mod read;
 #[cfg(test)]
@@ -14,31 +14,30 @@ use uuid::Uuid;
 use crate::Message;
 use fleet_model::names::message::JSON;
 
-/// An event, as CloudEvents 1.0 has it.
+/// An event of CloudEvents 1.0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Tells it from every other event of its source. A repeated publication has the id of the first.
+    /// Id, unique among the events of the source. A retried publication keeps the id.
     pub id: String,
-    /// Who tells.
+    /// Source of the event.
     pub source: String,
-    /// What has happened; `type` on the wire.
+    /// Type of the event; `type` on the wire.
     pub kind: String,
-    /// What it has happened to.
+    /// Subject of the event, such as a cluster's id.
     pub subject: Option<String>,
-    /// When.
+    /// Time of the event.
     pub time: Option<Timestamp>,
-    /// The schema of the data.
+    /// Schema of the data.
     pub data_schema: Option<String>,
-    /// What the data is, if not JSON without further words; `datacontenttype` on the wire.
+    /// Media type of the data; `None` is JSON. `datacontenttype` on the wire.
     pub data_content_type: Option<String>,
-    /// The particulars.
+    /// Data of the event.
     pub data: Option<Data>,
-    /// Extension attributes, `traceparent` for one. Numbers and truth values are read as the texts that they are in
-    /// attributes.
+    /// Extension attributes, such as `traceparent`. Numbers and booleans are read as text.
     pub extensions: BTreeMap<String, String>,
 }
 
-/// An event's particulars.
+/// Data of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// A JSON value.
@@ -47,11 +46,11 @@ pub enum Data {
     Bytes(Vec<u8>),
 }
 
-/// How an event is written. All are read.
+/// Form in which an event is written. All are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Format {
     /// One JSON document with everything in it, and the attributes that HyperFleet's Go services and Google's binding
-    /// look for.
+    /// expect.
     #[default]
     Structured,
     /// The data as body, everything else as `ce-` attributes: Google's CloudEvents attribute binding.
@@ -60,7 +59,7 @@ pub enum Format {
     Bare,
 }
 
-/// A message that is no event. Its words do not quote it.
+/// Error for a message that is not an event. It does not quote the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an event: {0}")]
 pub struct Malformed(pub(crate) String);
@@ -68,7 +67,7 @@ pub struct Malformed(pub(crate) String);
 // === impl Event ===
 
 impl Event {
-    /// An event with a new id, as of `time`.
+    /// Returns an event with a new id.
     pub fn new(source: &str, kind: &str, time: Timestamp, data: Value) -> Self {
         Self {
             id: Uuid::now_v7().to_string(),
@@ -83,7 +82,7 @@ impl Event {
         }
     }
 
-    /// The data, if it is JSON.
+    /// Returns the data, if it is JSON.
     pub fn json(&self) -> Option<&Value> {
         match &self.data {
             Some(Data::Json(value)) => Some(value),
@@ -91,18 +90,19 @@ impl Event {
         }
     }
 
-    /// The message that carries the event.
+    /// Returns the message that carries the event.
     pub fn encode(&self, format: Format) -> Message {
         write::message(self, format)
     }
 
-    /// The event that a message carries: structured or binary CloudEvents, or JSON without an envelope.
+    /// Reads the event from a message: structured or binary CloudEvents, or JSON without an envelope.
     pub fn decode(message: &Message) -> Result<Self, Malformed> {
         read::event(message)
     }
 }
 
-/// Whether a content type is JSON's: `application/json`, `text/json`, `…+json`, with or without parameters. None is.
+/// Returns true for a media type of JSON (`application/json`, `text/json`, `…+json`, with or without parameters) and for
+/// none.
 fn is_json(content_type: Option<&str>) -> bool {
     let Some(content_type) = content_type else { return true };
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

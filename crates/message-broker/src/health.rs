@@ -1,20 +1,20 @@
-//! Whether a broker works, publisher and subscribers told apart.
+//! Health of a broker, for the publisher and for each subscriber.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::BrokerError;
 
-/// Whether a broker works.
+/// Health of a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Whether an event could be published now: the broker answers, and accepts us.
+    /// `Ok` if an event could be published now: the broker answers and accepts the identity.
     pub publisher: Result<(), BrokerError>,
-    /// Whether each consumer of this process receives, by its subscription and a number.
+    /// State of each consumer of this process, by its subscription and a number.
     pub subscribers: BTreeMap<String, Result<(), BrokerError>>,
 }
 
-/// What all consumers of a broker in this process have to tell.
+/// States of a broker's consumers in this process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Register(Arc<Mutex<Entries>>);
 
@@ -24,16 +24,16 @@ struct Entries {
     states: BTreeMap<String, Result<(), BrokerError>>,
 }
 
-/// What one consumer has to tell; it is forgotten when this is dropped.
+/// A consumer's entry in the [`Register`]; dropping it removes the entry.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct HealthEntry {
     key: String,
     register: Register,
 }
 
-/// The end by which a consumer tells.
+/// Reports a consumer's state to the [`Register`].
 #[derive(Clone, Debug)]
-pub(crate) struct Teller {
+pub(crate) struct HealthReporter {
     key: String,
     register: Register,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Teller {
 // === impl Health ===
 
 impl Health {
-    /// Whether everything works.
+    /// Returns true if publisher and subscribers work.
     pub fn is_good(&self) -> bool {
         self.publisher.is_ok() && self.subscribers.values().all(Result::is_ok)
     }
@@ -50,13 +50,13 @@ impl Health {
 // === impl Register ===
 
 impl Register {
-    pub(crate) fn watch(&self, resource: &str, state: Result<(), BrokerError>) -> (Watch, Teller) {
+    pub(crate) fn add(&self, resource: &str, state: Result<(), BrokerError>) -> (HealthEntry, HealthReporter) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.last += 1;
         let key = format!("{resource} #{}", entries.last);
         entries.states.insert(key.clone(), state);
         drop(entries);
-        (Watch { key: key.clone(), register: self.clone() }, Teller { key, register: self.clone() })
+        (HealthEntry { key: key.clone(), register: self.clone() }, HealthReporter { key, register: self.clone() })
     }
 
     pub(crate) fn states(&self) -> BTreeMap<String, Result<(), BrokerError>> {
@@ -64,19 +64,19 @@ impl Register {
     }
 }
 
-impl Drop for Watch {
+impl Drop for HealthEntry {
     fn drop(&mut self) {
         self.register.0.lock().unwrap_or_else(PoisonError::into_inner).states.remove(&self.key);
     }
 }
 
-// === impl Teller ===
+// === impl HealthReporter ===
 
 #[cfg_attr(not(any(feature = "pubsub", feature = "rabbitmq")), expect(dead_code, reason = "memory never fails"))]
-impl Teller {
-    pub(crate) fn tell(&self, state: Result<(), BrokerError>) {
+impl HealthReporter {
+    pub(crate) fn report(&self, state: Result<(), BrokerError>) {
         let mut entries = self.register.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may have been forgotten already.
+        // The entry may have been removed already.
         if let Some(entry) = entries.states.get_mut(&self.key) {
             *entry = state;
         }

@@ -1,4 +1,4 @@
-//! A broker within the process, with a journal if nothing is to be lost when the process is killed.
+//! The broker in the process; with a journal, nothing is lost when the process is killed.
 
 #[cfg(feature = "memory-journal")]
 mod journal;
@@ -19,41 +19,41 @@ use tokio_util::sync::CancellationToken;
 use self::journal::Journal;
 use self::queues::{Item, Queues};
 use crate::deliveries::{Deliveries, Source};
-use crate::delivery::{Handle as AnyHandle, Received, Verdict};
-use crate::error::{Action, BrokerError, Fault};
+use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUFFIX};
 
-/// How long a message is kept that could not be settled.
-const UNSETTLED: Duration = Duration::from_secs(1);
+/// Delay before a message that could not be settled is delivered again.
+const UNSETTLED_DELAY: Duration = Duration::from_secs(1);
 
-/// A broker within the process.
+/// A broker in the process.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     queues: Queues,
-    /// Held while something is written; what is told to wait is written in the same order.
+    /// Held during writes, so that journal and queues have the same order.
     writing: Mutex<()>,
     journal: Option<Journal>,
     register: Register,
 }
 
-/// A delivery's other end. Dropping it puts the message back.
+/// The broker's end of a delivery. Dropping it releases the message.
 #[derive(Debug)]
 pub(crate) struct Handle {
     memory: Memory,
     subscription: Subscription,
     item: Option<Item>,
-    /// Whether a consumer has it; else it was not delivered yet, whatever its count.
-    is_out: bool,
+    /// True once a consumer has received it; before that, the count includes a delivery that did not happen.
+    is_delivered: bool,
 }
 
-/// What a consumer takes from.
+/// A consumer of one subscription.
 struct Consumer {
     memory: Memory,
     subscription: Subscription,
@@ -62,13 +62,13 @@ struct Consumer {
 // === impl Memory ===
 
 impl Memory {
-    /// A broker that forgets everything when the process ends.
+    /// Returns a broker whose messages are lost when the process ends.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A broker that keeps everything in a file, made if it is not there, and begins with what the file holds. No other
-    /// process may have it open. A killed process loses nothing; a machine without power may lose the last moments.
+    /// Returns a broker that stores its messages in a file, which is created if needed and must not be open in another
+    /// process. A killed process loses nothing; a power failure may lose the last moments.
     #[cfg(feature = "memory-journal")]
     pub async fn open(path: &Path) -> Result<Self, BrokerError> {
         let journal = Journal::open(path).await?;
@@ -83,10 +83,10 @@ impl Memory {
     }
 
     pub(crate) async fn send(&self, topic: &Name, message: &Message) -> Result<(), BrokerError> {
-        let _turn = self.0.writing.lock().await;
+        let _writing = self.0.writing.lock().await;
         let copies = self.0.queues.number(topic, message);
         if copies.is_empty() {
-            return Err(BrokerError::new(Action::Publish, topic, Fault::Unrouted));
+            return Err(BrokerError::new(Operation::Publish, topic, ErrorKind::Unrouted));
         }
         if let Some(journal) = &self.0.journal {
             journal.add(&copies).await?;
@@ -103,16 +103,16 @@ impl Memory {
         consume: Consume,
         stop: &CancellationToken,
     ) -> Result<Deliveries, BrokerError> {
-        self.make(subscription).await?;
+        self.create_subscription(subscription).await?;
         if consume.max_attempts.is_some() {
-            self.make(&self.dead_letters(subscription)).await?;
+            self.create_subscription(&self.dead_letters(subscription)).await?;
         }
-        let (watch, _never_fails) = self.0.register.watch(&subscription.to_string(), Ok(()));
+        let (entry, _never_fails) = self.0.register.add(&subscription.to_string(), Ok(()));
         let consumer = Consumer { memory: self.clone(), subscription: subscription.clone() };
-        Ok(Deliveries::begin(consumer, subscription, consume, stop, watch))
+        Ok(Deliveries::begin(consumer, subscription, consume, stop, entry))
     }
 
-    #[expect(clippy::unused_self, reason = "every broker has names of its own for them")]
+    #[expect(clippy::unused_self, reason = "each broker derives these names in its own way")]
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
         let topic = subscription.id.with(DEAD_LETTER_SUFFIX);
         Subscription { id: topic.with("-sub"), topic }
@@ -122,12 +122,13 @@ impl Memory {
         Health { publisher: Ok(()), subscribers: self.0.register.states() }
     }
 
-    async fn make(&self, subscription: &Subscription) -> Result<(), BrokerError> {
-        // A name of our own making may be too long, and the journal could not be read again.
+    async fn create_subscription(&self, subscription: &Subscription) -> Result<(), BrokerError> {
+        // A derived name may be too long, and the journal could not be read again.
         Subscription::new(subscription.topic.as_str(), subscription.id.as_str()).map_err(|invalid| {
-            BrokerError::new(Action::Prepare, subscription, Fault::Misfit).with_detail(format!("a name {invalid}"))
+            BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible)
+                .with_detail(format!("a name {invalid}"))
         })?;
-        let _turn = self.0.writing.lock().await;
+        let _writing = self.0.writing.lock().await;
         if let Some(journal) = &self.0.journal {
             journal.subscribe(subscription).await?;
         }
@@ -137,16 +138,16 @@ impl Memory {
 
     async fn forget(&self, item: &Item) -> Result<(), BrokerError> {
         if let Some(journal) = &self.0.journal {
-            let _turn = self.0.writing.lock().await;
+            let _writing = self.0.writing.lock().await;
             journal.remove(item).await?;
         }
         Ok(())
     }
 
-    /// Notes that an item was delivered once more, so that it is counted across restarts too.
+    /// Records a delivery of an item, so that the count survives a restart.
     async fn count(&self, item: &Item) {
         if let Some(journal) = &self.0.journal {
-            let _turn = self.0.writing.lock().await;
+            let _writing = self.0.writing.lock().await;
             if let Err(error) = journal.count(item).await {
                 tracing::warn!(%error, "a delivery could not be counted");
             }
@@ -160,9 +161,9 @@ impl Source for Consumer {
     async fn receive(&mut self) -> Received {
         let item = self.memory.0.queues.take(&self.subscription).await;
         let (message, attempt) = (Message::clone(&item.message), item.attempt);
-        // From here on, dropping it puts it back.
+        // From here on, dropping the handle releases the item.
         let (memory, subscription) = (self.memory.clone(), self.subscription.clone());
-        let handle = Handle { memory, subscription, item: Some(item), is_out: false };
+        let handle = Handle { memory, subscription, item: Some(item), is_delivered: false };
         Received { message, attempt, handle: AnyHandle::Memory(handle) }
     }
 
@@ -174,38 +175,39 @@ impl Source for Consumer {
 // === impl Handle ===
 
 impl Handle {
-    pub(crate) async fn hand_out(&mut self) {
+    pub(crate) async fn mark_delivered(&mut self) {
         if let Some(item) = &self.item {
             self.memory.count(item).await;
         }
-        self.is_out = true;
+        self.is_delivered = true;
     }
 
-    pub(crate) async fn settle(mut self, verdict: Verdict) -> Result<(), BrokerError> {
-        self.is_out = true;
+    pub(crate) async fn settle(mut self, settlement: Settlement) -> Result<(), BrokerError> {
+        self.is_delivered = true;
         let Some(item) = &self.item else { return Ok(()) };
-        let (settled, wait) = match verdict {
-            Verdict::Ack => (self.memory.forget(item).await, None),
-            Verdict::Retry(delay) => (Ok(()), Some(delay)),
-            Verdict::Bury(reason) => (self.bury(item, reason).await, None),
+        let (settled, wait) = match settlement {
+            Settlement::Ack => (self.memory.forget(item).await, None),
+            Settlement::Retry(delay) => (Ok(()), Some(delay)),
+            Settlement::DeadLetter(reason) => (self.dead_letter(item, reason).await, None),
         };
-        // What could not be settled comes again; not at once, as that would be a hot loop until the disk has room again.
-        let wait = wait.or_else(|| settled.is_err().then_some(UNSETTLED));
+        // A message that could not be settled is delivered again after a delay: at once would be a hot loop while the disk
+        // is full.
+        let wait = wait.or_else(|| settled.is_err().then_some(UNSETTLED_DELAY));
         if let (Some(item), Some(wait)) = (self.item.take(), wait) {
             self.memory.0.queues.add_after(&self.subscription, item, wait);
         }
         settled
     }
 
-    async fn bury(&self, item: &Item, reason: String) -> Result<(), BrokerError> {
+    async fn dead_letter(&self, item: &Item, reason: String) -> Result<(), BrokerError> {
         let mut message = Message::clone(&item.message);
         message.attributes.extend(BTreeMap::from([
             (DEAD_LETTER_REASON.to_owned(), reason),
             (DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string()),
         ]));
-        let grave = self.memory.dead_letters(&self.subscription);
-        self.memory.make(&grave).await?;
-        self.memory.send(&grave.topic, &message).await?;
+        let dead_letter_subscription = self.memory.dead_letters(&self.subscription);
+        self.memory.create_subscription(&dead_letter_subscription).await?;
+        self.memory.send(&dead_letter_subscription.topic, &message).await?;
         self.memory.forget(item).await
     }
 }
@@ -213,7 +215,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(mut item) = self.item.take() {
-            item.attempt = item.attempt.saturating_sub(u32::from(!self.is_out));
+            item.attempt = item.attempt.saturating_sub(u32::from(!self.is_delivered));
             self.memory.0.queues.add(&self.subscription, item);
         }
     }
@@ -225,19 +227,21 @@ mod tests {
 
     /// A full disk refuses an acknowledgement as it does a publication.
     #[tokio::test]
-    async fn what_cannot_be_settled_does_not_come_again_at_once() {
+    async fn a_message_that_cannot_be_settled_is_not_delivered_again_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let memory = Memory::open(&folder.path().join("events.db")).await.unwrap();
         let subscription = Subscription::new("topic", "subscription").unwrap();
-        memory.make(&subscription).await.unwrap();
+        memory.create_subscription(&subscription).await.unwrap();
         memory.send(&subscription.topic, &Message::default()).await.unwrap();
         let mut consumer = Consumer { memory: memory.clone(), subscription: subscription.clone() };
-        for verdict in [Verdict::Ack, Verdict::Bury("it is poison".to_owned())] {
-            let AnyHandle::Memory(mut handle) = consumer.receive().await.handle else { panic!("another's") };
-            handle.hand_out().await;
+        for settlement in [Settlement::Ack, Settlement::DeadLetter("it is poison".to_owned())] {
+            let AnyHandle::Memory(mut handle) = consumer.receive().await.handle else {
+                panic!("not a handle of the memory broker")
+            };
+            handle.mark_delivered().await;
             memory.0.journal.as_ref().unwrap().refuse_all().await;
-            assert_eq!(handle.settle(verdict).await.unwrap_err().fault, Fault::Internal);
-            let (ready, due, _) = memory.0.queues.look(&subscription);
+            assert_eq!(handle.settle(settlement).await.unwrap_err().kind, ErrorKind::Internal);
+            let (ready, due, _) = memory.0.queues.poll(&subscription);
             assert!(ready.is_none() && due.is_some());
         }
     }
@@ -248,6 +252,6 @@ mod tests {
         let (broker, stop) = (crate::Broker::Memory(Memory::new()), CancellationToken::new());
         let subscription = Subscription::new("topic", &"s".repeat(250)).unwrap();
         let error = broker.subscribe(&subscription, Consume::default(), &stop).await.unwrap_err();
-        assert_eq!(error.fault, Fault::Misfit);
+        assert_eq!(error.kind, ErrorKind::Incompatible);
     }
 }

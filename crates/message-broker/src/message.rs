@@ -1,4 +1,4 @@
-//! A message as it is on the wire, whatever the broker: bytes and named texts.
+//! A message as it is on the wire of every broker: a body and attributes.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use fleet_model::names::message::{BATCH, CONTENT_TYPE};
 /// services read no others, and `content-type` is the property of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Message {
-    /// What it says.
+    /// Body.
     pub body: Vec<u8>,
-    /// What is said about it.
+    /// Attributes.
     pub attributes: BTreeMap<String, String>,
 }
 
 impl Message {
-    /// An attribute, whatever the case of its name.
+    /// Returns an attribute; the case of its name does not matter.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let exact = self.attributes.get(name);
         let found = exact
@@ -23,18 +23,18 @@ impl Message {
         found.map(String::as_str)
     }
 
-    /// What the body is, if that is said.
+    /// Returns the media type of the body, if the message has one.
     pub(crate) fn content_type(&self) -> Option<&str> {
         self.attribute(CONTENT_TYPE)
     }
 
-    /// Whether it says that it holds several events.
+    /// Returns true if the message holds a batch of events.
     pub(crate) fn is_batch(&self) -> bool {
         self.content_type().is_some_and(|content| starts_with(content, BATCH))
     }
 }
 
-/// Whether a text begins with another, whatever the case.
+/// Returns true if `text` begins with `beginning`, ignoring case.
 pub(crate) fn starts_with(text: &str, beginning: &str) -> bool {
     text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }

@@ -13,40 +13,40 @@ use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(String);
 
-/// A text that is no [`Name`].
+/// Error for a text that is not a [`Name`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have 3 to 255 letters, digits or -._~+%, begin with a letter and not with goog")]
 pub struct InvalidName;
 
-/// Who gets a topic's events. Consumers with the same id share them; each id gets all.
+/// A subscription of a topic. Consumers with the same id share its events; every id receives all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscription {
-    /// Of which topic.
+    /// The topic.
     pub topic: Name,
-    /// Whose.
+    /// Id of the subscription.
     pub id: Name,
 }
 
 // === impl Name ===
 
 impl Name {
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// This name with something more at its end, which must leave it a name.
+    /// Returns this name with a suffix; the caller ensures that the result is valid.
     pub(crate) fn with(&self, end: &str) -> Self {
         Self(format!("{}{end}", self.0))
     }
 
-    /// Another name, which must be one.
+    /// Returns a derived name; the caller ensures that it is valid.
     #[cfg(feature = "rabbitmq")]
     pub(crate) fn derived(text: String) -> Self {
         Self(text)
     }
 
-    /// Whether it is that of a dead-letter topic.
+    /// Returns true for the name of a dead-letter topic.
     #[cfg(feature = "rabbitmq")]
     pub(crate) fn is_of_dead_letters(&self) -> bool {
         self.0.ends_with(DEAD_LETTER_SUFFIX)
@@ -74,7 +74,7 @@ impl fmt::Display for Name {
 // === impl Subscription ===
 
 impl Subscription {
-    /// A subscription by the names of its topic and its own.
+    /// Returns the subscription with that id of that topic.
     pub fn new(topic: &str, id: &str) -> Result<Self, InvalidName> {
         Ok(Self { topic: topic.parse()?, id: id.parse()? })
     }

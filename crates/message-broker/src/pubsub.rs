@@ -1,7 +1,7 @@
-//! Google Pub/Sub, through Google's own client library; and Google's emulator.
+//! Google Pub/Sub and its emulator, by Google's client library.
 
 mod consumer;
-mod fault;
+mod errors;
 mod provision;
 
 use std::collections::BTreeMap;
@@ -22,54 +22,54 @@ use tokio_util::sync::CancellationToken;
 use self::consumer::Consumer;
 pub(crate) use self::consumer::Handle;
 use crate::deliveries::Deliveries;
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_SUFFIX, HEALTH_PROBE};
 
-/// How long a probe may take.
+/// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
 
-/// How long the client gathers messages before it sends them. The library's 10 ms would be most of what a lone
-/// publication takes.
-const GATHER: Duration = Duration::from_millis(2);
+/// Time for which the client batches messages before it sends them. The library's default of 10 ms would dominate the
+/// latency of a single publication.
+const BATCH_DELAY: Duration = Duration::from_millis(2);
 
-/// Which Pub/Sub, and what may be done there.
+/// Settings of the client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The project.
+    /// Google Cloud project.
     pub project: String,
-    /// Where to send requests.
+    /// Endpoint of the requests.
     pub endpoint: Endpoint,
-    /// Whether what is missing is created.
+    /// Handling of missing topics and subscriptions.
     pub provision: Provision,
-    /// How long one attempt may take.
+    /// Maximum time of one attempt.
     pub attempt_timeout: Duration,
 }
 
-/// Where requests go, and with which identity.
+/// Endpoint and identity of the requests.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
-    /// Google's own, with application default credentials.
+    /// Google, with application default credentials.
     #[default]
     Google,
-    /// An emulator: `HOST:PORT`, plain HTTP, no identity. What `PUBSUB_EMULATOR_HOST` says.
+    /// An emulator at `HOST:PORT`, by plain HTTP without identity, as in `PUBSUB_EMULATOR_HOST`.
     Emulator(String),
 }
 
-/// What is done about topics and subscriptions that are not there.
+/// Handling of missing topics and subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Provision {
-    /// They are an error that says how to make them.
+    /// They are an error that names the command that creates them.
     #[default]
     Check,
-    /// They are created: topic, subscription, dead-letter topic and its subscription.
+    /// Topic, subscription, dead-letter topic and its subscription are created.
     Create,
 }
 
-/// A project's Pub/Sub.
+/// The Pub/Sub of a project.
 #[derive(Clone)]
 pub struct PubSub(Arc<Inner>);
 
@@ -80,7 +80,7 @@ struct Inner {
     register: Register,
 }
 
-/// The clients, made at the first use: making them may ask for an identity.
+/// The clients, created at the first use, as that may need credentials.
 struct Clients {
     topics: TopicAdmin,
     subscriptions: SubscriptionAdmin,
@@ -91,7 +91,7 @@ struct Clients {
 // === impl Settings ===
 
 impl Settings {
-    /// Google's own Pub/Sub, where everything is there already.
+    /// Returns the settings for Google's Pub/Sub, with topics and subscriptions that exist.
     pub fn new(project: &str) -> Self {
         Self {
             project: project.to_owned(),
@@ -123,7 +123,7 @@ impl Endpoint {
 // === impl PubSub ===
 
 impl PubSub {
-    /// Sets the client up. Nothing is sent.
+    /// Sets up the client without sending a request.
     pub fn new(settings: Settings) -> Self {
         let (clients, publishers, register) = (OnceCell::new(), Mutex::default(), Register::default());
         Self(Arc::new(Inner { settings, clients, publishers, register }))
@@ -134,17 +134,18 @@ impl PubSub {
             let publisher = self.publisher(topic).await?;
             let wire = Wire::new().set_data(message.body.clone()).set_attributes(message.attributes.clone());
             let published = publisher.publish(wire).await;
-            published.map(drop).map_err(|error| fault::of_publication(topic.as_str(), &error))
+            published.map(drop).map_err(|error| errors::of_publication(topic.as_str(), &error))
         };
         let sent = timeout(self.0.settings.attempt_timeout, attempt).await;
-        let sent = sent.unwrap_or_else(|_elapsed| Err(BrokerError::new(Action::Publish, topic, Fault::TimedOut)));
+        let sent =
+            sent.unwrap_or_else(|_elapsed| Err(BrokerError::new(Operation::Publish, topic, ErrorKind::TimedOut)));
         if let Err(error) = &sent
-            && error.fault == Fault::NotFound
+            && error.kind == ErrorKind::NotFound
         {
-            // Deleted meanwhile; the next attempt looks, and creates it if it may.
+            // The topic was deleted; the next attempt creates it if that is allowed.
             self.0.publishers.lock().await.remove(topic);
             if self.0.settings.provision == Provision::Create {
-                return sent.map_err(|error| BrokerError { fault: Fault::Unavailable, ..error });
+                return sent.map_err(|error| BrokerError { kind: ErrorKind::Unavailable, ..error });
             }
         }
         sent
@@ -157,19 +158,20 @@ impl PubSub {
         stop: &CancellationToken,
     ) -> Result<Deliveries, BrokerError> {
         if consume.max_attempts.is_some_and(|attempts| !(5..=100).contains(&attempts)) {
-            return Err(BrokerError::new(Action::Prepare, subscription, Fault::Misfit)
-                .with_detail("Pub/Sub puts a message among the dead letters after 5 to 100 deliveries"));
+            return Err(BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible)
+                .with_detail("Pub/Sub dead-letters a message after 5 to 100 deliveries; set the maximum number of deliveries accordingly"));
         }
-        let (watch, teller) = self.0.register.watch(
+        let (entry, reporter) = self.0.register.add(
             &subscription.to_string(),
-            Err(BrokerError::new(Action::Connect, subscription, Fault::Unavailable).with_detail("not connected yet")),
+            Err(BrokerError::new(Operation::Connect, subscription, ErrorKind::Unavailable)
+                .with_detail("not connected yet")),
         );
-        let mut consumer = Consumer::new(self.clone(), subscription.clone(), consume, teller);
+        let mut consumer = Consumer::new(self.clone(), subscription.clone(), consume, reporter);
         consumer.try_to_begin().await?;
-        Ok(Deliveries::begin(consumer, subscription, consume, stop, watch))
+        Ok(Deliveries::begin(consumer, subscription, consume, stop, entry))
     }
 
-    #[expect(clippy::unused_self, reason = "every broker has names of its own for them")]
+    #[expect(clippy::unused_self, reason = "each broker derives these names in its own way")]
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
         let topic = subscription.id.with(DEAD_LETTER_SUFFIX);
         Subscription { id: topic.with("-sub"), topic }
@@ -178,20 +180,20 @@ impl PubSub {
     pub(crate) async fn health(&self) -> Health {
         let name = self.topic_path(HEALTH_PROBE);
         let probe = async {
-            let answer = ours(self.clients().await?.topics.get_topic().set_topic(&name)).send().await;
-            match answer.map_err(|error| fault::classify(Action::Probe, &name, &error)) {
+            let answer = with_user_agent(self.clients().await?.topics.get_topic().set_topic(&name)).send().await;
+            match answer.map_err(|error| errors::classify(Operation::Probe, &name, &error)) {
                 Ok(_) => Ok(()),
-                // It answers, and knows who we are. Who may only publish may not look.
-                Err(error) if matches!(error.fault, Fault::NotFound | Fault::PermissionDenied) => Ok(()),
+                // Pub/Sub answers and accepts the identity. A publisher may lack the permission to get a topic.
+                Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::PermissionDenied) => Ok(()),
                 Err(error) => Err(error),
             }
         };
         let publisher = timeout(PROBE, probe).await;
         let publisher =
-            publisher.unwrap_or_else(|_elapsed| Err(BrokerError::new(Action::Probe, &name, Fault::TimedOut)));
+            publisher.unwrap_or_else(|_elapsed| Err(BrokerError::new(Operation::Probe, &name, ErrorKind::TimedOut)));
         let mut subscribers = self.0.register.states();
         if let Err(error) = &publisher {
-            // The client goes on silently when its stream breaks off.
+            // The client retries silently when its stream breaks off.
             for state in subscribers.values_mut().filter(|state| state.is_ok()) {
                 *state = Err(error.clone());
             }
@@ -208,7 +210,7 @@ impl PubSub {
             self.create_topic(topic).await?;
         }
         let base = &self.clients().await?.publisher;
-        let publisher = base.publisher(self.topic_path(topic.as_str())).set_delay_threshold(GATHER).build();
+        let publisher = base.publisher(self.topic_path(topic.as_str())).set_delay_threshold(BATCH_DELAY).build();
         publishers.insert(topic.clone(), publisher.clone());
         Ok(publisher)
     }
@@ -236,15 +238,16 @@ impl fmt::Debug for PubSub {
 
 impl Clients {
     async fn connect(settings: &Settings) -> Result<Self, BrokerError> {
-        let (address, patience) = (settings.endpoint.address(), settings.attempt_timeout);
-        let failed =
-            |words: &str| BrokerError::new(Action::Connect, "Pub/Sub", Fault::Unauthenticated).with_detail(words);
+        let (address, time_limit) = (settings.endpoint.address(), settings.attempt_timeout);
+        let failed = |detail: &str| {
+            BrokerError::new(Operation::Connect, "Pub/Sub", ErrorKind::Unauthenticated).with_detail(detail)
+        };
         let credentials = settings.endpoint.credentials();
-        // The library's texts quote the file.
+        // The library's messages quote the file.
         let credentials = credentials.map_err(|_quotes| failed("the credentials cannot be used"))?;
         let unset = |_error| failed("the client cannot be set up: check the endpoint");
-        // Admin calls are tried once, as the callers try again; a publication for as long as its attempt may take, as the
-        // library would otherwise go on for ten minutes after the caller has given up.
+        // Admin calls are not retried here, as their callers retry; a publication is retried within its attempt, as the
+        // library would otherwise continue for ten minutes after the caller has given up.
         let topics = TopicAdmin::builder().with_endpoint(&address).with_credentials(credentials.clone());
         let subscriptions = SubscriptionAdmin::builder().with_endpoint(&address).with_credentials(credentials.clone());
         let publisher = BasePublisher::builder().with_endpoint(&address).with_credentials(credentials.clone());
@@ -253,7 +256,7 @@ impl Clients {
             topics: topics.with_retry_policy(NeverRetry).build().await.map_err(unset)?,
             subscriptions: subscriptions.with_retry_policy(NeverRetry).build().await.map_err(unset)?,
             publisher: publisher
-                .with_retry_policy(RetryableErrors.with_time_limit(patience))
+                .with_retry_policy(RetryableErrors.with_time_limit(time_limit))
                 .build()
                 .await
                 .map_err(unset)?,
@@ -262,7 +265,7 @@ impl Clients {
     }
 }
 
-/// Says who calls.
-fn ours<R: RequestOptionsBuilder>(request: R) -> R {
-    request.with_user_agent(concat!("pull-secret/", env!("CARGO_PKG_VERSION")))
+/// Sets the `User-Agent`.
+fn with_user_agent<R: RequestOptionsBuilder>(request: R) -> R {
+    request.with_user_agent(format!("{}/{}", fleet_model::names::client::PULL_SECRET, env!("CARGO_PKG_VERSION")))
 }

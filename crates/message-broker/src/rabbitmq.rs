@@ -1,9 +1,9 @@
-//! RabbitMQ, by AMQP 0-9-1: exchanges and queues as HyperFleet's Go services declare them, and what they lack beside.
+//! RabbitMQ by AMQP 0-9-1, with the exchanges and queues that HyperFleet's Go services declare, and further ones.
 //!
 //! The exchange is named as the topic, the queue `<topic>-<subscription>`; both are durable and have no arguments, so that
-//! a Go service may share them. A message to be tried later goes, confirmed, to a queue of its own for each wait, which
-//! hands it on when the wait is over; what cannot be handled goes, confirmed, to the exchange `<queue>-dlq`. RabbitMQ's
-//! own means for both would need arguments on the shared queue, and adds headers that are no strings.
+//! a Go service may share them. A message that is retried later is published, with confirmation, to a queue for its wait,
+//! which forwards it when the wait is over; a dead letter is published, with confirmation, to the exchange `<queue>-dlq`.
+//! RabbitMQ's own means for both would need arguments on the shared queue, and adds headers that are not strings.
 
 mod consumer;
 mod link;
@@ -23,48 +23,49 @@ use self::consumer::Consumer;
 pub(crate) use self::consumer::Handle;
 use self::publisher::Publisher;
 use crate::deliveries::Deliveries;
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
 use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
-/// How long a probe may take.
+/// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
 
-/// Which RabbitMQ, and what things are called there.
+/// Settings of the client: address and names.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://`. Without `?heartbeat=`, it is 10 s.
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://`. Without a vhost, or with an empty one, it is `/`. Without
+    /// `?heartbeat=`, the heartbeat is 10 s.
     pub url: SecretString,
-    /// What kind of exchange; must be that of the Go services that share it.
+    /// Type of the exchange; must be that of the Go services that share it.
     pub exchange_kind: Exchange,
     /// The exchange, if it is not named as the topic: HyperFleet's `broker.rabbitmq.exchange`.
     pub exchange: Option<Name>,
-    /// What queues begin with, if not with the topic: HyperFleet's `broker.rabbitmq.queue`.
+    /// Prefix of the queues, if it is not the topic: HyperFleet's `broker.rabbitmq.queue`.
     pub queue: Option<Name>,
-    /// What events are published with: HyperFleet's `broker.rabbitmq.routing_key`. Queues are bound with an empty one.
+    /// Routing key of publications: HyperFleet's `broker.rabbitmq.routing_key`. Queues are bound with an empty one.
     pub routing_key: String,
-    /// How long one attempt at connecting, declaring or publishing may take.
+    /// Maximum time of one attempt to connect, declare or publish.
     pub attempt_timeout: Duration,
 }
 
-/// What kind of exchange.
+/// Type of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Exchange {
-    /// What HyperFleet's charts set.
+    /// The type that HyperFleet's charts set.
     #[default]
     Topic,
-    /// What HyperFleet's broker library has when nothing is set.
+    /// The default of HyperFleet's broker library.
     Fanout,
-    /// By the exact routing key.
+    /// Routes by the exact routing key.
     Direct,
-    /// By headers.
+    /// Routes by headers.
     Headers,
 }
 
-/// A RabbitMQ.
+/// A client of RabbitMQ.
 #[derive(Clone)]
 pub struct RabbitMq(Arc<Inner>);
 
@@ -77,7 +78,7 @@ struct Inner {
 // === impl Settings ===
 
 impl Settings {
-    /// What HyperFleet's charts deploy, at that URL.
+    /// Returns the settings for the RabbitMQ at that URL, as HyperFleet's charts deploy it.
     pub fn new(url: SecretString) -> Self {
         Self {
             url,
@@ -106,11 +107,11 @@ impl Exchange {
 // === impl RabbitMq ===
 
 impl RabbitMq {
-    /// Sets the client up. Nothing is sent.
+    /// Sets up the client without sending a request.
     pub fn new(settings: Settings) -> Result<Self, BrokerError> {
         link::address(&settings)?;
         if settings.routing_key.len() > topology::LONGEST_NAME {
-            return Err(BrokerError::new(Action::Connect, "RabbitMQ", Fault::Misfit)
+            return Err(BrokerError::new(Operation::Connect, "RabbitMQ", ErrorKind::Incompatible)
                 .with_detail("the routing key must not be longer than 255 bytes"));
         }
         let publisher = Publisher::new(settings.clone());
@@ -121,7 +122,7 @@ impl RabbitMq {
         let attempt = timeout(self.0.settings.attempt_timeout, self.0.publisher.send(topic, message));
         attempt.await.unwrap_or_else(|_elapsed| {
             self.0.publisher.forget();
-            Err(BrokerError::new(Action::Publish, topic, Fault::TimedOut))
+            Err(BrokerError::new(Operation::Publish, topic, ErrorKind::TimedOut))
         })
     }
 
@@ -132,13 +133,14 @@ impl RabbitMq {
         stop: &CancellationToken,
     ) -> Result<Deliveries, BrokerError> {
         topology::check(&self.0.settings, subscription)?;
-        let (watch, teller) = self.0.register.watch(
+        let (entry, reporter) = self.0.register.add(
             &subscription.to_string(),
-            Err(BrokerError::new(Action::Connect, subscription, Fault::Unavailable).with_detail("not connected yet")),
+            Err(BrokerError::new(Operation::Connect, subscription, ErrorKind::Unavailable)
+                .with_detail("not connected yet")),
         );
-        let mut consumer = Consumer::new(self.0.settings.clone(), subscription.clone(), consume, teller);
+        let mut consumer = Consumer::new(self.0.settings.clone(), subscription.clone(), consume, reporter);
         consumer.try_to_begin().await?;
-        Ok(Deliveries::begin(consumer, subscription, consume, stop, watch))
+        Ok(Deliveries::begin(consumer, subscription, consume, stop, entry))
     }
 
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
@@ -150,7 +152,7 @@ impl RabbitMq {
     pub(crate) async fn health(&self) -> Health {
         let probe = timeout(PROBE, self.0.publisher.probe()).await;
         let publisher =
-            probe.unwrap_or_else(|_elapsed| Err(BrokerError::new(Action::Probe, "RabbitMQ", Fault::TimedOut)));
+            probe.unwrap_or_else(|_elapsed| Err(BrokerError::new(Operation::Probe, "RabbitMQ", ErrorKind::TimedOut)));
         Health { publisher, subscribers: self.0.register.states() }
     }
 }

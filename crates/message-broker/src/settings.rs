@@ -1,23 +1,22 @@
-//! How a subscription is consumed: how much at once, for how long, and how often again.
+//! Settings of a consumer: concurrency, lease, back-off, maximum number of deliveries.
 
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
 
-/// How a subscription is consumed.
+/// Settings of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Consume {
-    /// At most so many deliveries are out at once; 0 is 1.
+    /// Maximum number of deliveries in flight; 0 is 1.
     pub concurrency: u16,
-    /// So long a delivery may be worked on before it is taken back and delivered again; [`Delivery::extend`] begins it
-    /// anew. RabbitMQ itself closes the channel after 30 minutes without an answer.
+    /// Maximum time for handling a delivery before the message is delivered again; [`Delivery::extend`] renews it. RabbitMQ
+    /// itself closes the channel after 30 minutes without an answer.
     ///
     /// [`Delivery::extend`]: crate::Delivery::extend
     pub lease: Duration,
-    /// The waits between deliveries of one message.
+    /// Back-off between deliveries of one message.
     pub backoff: Backoff,
-    /// After so many deliveries a message is put among the dead letters; `None`: never. Pub/Sub counts itself, from 5
-    /// to 100.
+    /// Number of deliveries after which a message is dead-lettered; `None`: never. Pub/Sub counts itself, from 5 to 100.
     pub max_attempts: Option<u32>,
 }
 

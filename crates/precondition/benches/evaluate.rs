@@ -1,4 +1,4 @@
-//! How long the specification's expressions take, as a ratio to `expr-lang` in the same run.
+//! Measures the specification's expressions, as a ratio to `expr-lang` in the same run.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and stops where it cannot go on")]
 
@@ -30,25 +30,25 @@ fn main() {
         "{:<50}  {:>9}  {:>9}  {:>6}  {:>9}  {:>9}  {:>6}",
         "", "parse", "expr-lang", "ratio", "evaluate", "expr-lang", "ratio"
     );
-    for (ours, theirs) in EXPRESSIONS {
-        let precondition = Precondition::parse(ours).unwrap();
-        let program = expr::compile(theirs).unwrap();
+    for (own, reference) in EXPRESSIONS {
+        let precondition = Precondition::parse(own).unwrap();
+        let program = expr::compile(reference).unwrap();
         assert_eq!(precondition.evaluate(&context).outcome, Outcome::Met);
         assert_eq!(environment.run(&program, &their_context).unwrap().as_bool(), Some(true));
-        let parse = per_round(|| drop(black_box(Precondition::parse(black_box(ours)))));
-        let their_parse = per_round(|| drop(black_box(expr::compile(black_box(theirs)))));
+        let parse = per_round(|| drop(black_box(Precondition::parse(black_box(own)))));
+        let their_parse = per_round(|| drop(black_box(expr::compile(black_box(reference)))));
         let evaluate = per_round(|| drop(black_box(precondition.evaluate(black_box(&context)))));
         let their_run = per_round(|| drop(black_box(environment.run(black_box(&program), &their_context))));
         let (parse_ratio, run_ratio) = (parse / their_parse, evaluate / their_run);
         println!(
-            "{ours:<50}  {parse:>6.2} µs  {their_parse:>6.2} µs  {parse_ratio:>6.2}  {evaluate:>6.2} µs  {their_run:>6.2} µs  {run_ratio:>6.2}"
+            "{own:<50}  {parse:>6.2} µs  {their_parse:>6.2} µs  {parse_ratio:>6.2}  {evaluate:>6.2} µs  {their_run:>6.2} µs  {run_ratio:>6.2}"
         );
     }
     hostile();
 }
 
-/// What runs into the bound on steps, or nearly: the longest that an evaluation takes.
-#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+/// Expressions that reach the bound on steps, or nearly: the longest evaluations.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn hostile() {
     let many = (0..90_000).map(|index| json!({ format!("member-{index}"): "x" })).collect::<Vec<_>>();
     let document = json!({ "spec": { "many": many, "text": "a".repeat(12_400), "few": [1, 2, 3, 4, 5, 6, 7, 8, 9] } });
@@ -62,12 +62,12 @@ fn hostile() {
     ] {
         let precondition = Precondition::parse(&hostile).unwrap();
         let start = Instant::now();
-        let verdict = precondition.evaluate(&Context::of(&document));
+        let evaluation = precondition.evaluate(&Context::of(&document));
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
         println!(
             "{:<70}  {:?} after {milliseconds:.1} ms",
             hostile.chars().take(70).collect::<String>(),
-            verdict.outcome
+            evaluation.outcome
         );
     }
 }
@@ -88,7 +88,7 @@ fn document() -> Value {
 }
 
 /// Microseconds a round, after as many rounds to warm up.
-#[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn per_round(mut work: impl FnMut()) -> f64 {
     (0..ROUNDS).for_each(|_| work());
     let start = Instant::now();

@@ -10,11 +10,11 @@ use precondition::{Context, Outcome, Precondition};
 use serde_json::{Value, json};
 
 const INPUTS: u32 = 1_000_000;
-const LONGEST: usize = 200;
-/// What a thread has by default.
+const MAX_LENGTH: usize = 200;
+/// The default stack size of a thread.
 const STACK: usize = 2 << 20;
 
-const WORDS: &[&str] = &[
+const TOKENS: &[&str] = &[
     "spec",
     "status",
     ".a",
@@ -79,9 +79,9 @@ const WORDS: &[&str] = &[
     "\u{0}",
 ];
 
-/// How often each outcome was seen: a generator that only makes nonsense shows nothing.
+/// Counts of outcomes: a generator that only makes nonsense proves nothing.
 #[derive(Debug, Default)]
-struct Seen {
+struct Counts {
     refused: u32,
     met: u32,
     not_met: u32,
@@ -93,70 +93,69 @@ fn main() {
     std::thread::Builder::new().stack_size(STACK).spawn(fuzz).unwrap().join().unwrap();
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a benchmark looks at the clock, and takes its seed from whoever runs it"
-)]
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, and takes its seed from the command line")]
 fn fuzz() {
     let seed = std::env::var("PRECONDITION_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok());
-    let mut dice = Dice(seed.unwrap_or(0x5eed_0f5e_ed0f_5eed));
+    let mut random = Random(seed.unwrap_or(0x5eed_0f5e_ed0f_5eed));
     let corpus = corpus();
     let document = document();
     let context = Context::of(&document).at_generation(2).with_adapters([]);
-    let mut seen = Seen::default();
+    let mut counts = Counts::default();
     let start = Instant::now();
     for _ in 0..INPUTS {
-        let input = input(&mut dice, &corpus);
-        ask(&input, &context, &mut seen);
+        let input = input(&mut random, &corpus);
+        ask(&input, &context, &mut counts);
     }
     let seconds = start.elapsed().as_secs_f64();
-    println!("{INPUTS} inputs in {seconds:.1} s, {:.2} µs each: {seen:?}", seconds * 1e6 / f64::from(INPUTS));
-    assert!(seen.met > INPUTS / 1000 && seen.not_met > INPUTS / 1000 && seen.unanswerable > INPUTS / 1000);
+    println!("{INPUTS} inputs in {seconds:.1} s, {:.2} µs each: {counts:?}", seconds * 1e6 / f64::from(INPUTS));
+    assert!(counts.met > INPUTS / 1000 && counts.not_met > INPUTS / 1000 && counts.unanswerable > INPUTS / 1000);
 }
 
-fn ask(input: &str, context: &Context<'_>, seen: &mut Seen) {
+fn ask(input: &str, context: &Context<'_>, counts: &mut Counts) {
     let precondition = match Precondition::parse(input) {
         Ok(precondition) => precondition,
         Err(error) => {
-            seen.refused += 1;
+            counts.refused += 1;
             assert!(!error.to_string().is_empty());
             return;
         }
     };
-    let verdict = precondition.evaluate(context);
-    match verdict.outcome {
-        Outcome::Met => seen.met += 1,
-        Outcome::NotMet => seen.not_met += 1,
-        Outcome::Unanswerable => seen.unanswerable += 1,
+    let evaluation = precondition.evaluate(context);
+    match evaluation.outcome {
+        Outcome::Met => counts.met += 1,
+        Outcome::NotMet => counts.not_met += 1,
+        Outcome::Unanswerable => counts.unanswerable += 1,
     }
-    let told = verdict.explanation.to_string();
-    assert!(!told.is_empty(), "{input}");
-    assert!(!told.contains("hunter2"), "{input}");
-    seen.longest_explanation = seen.longest_explanation.max(told.len());
+    let text = evaluation.explanation.to_string();
+    assert!(!text.is_empty(), "{input}");
+    assert!(!text.contains("hunter2"), "{input}");
+    counts.longest_explanation = counts.longest_explanation.max(text.len());
 }
 
-fn input(dice: &mut Dice, corpus: &[String]) -> String {
-    match dice.below(8) {
-        0 => (0..dice.below(LONGEST)).map(|_| dice.character()).collect(),
-        1 => (0..dice.below(LONGEST)).map(|_| char::from(u8::try_from(32 + dice.below(95)).unwrap_or(b' '))).collect(),
-        2 | 3 => (0..dice.below(40)).filter_map(|_| dice.pick(WORDS).copied()).collect(),
-        _ => mutated(dice, corpus),
+fn input(random: &mut Random, corpus: &[String]) -> String {
+    match random.below(8) {
+        0 => (0..random.below(MAX_LENGTH)).map(|_| random.character()).collect(),
+        1 => (0..random.below(MAX_LENGTH))
+            .map(|_| char::from(u8::try_from(32 + random.below(95)).unwrap_or(b' ')))
+            .collect(),
+        2 | 3 => (0..random.below(40)).filter_map(|_| random.pick(TOKENS).copied()).collect(),
+        _ => mutated(random, corpus),
     }
 }
 
 /// One of the corpus with a few words put in, taken out, or replaced by a part of another.
-fn mutated(dice: &mut Dice, corpus: &[String]) -> String {
-    let mut input = dice.pick(corpus).cloned().unwrap_or_default().chars().collect::<Vec<_>>();
-    for _ in 0..=dice.below(4) {
-        let at = dice.below(input.len() + 1);
-        let until = (at + dice.below(8)).min(input.len());
-        let with = match dice.below(3) {
+fn mutated(random: &mut Random, corpus: &[String]) -> String {
+    let mut input = random.pick(corpus).cloned().unwrap_or_default().chars().collect::<Vec<_>>();
+    for _ in 0..=random.below(4) {
+        let at = random.below(input.len() + 1);
+        let until = (at + random.below(8)).min(input.len());
+        let with = match random.below(3) {
             0 => String::new(),
-            1 => dice.pick(WORDS).copied().unwrap_or_default().to_owned(),
+            1 => random.pick(TOKENS).copied().unwrap_or_default().to_owned(),
             _ => {
-                let other = dice.pick(corpus).cloned().unwrap_or_default();
-                let skipped = dice.below(other.chars().count() + 1);
-                other.chars().skip(skipped).take(dice.below(30)).collect()
+                let other = random.pick(corpus).cloned().unwrap_or_default();
+                let skipped = random.below(other.chars().count() + 1);
+                other.chars().skip(skipped).take(random.below(30)).collect()
             }
         };
         input.splice(at..until, with.chars());
@@ -189,11 +188,11 @@ fn document() -> Value {
 }
 
 /// xorshift64*: good enough to make nonsense, and always the same.
-struct Dice(u64);
+struct Random(u64);
 
-// === impl Dice ===
+// === impl Random ===
 
-impl Dice {
+impl Random {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,4 +1,4 @@
-//! What an expression is evaluated against, and what of it may be told.
+//! The documents that an expression is evaluated against, and the values in them that are secret.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::syntax::Root;
 use crate::value::Traced;
 
-/// Words in a member's name that make its value a secret.
+/// Parts of a member's name that make its value a secret.
 const SECRET_WORDS: &[&str] =
     &["secret", "password", "passwd", "passphrase", "token", "credential", "apikey", "privatekey", "dockerconfig"];
-/// Names that are secret only if they are nothing else.
+/// Whole names of secret members.
 const SECRET_NAMES: &[&str] = &["auth", "auths", "authorization", "pwd", "jwt"];
 
-/// The documents an expression asks, and facts that make its explanation useful.
+/// The documents that an expression refers to, and facts for its explanation.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     document: Option<&'a Value>,
@@ -26,7 +26,7 @@ pub struct Context<'a> {
     hidden: Vec<Vec<&'a str>>,
 }
 
-/// What is known of an adapter besides its report's content.
+/// Facts about an adapter besides the content of its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdapterFacts {
     /// The generation that its last report was about.
@@ -36,12 +36,12 @@ pub struct AdapterFacts {
 // === impl Context ===
 
 impl<'a> Context<'a> {
-    /// Of a whole resource: `spec`, `status` and `metadata` are its members, `cluster.` is any of them.
+    /// The context of a whole resource: `spec`, `status` and `metadata` are its members, `cluster.` is any of them.
     pub fn of(document: &'a Value) -> Self {
         Self { document: Some(document), ..Self::empty() }
     }
 
-    /// Knows nothing: every member is nil.
+    /// An empty context: every member is nil.
     pub fn empty() -> Self {
         Self {
             document: None,
@@ -55,44 +55,44 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// In the place of the document's own.
+    /// Replaces the document's own spec.
     #[must_use]
     pub fn with_spec(self, spec: &'a Value) -> Self {
         Self { spec: Some(spec), ..self }
     }
 
-    /// In the place of the document's own: the API of today has no `status.adapters`, so its reader makes it up.
+    /// Replaces the document's own status: HyperFleet's API has no `status.adapters`, so the client builds it.
     #[must_use]
     pub fn with_status(self, status: &'a Value) -> Self {
         Self { status: Some(status), ..self }
     }
 
-    /// In the place of the document's own.
+    /// Replaces the document's own metadata.
     #[must_use]
     pub fn with_metadata(self, metadata: &'a Value) -> Self {
         Self { metadata: Some(metadata), ..self }
     }
 
-    /// The event that an adapter was woken by.
+    /// Sets the event that triggered the adapter.
     #[must_use]
     pub fn with_event(self, event: &'a Value) -> Self {
         Self { event: Some(event), ..self }
     }
 
-    /// The resource's generation, for saying that a report is about an older one.
+    /// Sets the resource's generation, so that explanations name reports about an older one.
     #[must_use]
     pub fn at_generation(self, generation: u64) -> Self {
         Self { generation: Some(generation), ..self }
     }
 
-    /// Which adapters have reported. Who is not among them has not.
+    /// Sets the adapters that have reported; all others have not.
     #[must_use]
     pub fn with_adapters(self, adapters: impl IntoIterator<Item = (&'a str, AdapterFacts)>) -> Self {
         Self { adapters: Some(adapters.into_iter().collect()), ..self }
     }
 
-    /// Besides `spec.pullSecret` and members whose names say that they are secret: never show what is at or below this
-    /// path, which is written with dots: `spec.platform.kubeconfig`. Elements of lists are not counted in it.
+    /// Redacts the values at or below this path, besides `spec.pullSecret` and members with secret names. The path is written
+    /// with dots, without elements of lists: `spec.platform.kubeconfig`.
     #[must_use]
     pub fn hiding(mut self, path: &'a str) -> Self {
         self.hidden.push(path.split('.').collect());
@@ -110,9 +110,9 @@ impl<'a> Context<'a> {
         given.or_else(|| self.document?.get(root.name()))
     }
 
-    /// Whether what was just stepped to, by the last name of the path, must not be shown.
+    /// Returns true if the last member of the path is secret.
     pub(crate) fn hides(&self, path: &[&str]) -> bool {
-        // Adapters' names are names: `pullsecret` is one of them.
+        // The name of an adapter is not secret: `pullsecret` is one.
         let named = matches!(path, ["status", "adapters", _]);
         let secret = !named && path.last().is_some_and(|name| looks_secret(name));
         let members = || path.iter().filter(|segment| **segment != "[]");
@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
                 .any(|hidden| hidden.len() <= members().count() && hidden.iter().eq(members().take(hidden.len())))
     }
 
-    /// What to know about a value that an adapter has reported.
+    /// Returns a note about a value that an adapter has reported.
     pub(crate) fn adapter_note(&self, path: &[&str]) -> Option<String> {
         let (["status", "adapters", name, ..], Some(adapters)) = (path, &self.adapters) else {
             return None;
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         Some(format!("{name} adapter reported at generation {reported}, cluster is at {generation}"))
     }
 
-    /// The names that could have been meant where a member is missing.
+    /// Returns the names that may have been meant by a missing member.
     pub(crate) fn siblings<'s>(&'s self, parent: &'s Traced<'a>) -> impl Iterator<Item = &'s str> {
         let members = match &parent.datum {
             crate::value::Datum::Object(members) if !parent.hidden => Some(members.keys()),
@@ -151,7 +151,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether a member of this name holds a secret, going by the name alone. Too often is better than too seldom.
+/// Returns true if the name suggests a secret. A false alarm is better than a leak.
 pub(crate) fn looks_secret(name: &str) -> bool {
     // Most names are short and plain; nothing is allocated for those that cannot match.
     let plain = || name.chars().filter(char::is_ascii_alphanumeric).map(|next| next.to_ascii_lowercase());
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_known_by_their_names() {
+    fn secrets_are_recognised_by_their_names() {
         for name in
             ["password", "apiKey", "api_key", "api-key", "clientSecret", ".dockerconfigjson", "auth", "accessToken"]
         {

@@ -1,4 +1,4 @@
-//! From an expression and its context to an answer, with everything that was found on the way.
+//! Evaluates an expression in a context, and records the finding for each part.
 
 mod access;
 mod each;
@@ -7,32 +7,32 @@ mod test;
 use std::ops::Range;
 
 use crate::context::Context;
-use crate::explanation::{Answer, Finding, Role};
+use crate::finding::{Answer, Finding, Role};
 use crate::number::Number;
 use crate::syntax::{Choice, Expr, Kind};
 use crate::value::{Datum, List, Traced};
 
-/// One for each part that is looked at, and more for long texts and patterns: no expression runs for long.
-const MOST_STEPS: usize = 100_000;
-/// Bytes of a text that are gone through in one step.
-const BYTES_A_STEP: usize = 64;
+/// Maximum steps: one for each evaluated part, and more for long texts and patterns, so no expression runs for long.
+const MAX_STEPS: usize = 100_000;
+/// Bytes of a text that one step covers.
+const BYTES_PER_STEP: usize = 64;
 
-/// Answers with the whole expression's truth value, if it has one.
+/// Returns the expression's truth value, if it has one, and the findings.
 pub(crate) fn evaluate<'a>(expression: &'a Expr, context: &'a Context<'a>) -> (Option<bool>, Finding) {
-    let mut evaluation = Evaluation { context, steps: 0, guesses: 0, elements: Vec::new() };
+    let mut evaluation = Evaluator { context, steps: 0, suggestions: 0, elements: Vec::new() };
     evaluation.condition(expression, "a precondition")
 }
 
-struct Evaluation<'a> {
+struct Evaluator<'a> {
     context: &'a Context<'a>,
     steps: usize,
-    guesses: usize,
-    /// What `#` is, innermost last.
+    suggestions: usize,
+    /// The values of `#`, innermost last.
     elements: Vec<Traced<'a>>,
 }
 
-/// A value, and the finding for it. Without a value, the finding says why.
-struct Looked<'a> {
+/// A value and its finding. Without a value, the finding has the reason.
+struct Evaluated<'a> {
     value: Option<Traced<'a>>,
     finding: Finding,
 }
@@ -40,29 +40,29 @@ struct Looked<'a> {
 /// The evaluation took too many steps.
 struct Exhausted;
 
-// === impl Evaluation ===
+// === impl Evaluator ===
 
-impl<'a> Evaluation<'a> {
+impl<'a> Evaluator<'a> {
     fn charge(&mut self, steps: usize) -> Result<(), Exhausted> {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > MOST_STEPS { Err(Exhausted) } else { Ok(()) }
+        if self.steps > MAX_STEPS { Err(Exhausted) } else { Ok(()) }
     }
 
-    fn look(&mut self, expression: &'a Expr) -> Looked<'a> {
+    fn evaluate(&mut self, expression: &'a Expr) -> Evaluated<'a> {
         if let Err(exhausted) = self.charge(1) {
-            return Looked::faulty(expression, Role::Value, exhausted.into(), Vec::new());
+            return Evaluated::failed(expression, Role::Value, exhausted.into(), Vec::new());
         }
-        let literal = |datum| Looked::settled(expression, Role::Literal, Traced::made(datum), Vec::new());
+        let literal = |datum| Evaluated::value(expression, Role::Literal, Traced::made(datum), Vec::new());
         match &expression.kind {
             Kind::Nil => literal(Datum::Nil),
             Kind::Bool(value) => literal(Datum::Bool(*value)),
             Kind::Number(number) => literal(Datum::Number(*number)),
             Kind::Text(text) => literal(Datum::Text(text)),
             Kind::List(elements) => self.list(expression, elements),
-            Kind::Root(root) => Looked::settled(expression, Role::Value, self.root(root), Vec::new()),
+            Kind::Root(root) => Evaluated::value(expression, Role::Value, self.root(root), Vec::new()),
             Kind::Element => {
                 let element = self.elements.last().cloned().unwrap_or_else(|| Traced::made(Datum::Nil));
-                Looked::settled(expression, Role::Value, element, Vec::new())
+                Evaluated::value(expression, Role::Value, element, Vec::new())
             }
             Kind::Access { base, steps } => self.access(expression, base, steps),
             Kind::Not(inner) => self.negation(expression, inner),
@@ -76,81 +76,81 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Looks for a truth value, which `who` takes.
-    fn condition(&mut self, expression: &'a Expr, who: &str) -> (Option<bool>, Finding) {
-        let Looked { value, mut finding } = self.look(expression);
+    /// Evaluates a truth value as the operand of `operator`.
+    fn condition(&mut self, expression: &'a Expr, operator: &str) -> (Option<bool>, Finding) {
+        let Evaluated { value, mut finding } = self.evaluate(expression);
         let Some(value) = value else {
             return (None, finding);
         };
         if let Datum::Bool(truth) = value.datum {
             return (Some(truth), finding);
         }
-        let advice = match (&value.datum, who) {
+        let advice = match (&value.datum, operator) {
             (Datum::Nil, _) => "; add `?? false` if that means no",
             (Datum::Text(_), _) if value.shown().is_status() => "; compare it with `== \"True\"`",
             (_, "`not`") => "; `not` binds tighter than comparisons, so these need parentheses",
             _ => "",
         };
-        let reason = format!("{who} takes true or false, but this is {}{advice}", value.told());
+        let reason = format!("{operator} takes true or false, but this is {}{advice}", value.described());
         finding.answer = Answer::Unanswerable(reason);
         (None, finding)
     }
 
-    fn list(&mut self, expression: &'a Expr, elements: &'a [Expr]) -> Looked<'a> {
+    fn list(&mut self, expression: &'a Expr, elements: &'a [Expr]) -> Evaluated<'a> {
         let mut parts = Vec::new();
         let mut made = Vec::new();
         let mut literal = true;
         for element in elements {
-            let looked = self.look(element);
-            literal &= looked.finding.role == Role::Literal;
-            parts.push(looked.finding);
-            match looked.value {
+            let evaluated = self.evaluate(element);
+            literal &= evaluated.finding.role == Role::Literal;
+            parts.push(evaluated.finding);
+            match evaluated.value {
                 Some(value) => made.push(value),
-                None => return Looked::blocked(expression, Role::Value, parts),
+                None => return Evaluated::blocked(expression, Role::Value, parts),
             }
         }
         let role = if literal { Role::Literal } else { Role::Value };
-        Looked::settled(expression, role, Traced::made(Datum::List(List::Made(made.into()))), parts)
+        Evaluated::value(expression, role, Traced::made(Datum::List(List::Made(made.into()))), parts)
     }
 
-    fn negation(&mut self, expression: &'a Expr, inner: &'a Expr) -> Looked<'a> {
+    fn negation(&mut self, expression: &'a Expr, inner: &'a Expr) -> Evaluated<'a> {
         let (truth, finding) = self.condition(inner, "`not`");
         match truth {
-            Some(truth) => Looked::truth(expression, Role::Not, !truth, vec![finding]),
-            None => Looked::blocked(expression, Role::Not, vec![finding]),
+            Some(truth) => Evaluated::truth(expression, Role::Not, !truth, vec![finding]),
+            None => Evaluated::blocked(expression, Role::Not, vec![finding]),
         }
     }
 
-    fn junction(&mut self, expression: &'a Expr, operands: &'a [Expr], role: Role) -> Looked<'a> {
-        let (who, decisive) = if role == Role::And { ("`and`", false) } else { ("`or`", true) };
+    fn junction(&mut self, expression: &'a Expr, operands: &'a [Expr], role: Role) -> Evaluated<'a> {
+        let (operator, decisive) = if role == Role::And { ("`and`", false) } else { ("`or`", true) };
         let mut parts = Vec::with_capacity(operands.len());
         let mut rest = operands.iter();
         let mut answer = Some(!decisive);
         for operand in rest.by_ref() {
-            let (truth, finding) = self.condition(operand, who);
+            let (truth, finding) = self.condition(operand, operator);
             parts.push(finding);
             if truth != Some(!decisive) {
                 answer = truth;
                 break;
             }
         }
-        parts.extend(rest.map(not_looked_at));
+        parts.extend(rest.map(not_evaluated));
         match answer {
-            Some(truth) => Looked::truth(expression, role, truth, parts),
-            None => Looked::blocked(expression, role, parts),
+            Some(truth) => Evaluated::truth(expression, role, truth, parts),
+            None => Evaluated::blocked(expression, role, parts),
         }
     }
 
-    fn coalesce(&mut self, expression: &'a Expr, operands: &'a [Expr]) -> Looked<'a> {
+    fn coalesce(&mut self, expression: &'a Expr, operands: &'a [Expr]) -> Evaluated<'a> {
         let mut parts = Vec::with_capacity(operands.len());
         let mut rest = operands.iter();
         let mut last = None;
         for operand in rest.by_ref() {
-            let looked = self.look(operand);
-            parts.push(looked.finding);
-            let Some(value) = looked.value else {
-                parts.extend(rest.map(not_looked_at));
-                return Looked::blocked(expression, Role::Value, parts);
+            let evaluated = self.evaluate(operand);
+            parts.push(evaluated.finding);
+            let Some(value) = evaluated.value else {
+                parts.extend(rest.map(not_evaluated));
+                return Evaluated::blocked(expression, Role::Value, parts);
             };
             let found = !matches!(value.datum, Datum::Nil);
             last = Some(value);
@@ -158,67 +158,67 @@ impl<'a> Evaluation<'a> {
                 break;
             }
         }
-        parts.extend(rest.map(not_looked_at));
+        parts.extend(rest.map(not_evaluated));
         let value = last.unwrap_or_else(|| Traced::made(Datum::Nil));
-        Looked::settled(expression, Role::Value, value, parts)
+        Evaluated::value(expression, Role::Value, value, parts)
     }
 
-    fn choice(&mut self, expression: &'a Expr, choice: &'a Choice) -> Looked<'a> {
+    fn choice(&mut self, expression: &'a Expr, choice: &'a Choice) -> Evaluated<'a> {
         let (truth, condition) = self.condition(&choice.condition, "`… ? … : …`");
         let Some(truth) = truth else {
-            let parts = vec![condition, not_looked_at(&choice.then), not_looked_at(&choice.otherwise)];
-            return Looked::blocked(expression, Role::Choice, parts);
+            let parts = vec![condition, not_evaluated(&choice.then), not_evaluated(&choice.otherwise)];
+            return Evaluated::blocked(expression, Role::Choice, parts);
         };
         let (value, parts) = if truth {
-            let looked = self.look(&choice.then);
-            (looked.value, vec![condition, looked.finding, not_looked_at(&choice.otherwise)])
+            let evaluated = self.evaluate(&choice.then);
+            (evaluated.value, vec![condition, evaluated.finding, not_evaluated(&choice.otherwise)])
         } else {
-            let looked = self.look(&choice.otherwise);
-            (looked.value, vec![condition, not_looked_at(&choice.then), looked.finding])
+            let evaluated = self.evaluate(&choice.otherwise);
+            (evaluated.value, vec![condition, not_evaluated(&choice.then), evaluated.finding])
         };
         match value {
-            Some(value) => Looked::settled(expression, Role::Choice, value, parts),
-            None => Looked::blocked(expression, Role::Choice, parts),
+            Some(value) => Evaluated::value(expression, Role::Choice, value, parts),
+            None => Evaluated::blocked(expression, Role::Choice, parts),
         }
     }
 
-    fn length(&mut self, expression: &'a Expr, inner: &'a Expr) -> Looked<'a> {
-        let looked = self.look(inner);
-        let parts = vec![looked.finding];
-        let Some(value) = looked.value else {
-            return Looked::blocked(expression, Role::Value, parts);
+    fn length(&mut self, expression: &'a Expr, inner: &'a Expr) -> Evaluated<'a> {
+        let evaluated = self.evaluate(inner);
+        let parts = vec![evaluated.finding];
+        let Some(value) = evaluated.value else {
+            return Evaluated::blocked(expression, Role::Value, parts);
         };
         let length = match &value.datum {
-            Datum::Text(text) => match self.charge(text.len() / BYTES_A_STEP) {
+            Datum::Text(text) => match self.charge(text.len() / BYTES_PER_STEP) {
                 Ok(()) => text.chars().count(),
-                Err(exhausted) => return Looked::faulty(expression, Role::Value, exhausted.into(), parts),
+                Err(exhausted) => return Evaluated::failed(expression, Role::Value, exhausted.into(), parts),
             },
             Datum::List(list) => list.len(),
             Datum::Object(members) => members.len(),
             Datum::Nil | Datum::Bool(_) | Datum::Number(_) => {
-                let reason = format!("`len` takes a text, a list or an object, but this is {}", value.told());
-                return Looked::faulty(expression, Role::Value, reason, parts);
+                let reason = format!("`len` takes a text, a list or an object, but this is {}", value.described());
+                return Evaluated::failed(expression, Role::Value, reason, parts);
             }
         };
         let length = Datum::Number(Number::Integer(i128::try_from(length).unwrap_or(i128::MAX)));
-        Looked::settled(expression, Role::Value, Traced { hidden: value.hidden, ..Traced::made(length) }, parts)
+        Evaluated::value(expression, Role::Value, Traced { hidden: value.hidden, ..Traced::made(length) }, parts)
     }
 }
 
-// === impl Looked ===
+// === impl Evaluated ===
 
-impl<'a> Looked<'a> {
-    fn settled(expression: &Expr, role: Role, value: Traced<'a>, parts: Vec<Finding>) -> Self {
+impl<'a> Evaluated<'a> {
+    fn value(expression: &Expr, role: Role, value: Traced<'a>, parts: Vec<Finding>) -> Self {
         let answer = Answer::Is(value.shown());
         let finding = Finding { notes: value.notes.clone(), ..finding(&expression.span, role, answer, parts) };
         Self { value: Some(value), finding }
     }
 
     fn truth(expression: &Expr, role: Role, truth: bool, parts: Vec<Finding>) -> Self {
-        Self::settled(expression, role, Traced::made(Datum::Bool(truth)), parts)
+        Self::value(expression, role, Traced::made(Datum::Bool(truth)), parts)
     }
 
-    fn faulty(expression: &Expr, role: Role, reason: String, parts: Vec<Finding>) -> Self {
+    fn failed(expression: &Expr, role: Role, reason: String, parts: Vec<Finding>) -> Self {
         Self { value: None, finding: finding(&expression.span, role, Answer::Unanswerable(reason), parts) }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Looked<'a> {
 
 impl From<Exhausted> for String {
     fn from(_: Exhausted) -> Self {
-        format!("the expression takes more than {MOST_STEPS} steps on this document")
+        format!("the expression takes more than {MAX_STEPS} steps on this document")
     }
 }
 
@@ -239,6 +239,6 @@ fn finding(span: &Range<usize>, role: Role, answer: Answer, parts: Vec<Finding>)
     Finding { span: span.clone(), answer, notes: Vec::new(), parts, role, element: None }
 }
 
-fn not_looked_at(expression: &Expr) -> Finding {
-    finding(&expression.span, Role::Value, Answer::NotLookedAt, Vec::new())
+fn not_evaluated(expression: &Expr) -> Finding {
+    finding(&expression.span, Role::Value, Answer::NotEvaluated, Vec::new())
 }

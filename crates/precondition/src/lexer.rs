@@ -1,9 +1,9 @@
-//! From text to tokens.
+//! Splits a source into tokens.
 
 use std::ops::Range;
 
 use crate::number::Number;
-use crate::parse_error::Fault;
+use crate::parse_error::SyntaxError;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
@@ -13,7 +13,7 @@ pub(crate) struct Token {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TokenKind {
-    /// Names and words of the language alike: which it is depends on where it stands.
+    /// A name or a keyword; the parser decides by its position.
     Name(String),
     Number(Number),
     Text(String),
@@ -21,7 +21,7 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// Longest first. What the language does not have is here too, to be refused with a hint.
+/// All symbols, longest first, including those that are refused with a hint.
 const SYMBOLS: &[&str] = &[
     "===", "!==", "&&", "||", "==", "!=", "<=", ">=", "=~", "<>", "??", "?.", "**", "..", "<", ">", "!", "?", ":", ".",
     ",", "(", ")", "[", "]", "{", "}", "#", "-", "=", "&", "|", "+", "*", "/", "%", "^", ";", "~", "$", "@",
@@ -32,8 +32,8 @@ struct Lexer<'s> {
     at: usize,
 }
 
-/// The last token is always `End`.
-pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, Fault> {
+/// Returns the tokens; the last is always `End`.
+pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, SyntaxError> {
     let mut lexer = Lexer { source, at: 0 };
     let mut tokens = Vec::new();
     loop {
@@ -65,14 +65,14 @@ impl<'s> Lexer<'s> {
         Some(next)
     }
 
-    fn take_while(&mut self, mut wanted: impl FnMut(char) -> bool) -> &'s str {
+    fn take_while(&mut self, mut accepts: impl FnMut(char) -> bool) -> &'s str {
         let rest = self.rest();
-        let length = rest.find(|character| !wanted(character)).unwrap_or(rest.len());
+        let length = rest.find(|character| !accepts(character)).unwrap_or(rest.len());
         self.at += length;
         rest.get(..length).unwrap_or_default()
     }
 
-    fn token(&mut self) -> Result<TokenKind, Fault> {
+    fn token(&mut self) -> Result<TokenKind, SyntaxError> {
         let Some(first) = self.peek() else {
             return Ok(TokenKind::End);
         };
@@ -90,19 +90,19 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn symbol(&mut self, first: char) -> Result<TokenKind, Fault> {
+    fn symbol(&mut self, first: char) -> Result<TokenKind, SyntaxError> {
         if let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest().starts_with(**symbol)) {
             self.at += symbol.len();
             return Ok(TokenKind::Symbol(symbol));
         }
-        let fault = Fault::new(self.at..self.at + first.len_utf8(), format!("unexpected character {first:?}"));
+        let fault = SyntaxError::new(self.at..self.at + first.len_utf8(), format!("unexpected character {first:?}"));
         Err(match first {
             '“' | '”' | '„' | '‘' | '’' => fault.hint("write texts in plain quotes: \"…\" or '…'"),
             _ => fault,
         })
     }
 
-    fn number(&mut self) -> Result<TokenKind, Fault> {
+    fn number(&mut self) -> Result<TokenKind, SyntaxError> {
         let start = self.at;
         let prefix = self.rest().get(..2).unwrap_or_default().to_ascii_lowercase();
         let radix = match prefix.as_str() {
@@ -119,7 +119,7 @@ impl<'s> Lexer<'s> {
         }
         self.take_while(is_name);
         let text = self.source.get(start..self.at).unwrap_or_default();
-        let fault = |what: &str| Fault::new(start..self.at, format!("`{text}` is {what}"));
+        let fault = |what: &str| SyntaxError::new(start..self.at, format!("`{text}` is {what}"));
         let digits = text.replace('_', "");
         if radix == 10 && digits.contains(['.', 'e', 'E']) {
             let float = digits.parse::<f64>().map_err(|_| fault("not a number"))?;
@@ -156,7 +156,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn raw_text(&mut self) -> Result<TokenKind, Fault> {
+    fn raw_text(&mut self) -> Result<TokenKind, SyntaxError> {
         let start = self.at;
         self.next();
         let text = self.take_while(|next| next != '`');
@@ -166,7 +166,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn text(&mut self, quote: char) -> Result<TokenKind, Fault> {
+    fn text(&mut self, quote: char) -> Result<TokenKind, SyntaxError> {
         let start = self.at;
         self.next();
         let mut text = String::new();
@@ -180,7 +180,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Fault> {
+    fn escape(&mut self) -> Result<char, SyntaxError> {
         let start = self.at - 1;
         let digits = match self.next() {
             Some('n') => return Ok('\n'),
@@ -198,7 +198,7 @@ impl<'s> Lexer<'s> {
         let character = code.and_then(|code| u32::from_str_radix(code, 16).ok()).and_then(char::from_u32);
         self.at += if character.is_some() { digits } else { 0 };
         character.ok_or_else(|| {
-            let fault = Fault::new(start..self.at, "this escape is not known".to_owned());
+            let fault = SyntaxError::new(start..self.at, "this escape is unknown".to_owned());
             fault.hint("known are \\\\ \\\" \\' \\/ \\n \\r \\t \\b \\f \\xHH \\uHHHH; `…` takes everything as it is")
         })
     }
@@ -212,7 +212,7 @@ pub(crate) fn is_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-fn unfinished(start: usize) -> Fault {
-    Fault::new(start..start + 1, "this text does not end".to_owned())
+fn unfinished(start: usize) -> SyntaxError {
+    SyntaxError::new(start..start + 1, "this text does not end".to_owned())
         .hint("a text ends with the quote it begins with, on the same line")
 }

@@ -1,4 +1,4 @@
-//! The small language in which an adapter's preconditions are written, with an explanation of every answer.
+//! The expression language of preconditions, with an explanation of every answer.
 //!
 //! ```
 //! use precondition::{AdapterFacts, Context, Outcome, Precondition};
@@ -8,10 +8,10 @@
 //! let context = Context::of(&cluster)
 //!     .at_generation(3)
 //!     .with_adapters([("dns", AdapterFacts { reported_generation: 2 })]);
-//! let verdict = precondition.evaluate(&context);
-//! assert_eq!(verdict.outcome, Outcome::NotMet);
+//! let evaluation = precondition.evaluate(&context);
+//! assert_eq!(evaluation.outcome, Outcome::NotMet);
 //! assert_eq!(
-//!     verdict.explanation.to_string(),
+//!     evaluation.explanation.to_string(),
 //!     "`status.adapters[dns].available == \"True\"` is false: left side is \"Unknown\" \
 //!      (dns adapter reported at generation 2, cluster is at 3)"
 //! );
@@ -25,8 +25,8 @@
 //! | | |
 //! |---|---|
 //! | `a ? b : c` | a choice |
-//! | `or` `\|\|`, `and` `&&` | look no further than they must |
-//! | `==` `!=` `<` `<=` `>` `>=` `in` `contains` `startsWith` `endsWith` `matches` | do not chain; the words take a `not` before them |
+//! | `or` `\|\|`, `and` `&&` | stop as soon as the answer is known |
+//! | `==` `!=` `<` `<=` `>` `>=` `in` `contains` `startsWith` `endsWith` `matches` | do not chain; the keywords take a `not` before them |
 //! | `not` `!` | tighter than comparisons, as in Go: `not (a == b)` needs its parentheses |
 //! | `a ?? b` | the first that is not nil; followed by another operator it needs parentheses, as in Go |
 //! | `a.b` `a?.b` `a[b]` `a?.[b]` | members and elements; `?.` is the same as `.` |
@@ -39,33 +39,33 @@
 //! `len(x)`; `any(list, {…})`, `all`, `none`, `filter` and `count`, in whose predicates `#` is the element and `.type`
 //! its member.
 //!
-//! There is no arithmetic, and there are no slices, ranges, objects, variables, pipes, comments and methods. Who writes
-//! one is told so, at its place.
+//! There is no arithmetic, and there are no slices, ranges, objects, variables, pipes, comments and methods. Each is refused
+//! with a hint at its position.
 //!
 //! # Rules
 //!
 //! - An absent member is nil, and so is any member of nil and an element beyond a list's end. That is never an error.
-//! - Nil is neither true nor false: where a truth value is asked for, by `and`, `or`, `not`, `?`, a predicate or the
-//!   whole precondition, nil and everything else that is not a truth value makes the verdict unanswerable. So does a
-//!   part that cannot be answered, unless another part decided before it was looked at.
-//! - `==` and `!=` take everything. What differs in type is not equal, save for numbers, which compare exactly.
-//! - `<` and its kin take two numbers or two texts. Nil is neither, so that nothing is concluded from absence.
-//! - `contains`, `startsWith`, `endsWith` and `matches` take two texts. Where one is nil they are false.
-//! - `in` asks a list for an element or an object for a member's name. In nil there is nothing.
-//! - Functions take what they are for; nil is no list (`?? []` makes it one), for else `all` would be true of it.
-//! - Members of texts, numbers and truth values cannot be asked for; neither can a list's by name.
+//! - Nil is neither true nor false: as an operand of `and`, `or`, `not`, `?`, as a predicate or as the whole precondition,
+//!   nil and everything else that is not a truth value makes the precondition unanswerable. So does a part that cannot be
+//!   answered, unless another part decided before it.
+//! - `==` and `!=` take everything. Values of different types are not equal, except numbers, which compare exactly.
+//! - `<`, `<=`, `>` and `>=` take two numbers or two texts. Nil is neither, so that nothing is concluded from absence.
+//! - `contains`, `startsWith`, `endsWith` and `matches` take two texts. If one is nil they are false.
+//! - `in` searches a list for an element or an object for a member's name. Nil contains nothing.
+//! - Functions are strict about types; nil is no list (`?? []` makes it one), since otherwise `all` would be true of it.
+//! - Texts, numbers and truth values have no members; the elements of a list have no names.
 //!
 //! # Known differences
 //!
-//! From Go Expr: absence is nil everywhere, as above; names in brackets need no quotes; only the whole document's paths
-//! are known; comparisons do not chain (`1 < x < 3`); equality of different types is not refused beforehand; elements
+//! From Go Expr: absence is nil everywhere, as above; names in brackets need no quotes; only paths of the
+//! whole document exist; comparisons do not chain (`1 < x < 3`); equality of different types is not refused beforehand; elements
 //! beyond the end are nil; integers are compared with floats exactly, and go up to `u64`; `count` needs its predicate;
-//! what is not in the list above is not there.
+//! features that are not listed above are missing.
 //!
-//! From the crate `expr-lang`, which tests hold this one to where both have an answer: besides the former, it refuses nil
-//! for `in` and the operators on texts, `contains` asks lists and objects there, `?.` is nil for members of what has none,
-//! a predicate that is not true counts as false, `a ?? b == c` is `a ?? (b == c)`, and names that begin with a word of
-//! the language (`notify`) are misread.
+//! From the crate `expr-lang`, which serves as the oracle of tests: besides the former, it refuses nil for `in` and the
+//! operators on texts, its `contains` also searches lists and objects, its `?.` is nil for values without members, a
+//! predicate that is not true counts as false, `a ?? b == c` is `a ?? (b == c)`, and names that begin with a keyword
+//! (`notify`) are misread.
 //!
 //! # Bounds
 //!
@@ -76,69 +76,81 @@
 //!
 //! # Secrecy
 //!
-//! What is at or below `spec.pullSecret`, or a path given to [`Context::hiding`], or a member whose name says that it is
-//! a secret, is in no explanation; only its type is, and whether it is there. That follows the value through lists,
-//! choices, functions and predicates. An adapter's name is no such name: the report of `pullsecret` is shown.
+//! Values at or below `spec.pullSecret`, or a path given to [`Context::hiding`], or a member with a secret name, appear in no
+//! explanation, except their type and their presence. The secrecy follows the value through lists, choices, functions and
+//! predicates. The name of an adapter is not secret: the report of `pullsecret` is shown.
+//!
+//! # Invariants
+//!
+//! | invariant | test |
+//! |---|---|
+//! | No explanation contains a secret. | `tests/language/secrecy.rs` |
+//! | Parsing, evaluation and explanation are bounded for any input. | `tests/language/bounds.rs`, `benches/fuzz.rs` |
+//! | The language agrees with Expr where both have an answer. | `tests/language/oracle.rs` |
+//! | Every expression of the specification has its specified answer. | `tests/language/specification.rs` |
 
 mod context;
 mod evaluate;
 mod explanation;
+mod finding;
 mod lexer;
 mod number;
 mod parse_error;
 mod parser;
 mod pattern;
-mod similar;
+mod suggestion;
 mod syntax;
+mod text;
 mod value;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use context::{AdapterFacts, Context};
-pub use explanation::{Answer, Explanation, Finding, Shown, Tree, Type};
+pub use explanation::{Explanation, Tree};
+pub use finding::{Answer, Finding, Shown, Type};
 pub use number::Number;
 pub use parse_error::ParseError;
 
-/// An expression that was read, and can be evaluated any number of times.
+/// A parsed expression, which can be evaluated any number of times.
 #[derive(Debug, Clone)]
 pub struct Precondition {
     source: Arc<str>,
     expression: Arc<syntax::Expr>,
 }
 
-/// What a precondition came to, and why.
+/// The outcome of a precondition, and its explanation.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// Whether it is met.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why; its text is for a person.
+    /// The explanation, whose text is for people.
     pub explanation: Explanation,
 }
 
-/// Whether a precondition is met.
+/// The outcome of a precondition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It is true.
     Met,
     /// It is false.
     NotMet,
-    /// It is neither: the document holds something that the expression cannot ask about.
+    /// Neither: a value in the document has a type that the expression cannot use.
     Unanswerable,
 }
 
 // === impl Precondition ===
 
 impl Precondition {
-    /// Reads an expression, or says what is wrong with it and where.
+    /// Parses an expression. The error names the problem and its position.
     pub fn parse(source: &str) -> Result<Self, ParseError> {
         match parser::parse(source) {
             Ok(expression) => Ok(Self { source: source.into(), expression: Arc::new(expression) }),
-            Err(fault) => Err(fault.within(source)),
+            Err(error) => Err(error.within(source)),
         }
     }
 
-    /// Asks the context. Never fails: what cannot be answered is a verdict, too.
+    /// Evaluates the expression in a context. Never fails: an expression without an answer is `Unanswerable`.
     pub fn evaluate(&self, context: &Context<'_>) -> Verdict {
         let (truth, root) = evaluate::evaluate(&self.expression, context);
         let outcome = match truth {

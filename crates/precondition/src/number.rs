@@ -1,4 +1,4 @@
-//! Numbers that compare exactly, whatever they are made of.
+//! Numbers that compare exactly, integers and floats alike.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::fmt;
 pub enum Number {
     /// Wide enough for all of `i64` and `u64`.
     Integer(i128),
-    /// Finite: neither JSON nor a literal can say otherwise.
+    /// Finite, as JSON and literals are.
     Float(f64),
 }
 
-/// 2^64, beyond every integer that JSON's reader gives as one.
-const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+/// 2^64, above every integer that `serde_json` returns as one.
+const U64_RANGE: f64 = 18_446_744_073_709_551_616.0;
 
 // === impl Number ===
 
@@ -66,10 +66,10 @@ impl fmt::Display for Number {
 
 /// Integers are within (-2^65, 2^65), so where the float is beyond them its sign decides; else its whole part is exact.
 fn mixed(integer: i128, float: f64) -> Ordering {
-    if float >= BEYOND * 2.0 {
+    if float >= U64_RANGE * 2.0 {
         return Ordering::Less;
     }
-    if float <= -BEYOND * 2.0 {
+    if float <= -U64_RANGE * 2.0 {
         return Ordering::Greater;
     }
     #[expect(clippy::cast_possible_truncation, reason = "the whole part, which fits: it was just bounded")]
@@ -86,7 +86,7 @@ mod tests {
         let cases = [
             (Number::Integer(9_007_199_254_740_993), Number::Float(9_007_199_254_740_992.0), Ordering::Greater),
             (Number::Integer(9_007_199_254_740_993), Number::Integer(9_007_199_254_740_992), Ordering::Greater),
-            (Number::Integer(u64::MAX.into()), Number::Float(BEYOND), Ordering::Less),
+            (Number::Integer(u64::MAX.into()), Number::Float(U64_RANGE), Ordering::Less),
             (Number::Integer(i64::MIN.into()), Number::Float(-9_223_372_036_854_775_808.0), Ordering::Equal),
             (Number::Integer(-1), Number::Float(-1.5), Ordering::Greater),
             (Number::Integer(1), Number::Float(1.5), Ordering::Less),

@@ -1,15 +1,15 @@
-//! What is wrong with an expression, where, and what was probably meant.
+//! The error of an expression that cannot be parsed: message, position and hint.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-/// As much of a source line as is shown.
-const LONGEST_EXCERPT: usize = 100;
+/// Maximum characters of the excerpt of a source line.
+const MAX_EXCERPT: usize = 100;
 
-/// An expression that cannot be read.
+/// The error of an expression that cannot be parsed.
 ///
-/// Its text has three or four lines: the place and the fault, the line of the source, a caret under the place, and a
-/// hint where one is known.
+/// Its text has three or four lines: position and message, the line of the source, carets under the position, and a hint
+/// if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ParseError {
     line: usize,
@@ -22,17 +22,17 @@ pub struct ParseError {
     width: usize,
 }
 
-/// A fault by its place in the source.
+/// A syntax error with its byte range in the source.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SyntaxError {
     pub(crate) span: Range<usize>,
     message: String,
     hint: Option<String>,
 }
 
-// === impl Fault ===
+// === impl SyntaxError ===
 
-impl Fault {
+impl SyntaxError {
     pub(crate) fn new(span: Range<usize>, message: String) -> Self {
         Self { span, message, hint: None }
     }
@@ -52,10 +52,10 @@ impl Fault {
             source.get(line_start..).and_then(|rest| rest.find('\n')).map_or(source.len(), |at| at + line_start);
         let characters = |range: Range<usize>| source.get(range).unwrap_or_default().chars().count();
         let column = characters(line_start..before.len());
-        // Of a long line, what is around the place.
-        let skipped = column.saturating_sub(LONGEST_EXCERPT / 2);
+        // Of a long line, the part around the position.
+        let skipped = column.saturating_sub(MAX_EXCERPT / 2);
         let line = source.get(line_start..line_end).unwrap_or_default();
-        let shown = line.chars().skip(skipped).take(LONGEST_EXCERPT);
+        let shown = line.chars().skip(skipped).take(MAX_EXCERPT);
         let excerpt = shown.map(|shown| if shown.is_control() { ' ' } else { shown }).collect::<String>();
         let width = characters(self.span.start..self.span.end.min(line_end));
         let indent = column - skipped;
@@ -64,7 +64,7 @@ impl Fault {
             column: column + 1,
             message: self.message,
             hint: self.hint,
-            width: width.clamp(1, LONGEST_EXCERPT.saturating_sub(indent).max(1)),
+            width: width.clamp(1, MAX_EXCERPT.saturating_sub(indent).max(1)),
             excerpt: excerpt.trim_end().to_owned(),
             indent,
         }
@@ -74,22 +74,22 @@ impl Fault {
 // === impl ParseError ===
 
 impl ParseError {
-    /// Counted from one.
+    /// The line, counted from one.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Counted from one, in characters.
+    /// The column in characters, counted from one.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// What is wrong, and what was expected.
+    /// The problem, and the expected text.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What was probably meant.
+    /// A correction or an explanation.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -1,4 +1,4 @@
-//! From tokens to an expression, with Go Expr's precedence.
+//! Parses tokens into an expression, with Go Expr's precedence.
 //!
 //! From loose to tight: `? :`, `or`, `and`, the comparisons, `not`, `??`, members. Each has its function here, in this
 //! order.
@@ -7,22 +7,22 @@ mod hints;
 mod path;
 
 use crate::lexer::{self, Token, TokenKind};
-use crate::parse_error::Fault;
+use crate::parse_error::SyntaxError;
 use crate::syntax::{Choice, Each, Expr, Kind, Operator, Quantifier, Test};
 
-/// More is no precondition but an attack, or a mistake.
-pub(crate) const LONGEST_SOURCE: usize = 4096;
-const DEEPEST: usize = 64;
+/// Maximum bytes of a source; a longer one is an attack or a mistake.
+pub(crate) const MAX_SOURCE: usize = 4096;
+const MAX_DEPTH: usize = 64;
 
-pub(crate) fn parse(source: &str) -> Result<Expr, Fault> {
-    if source.len() > LONGEST_SOURCE {
-        let message = format!("{} bytes are more than the {LONGEST_SOURCE} of an expression", source.len());
-        return Err(Fault::new(0..0, message));
+pub(crate) fn parse(source: &str) -> Result<Expr, SyntaxError> {
+    if source.len() > MAX_SOURCE {
+        let message = format!("{} bytes are more than the {MAX_SOURCE} of an expression", source.len());
+        return Err(SyntaxError::new(0..0, message));
     }
     let tokens = lexer::tokens(source)?;
     let mut parser = Parser { source, tokens, position: 0, depth: 0, predicates: 0, coalesced_at: None };
     if parser.kind() == &TokenKind::End {
-        return Err(Fault::new(0..0, "the expression is empty".to_owned()));
+        return Err(SyntaxError::new(0..0, "the expression is empty".to_owned()));
     }
     let expression = parser.expression()?;
     match parser.kind() {
@@ -36,9 +36,9 @@ struct Parser<'s> {
     tokens: Vec<Token>,
     position: usize,
     depth: usize,
-    /// Predicates around this place: `#` means something in them only.
+    /// The number of enclosing predicates, in which alone `#` has a meaning.
     predicates: usize,
-    /// Where a `??` without parentheses ended: what follows there is looked at twice.
+    /// The position after a `??` without parentheses, at which no other operator may follow.
     coalesced_at: Option<usize>,
 }
 
@@ -57,12 +57,12 @@ impl Parser<'_> {
         self.tokens.get(self.position + ahead).map_or(&TokenKind::End, |token| &token.kind)
     }
 
-    /// Where the current token begins.
+    /// Returns the start of the current token.
     fn start(&self) -> usize {
         self.token().map_or(0, |token| token.span.start)
     }
 
-    /// Where the last token that was taken ended.
+    /// Returns the end of the last consumed token.
     fn end(&self) -> usize {
         self.position.checked_sub(1).and_then(|last| self.tokens.get(last)).map_or(0, |token| token.span.end)
     }
@@ -85,7 +85,7 @@ impl Parser<'_> {
         found
     }
 
-    fn expect(&mut self, symbol: &'static str, why: &str) -> Result<(), Fault> {
+    fn expect(&mut self, symbol: &'static str, why: &str) -> Result<(), SyntaxError> {
         if self.take_symbol(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}` {why}"))) }
     }
 
@@ -93,11 +93,11 @@ impl Parser<'_> {
         Expr { kind, span: start..self.end().max(start) }
     }
 
-    /// Every recursion goes through here, so no input exhausts the stack.
-    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
-        if self.depth == DEEPEST {
+    /// Bounds every recursion, so no input exhausts the stack.
+    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, SyntaxError>) -> Result<T, SyntaxError> {
+        if self.depth == MAX_DEPTH {
             let start = self.start();
-            return Err(Fault::new(start..start, format!("this is nested deeper than {DEEPEST}")));
+            return Err(SyntaxError::new(start..start, format!("this is nested deeper than {MAX_DEPTH}")));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -109,7 +109,7 @@ impl Parser<'_> {
 // === impl Parser: expressions ===
 
 impl Parser<'_> {
-    fn expression(&mut self) -> Result<Expr, Fault> {
+    fn expression(&mut self) -> Result<Expr, SyntaxError> {
         self.deeper(|parser| {
             let start = parser.start();
             let condition = parser.disjunction()?;
@@ -123,20 +123,20 @@ impl Parser<'_> {
         })
     }
 
-    fn disjunction(&mut self) -> Result<Expr, Fault> {
+    fn disjunction(&mut self) -> Result<Expr, SyntaxError> {
         self.chain(["or", "||"], Self::conjunction, Kind::Or)
     }
 
-    fn conjunction(&mut self) -> Result<Expr, Fault> {
+    fn conjunction(&mut self) -> Result<Expr, SyntaxError> {
         self.chain(["and", "&&"], Self::comparison, Kind::And)
     }
 
     fn chain(
         &mut self,
         spellings: [&str; 2],
-        operand: fn(&mut Self) -> Result<Expr, Fault>,
+        operand: fn(&mut Self) -> Result<Expr, SyntaxError>,
         kind: fn(Vec<Expr>) -> Kind,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, SyntaxError> {
         let start = self.start();
         let first = operand(self)?;
         let mut operands = vec![first];
@@ -155,7 +155,7 @@ impl Parser<'_> {
         }
     }
 
-    fn comparison(&mut self) -> Result<Expr, Fault> {
+    fn comparison(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.start();
         let left = self.operand()?;
         let Some((operator, negated)) = self.operator()? else {
@@ -167,14 +167,14 @@ impl Parser<'_> {
         let pattern = if operator == Operator::Matches { pattern(&right)? } else { None };
         self.coalesced_at = None;
         if self.operator()?.is_some() {
-            let fault = self.fault_here("comparisons do not chain".to_owned());
+            let fault = self.error_here("comparisons do not chain".to_owned());
             return Err(fault.hint("join two with `and`, or put one in parentheses"));
         }
         Ok(self.node(start, Kind::Test(Box::new(Test { operator, negated, left, right, pattern }))))
     }
 
-    /// The comparison that stands here, not taken yet.
-    fn operator(&self) -> Result<Option<(Operator, bool)>, Fault> {
+    /// Returns the comparison operator at the current position without consuming it.
+    fn operator(&self) -> Result<Option<(Operator, bool)>, SyntaxError> {
         let named = |kind: &TokenKind| match kind {
             TokenKind::Symbol(symbol) => Operator::of(symbol),
             TokenKind::Name(word) => Operator::of(word),
@@ -189,15 +189,15 @@ impl Parser<'_> {
         }
     }
 
-    /// As in Go Expr: who mixes the two may mean either.
-    fn refuse_after_coalesce(&self) -> Result<(), Fault> {
+    /// Refuses an operator after `??` without parentheses, as Go Expr does, because its meaning is ambiguous.
+    fn refuse_after_coalesce(&self) -> Result<(), SyntaxError> {
         if self.coalesced_at != Some(self.position) {
             return Ok(());
         }
-        Err(self.fault_here("`??` is followed by another operator".to_owned()).hint("put `… ?? …` in parentheses"))
+        Err(self.error_here("`??` is followed by another operator".to_owned()).hint("put `… ?? …` in parentheses"))
     }
 
-    fn operand(&mut self) -> Result<Expr, Fault> {
+    fn operand(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.start();
         if self.is_word("not") || self.is_symbol("!") {
             self.advance();
@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(self.node(start, Kind::Coalesce(operands)))
     }
 
-    fn primary(&mut self) -> Result<Expr, Fault> {
+    fn primary(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.start();
         let kind = match self.kind().clone() {
             TokenKind::Number(number) => Kind::Number(number),
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok(self.node(start, kind))
     }
 
-    fn negative(&mut self, start: usize) -> Result<Expr, Fault> {
+    fn negative(&mut self, start: usize) -> Result<Expr, SyntaxError> {
         let TokenKind::Number(number) = self.kind_after(1).clone() else {
             return Err(self.unexpected("a value"));
         };
@@ -251,7 +251,7 @@ impl Parser<'_> {
         Ok(self.node(start, Kind::Number(number.negated())))
     }
 
-    fn list(&mut self, start: usize) -> Result<Expr, Fault> {
+    fn list(&mut self, start: usize) -> Result<Expr, SyntaxError> {
         let mut elements = Vec::new();
         while !self.is_symbol("]") {
             elements.push(self.expression()?);
@@ -264,34 +264,34 @@ impl Parser<'_> {
         Ok(self.node(start, Kind::List(elements)))
     }
 
-    /// `#`, or nothing where `.member` follows.
-    fn element(&mut self, start: usize) -> Result<Expr, Fault> {
+    /// Parses `#`, which may be omitted before `.member`.
+    fn element(&mut self, start: usize) -> Result<Expr, SyntaxError> {
         if self.predicates == 0 {
-            let fault = self.fault_here("there is no element outside of a predicate".to_owned());
+            let fault = self.error_here("there is no element outside of a predicate".to_owned());
             return Err(fault.hint("`#` and `.member` belong into any(list, {…}) and its kin; elsewhere name a root"));
         }
         if self.take_symbol("#") {
             let attached = self.start() == self.end();
             if let (true, TokenKind::Name(name)) = (attached, self.kind()) {
                 return Err(self
-                    .fault_here(format!("`#{name}` is not part of this language"))
+                    .error_here(format!("`#{name}` is not part of this language"))
                     .hint("`#` is the element"));
             }
         }
         Ok(Expr { kind: Kind::Element, span: start..self.end().max(start) })
     }
 
-    fn length(&mut self, start: usize) -> Result<Expr, Fault> {
+    fn length(&mut self, start: usize) -> Result<Expr, SyntaxError> {
         let inner = self.expression()?;
         self.expect(")", "after the one argument of `len`")?;
         Ok(self.node(start, Kind::Length(Box::new(inner))))
     }
 
-    fn each(&mut self, start: usize, quantifier: Quantifier) -> Result<Expr, Fault> {
+    fn each(&mut self, start: usize, quantifier: Quantifier) -> Result<Expr, SyntaxError> {
         let name = quantifier.text();
         let list = self.expression()?;
         if self.is_symbol(")") {
-            let fault = self.fault_here(format!("`{name}` has no predicate"));
+            let fault = self.error_here(format!("`{name}` has no predicate"));
             return Err(fault.hint(format!("write {name}(list, {{.member == \"value\"}})")));
         }
         self.expect(",", &format!("between the list and the predicate of `{name}`"))?;
@@ -308,10 +308,12 @@ impl Parser<'_> {
     }
 }
 
-fn pattern(right: &Expr) -> Result<Option<regex::Regex>, Fault> {
+fn pattern(right: &Expr) -> Result<Option<regex::Regex>, SyntaxError> {
     let Kind::Text(pattern) = &right.kind else {
         return Ok(None);
     };
     let compiled = crate::pattern::compile(pattern);
-    compiled.map(Some).map_err(|fault| Fault::new(right.span.clone(), format!("this pattern is not one: {fault}")))
+    compiled
+        .map(Some)
+        .map_err(|fault| SyntaxError::new(right.span.clone(), format!("this pattern is not one: {fault}")))
 }

@@ -1,29 +1,31 @@
-//! Patterns of `matches`: linear in time, bounded in memory.
+//! Compiles the patterns of `matches`: linear in time, bounded in memory.
 
 use regex::{Regex, RegexBuilder};
 
-/// A compiled pattern's memory.
-const LARGEST: usize = 128 * 1024;
-const DEEPEST: u32 = 50;
-const LONGEST: usize = 1024;
+/// Maximum memory of a compiled pattern, depth of its groups, and bytes of its source.
+const MAX_COMPILED_BYTES: usize = 128 * 1024;
+const MAX_DEPTH: u32 = 50;
+const MAX_LENGTH: usize = 1024;
 
-/// Compiles, or says in one line why not.
+/// Compiles a pattern. The error is one line.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    if pattern.len() > LONGEST {
-        return Err(format!("it is longer than {LONGEST} bytes"));
+    if pattern.len() > MAX_LENGTH {
+        return Err(format!("it is longer than {MAX_LENGTH} bytes"));
     }
-    RegexBuilder::new(&as_in_go(pattern)).size_limit(LARGEST).nest_limit(DEEPEST).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
-        // The last line says what is wrong, those before it quote the pattern.
-        error => {
-            let text = error.to_string();
-            let last = text.lines().last().unwrap_or_default().trim();
-            last.strip_prefix("error: ").unwrap_or(last).to_owned()
-        }
-    })
+    RegexBuilder::new(&as_in_go(pattern)).size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_DEPTH).build().map_err(
+        |error| match error {
+            regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
+            // The last line has the message, those before it quote the pattern.
+            error => {
+                let text = error.to_string();
+                let last = text.lines().last().unwrap_or_default().trim();
+                last.strip_prefix("error: ").unwrap_or(last).to_owned()
+            }
+        },
+    )
 }
 
-/// `\d`, `\w`, `\s` and `\b` are about ASCII, as in Go: Unicode's are another thing, and a hundred times as large.
+/// Restricts `\d`, `\w`, `\s` and `\b` to ASCII, as in Go; Unicode's classes are a hundred times as large.
 fn as_in_go(pattern: &str) -> String {
     let mut rewritten = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();

@@ -1,4 +1,4 @@
-//! What an expression is made of, once it is read.
+//! The syntax tree of an expression.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::number::Number;
 
-/// A part of an expression, and where in the source it stands.
+/// A part of an expression, and its byte range in the source.
 #[derive(Debug, Clone)]
 pub(crate) struct Expr {
     pub(crate) kind: Kind,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Text(String),
     List(Vec<Expr>),
     Root(Root),
-    /// `#`, the element that a predicate is asked about.
+    /// `#`, the element that a predicate is evaluated for.
     Element,
     Access {
         base: Box<Expr>,
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     Each(Box<Each>),
 }
 
-/// Where a path begins.
+/// The root of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Root {
     Spec,
@@ -67,7 +67,7 @@ pub(crate) struct Test {
     pub(crate) negated: bool,
     pub(crate) left: Expr,
     pub(crate) right: Expr,
-    /// The right side of `matches`, where it is a literal.
+    /// The right side of `matches`, if it is a literal.
     pub(crate) pattern: Option<Regex>,
 }
 
@@ -122,7 +122,7 @@ impl Root {
         }
     }
 
-    /// The member of the document that is meant by `cluster.NAME`.
+    /// The root for `cluster.NAME`.
     pub(crate) fn of_document(name: String) -> Self {
         match name.as_str() {
             "spec" => Self::Spec,
@@ -136,7 +136,7 @@ impl Root {
 // === impl Operator ===
 
 impl Operator {
-    /// Symbols and words alike.
+    /// The operator of a symbol or a keyword.
     pub(crate) fn of(text: &str) -> Option<Self> {
         Some(match text {
             "==" => Self::Equal,
@@ -170,12 +170,12 @@ impl Operator {
         }
     }
 
-    /// Whether it asks which of two is less.
+    /// Returns true for operators that compare by order.
     pub(crate) fn orders(self) -> bool {
         matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
     }
 
-    /// Whether `not` may stand before it.
+    /// Returns true for keywords, which may follow `not`.
     pub(crate) fn is_word(self) -> bool {
         matches!(self, Self::In | Self::Matches | Self::Contains | Self::StartsWith | Self::EndsWith)
     }

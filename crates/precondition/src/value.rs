@@ -1,16 +1,16 @@
-//! Values while an expression is evaluated: borrowed, with where they came from.
+//! Values during an evaluation: borrowed from the document, with their path.
 
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use crate::explanation::{Shown, Type};
+use crate::finding::{Shown, Type};
 use crate::number::Number;
-use crate::similar::shortened;
+use crate::text::shortened;
 
-/// Characters of a text, and elements of a list, that an explanation shows.
-const LONGEST_TEXT: usize = 64;
-const LONGEST_LIST: usize = 5;
+/// Maximum characters of a text, and elements of a list, in an explanation.
+const MAX_TEXT: usize = 64;
+const MAX_LIST: usize = 5;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Datum<'a> {
@@ -28,14 +28,14 @@ pub(crate) enum List<'a> {
     Made(Rc<[Traced<'a>]>),
 }
 
-/// A value, where it was found, and whether it may be shown.
+/// A value with its path, its secrecy and its notes.
 #[derive(Debug, Clone)]
 pub(crate) struct Traced<'a> {
     pub(crate) datum: Datum<'a>,
-    /// Member by member from the root, `[]` for any element; empty where there is no such path.
+    /// The members from the root, `[]` for any element; empty if there is no such path.
     pub(crate) path: Vec<&'a str>,
     pub(crate) hidden: bool,
-    /// What a person should know about it: why it is nil, how old it is.
+    /// Notes for people, such as the reason why it is nil, or its age.
     pub(crate) notes: Vec<String>,
 }
 
@@ -101,20 +101,20 @@ impl<'a> List<'a> {
             (_, Some(datum)) => datum.shown_in_list(),
             (_, None) => String::new(),
         };
-        let shown = (0..self.len().min(LONGEST_LIST)).map(element).collect::<Vec<_>>().join(", ");
-        if self.len() > LONGEST_LIST { format!("[{shown}, … {} elements]", self.len()) } else { format!("[{shown}]") }
+        let shown = (0..self.len().min(MAX_LIST)).map(element).collect::<Vec<_>>().join(", ");
+        if self.len() > MAX_LIST { format!("[{shown}, … {} elements]", self.len()) } else { format!("[{shown}]") }
     }
 }
 
 // === impl Traced ===
 
 impl<'a> Traced<'a> {
-    /// A value that no path leads to.
+    /// A computed value, which has no path.
     pub(crate) fn made(datum: Datum<'a>) -> Self {
         Self { datum, path: Vec::new(), hidden: false, notes: Vec::new() }
     }
 
-    /// Of a list: the element, as the predicate and an index see it.
+    /// Returns an element of a list, for a predicate or an index.
     pub(crate) fn element(&self, list: &List<'a>, index: usize) -> Option<Self> {
         if let List::Made(elements) = list {
             let element = elements.get(index)?;
@@ -129,7 +129,7 @@ impl<'a> Traced<'a> {
 
     pub(crate) fn shown(&self) -> Shown {
         match &self.datum {
-            // That something is missing is no secret, and the most frequent answer.
+            // The absence of a value is no secret, and the most frequent answer.
             Datum::Nil => Shown::Nil,
             datum if self.hidden => Shown::Hidden(datum.kind()),
             Datum::Bool(value) => Shown::Bool(*value),
@@ -140,37 +140,37 @@ impl<'a> Traced<'a> {
         }
     }
 
-    /// `nil (spec has no "gcp")`, `"True"`: the value in a sentence.
-    pub(crate) fn told(&self) -> String {
+    /// Returns the value as part of a sentence: `nil (spec has no "gcp")` or `"True"`.
+    pub(crate) fn described(&self) -> String {
         format!("{}{}", self.shown(), noted(&self.notes))
     }
 
-    /// `spec.gcp`, for a sentence about it.
-    pub(crate) fn place(&self) -> String {
+    /// Returns the path as part of a sentence: `spec.gcp`.
+    pub(crate) fn location(&self) -> String {
         if self.path.is_empty() {
             return "it".to_owned();
         }
         let is_plain = |name: &str| name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_');
-        let told = self.path.iter().enumerate().map(|(index, segment)| match *segment {
+        let segments = self.path.iter().enumerate().map(|(index, segment)| match *segment {
             "[]" => "[]".to_owned(),
             "…" => "[…]".to_owned(),
             root if index == 0 => root.to_owned(),
             name if is_plain(name) => format!(".{name}"),
             name => format!("[{}]", quoted(name)),
         });
-        shortened(&told.collect::<String>(), 2 * LONGEST_TEXT)
+        shortened(&segments.collect::<String>(), 2 * MAX_TEXT)
     }
 }
 
-/// What to know, in parentheses.
+/// Returns the notes in parentheses.
 pub(crate) fn noted(notes: &[String]) -> String {
     if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) }
 }
 
-/// As JSON writes it, and not too long.
+/// Returns a text in quotes, escaped as in JSON, and shortened.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
-    for next in shortened(text, LONGEST_TEXT).chars() {
+    for next in shortened(text, MAX_TEXT).chars() {
         match next {
             '"' | '\\' => quoted.extend(['\\', next]),
             next if next.is_control() => quoted.extend(next.escape_default()),

@@ -1,17 +1,17 @@
-//! From what is seen of a secret to what is done about it, and why.
+//! Decides, from the observed secret, which actions to take and why.
 //!
 //! Three rules carry the rest:
 //!
-//! * **The highest version is live and holds the wanted content**, and no other version seen that is ours does. So
+//! * **The highest version is live and holds the desired content**, and no other observed version of this project does. So
 //!   `latest`, which is always the highest number, reads what the record says. When two runs have added the same
 //!   content, the one with the higher number sees the other (adding and reading by number are strongly consistent) and
 //!   destroys it.
 //! * **Announce, add, confirm.** Both writes of the record are under the secret's etag. A run of an older generation fails
-//!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then looks again, and puts
+//!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then observes again, and puts
 //!   the newer content back on top.
-//! * **Only what we are known to have added is destroyed.**
+//! * **Only versions that this project is known to have added are destroyed.**
 //!
-//! What is seen begins at the recorded version: an older version of the same content, from before a rotation and back,
+//! The observation starts at the recorded version: an older version of the same content, from before a rotation and back,
 //! stays until it is pruned.
 
 pub mod kubernetes_secret;
@@ -24,44 +24,44 @@ use fleet_model::job::Reason;
 use fleet_model::{ClusterId, Generation, Owner};
 use secret_store::{Metadata, VersionNumber};
 
-pub use plan::{Action, Because, Content, Plan};
+pub use plan::{Action, Cause, Content, Plan};
 
 use crate::record::Record;
 
-/// What should be.
+/// The desired secret.
 #[derive(Clone, Debug)]
 pub struct Desired {
-    /// Whose secret it is.
+    /// Cluster that it belongs to.
     pub cluster: ClusterId,
     /// Labels that must be on the secret; others may be too.
     pub labels: BTreeMap<String, String>,
-    /// The edition of the cluster's specification that the content is from, where known.
+    /// Generation of the cluster's specification that the content is from, if known.
     pub generation: Option<Generation>,
-    /// The meaning of the content.
+    /// Digest of the content.
     pub content: Digest,
-    /// The digest as it may be shown, where a key for it is given.
-    pub shown_digest: Option<String>,
-    /// How many of the versions that we added are kept, the current one included; 0 keeps all.
+    /// Keyed digest for annotations and results, if there is a key.
+    pub published_digest: Option<String>,
+    /// Number of versions of this project that are kept, the current one included; 0 keeps all.
     pub retain: usize,
-    /// Add a version even where the newest one holds the content.
+    /// Add a version even if the newest one holds the content.
     pub always_add: bool,
 }
 
-/// What is.
+/// The observed secret.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// The secret's metadata; `None` when it does not exist.
+    /// Metadata of the secret; `None` if it does not exist.
     pub secret: Option<Metadata>,
     /// The versions from the recorded one up to the highest.
-    pub versions: BTreeMap<VersionNumber, Seen>,
+    pub versions: BTreeMap<VersionNumber, VersionState>,
     /// The versions that this run has added.
     pub added: BTreeSet<VersionNumber>,
 }
 
-/// A version as it was read.
+/// State of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// It can be read and means this.
+pub enum VersionState {
+    /// It can be read and has this digest.
     Live(Digest),
     /// It is disabled.
     Disabled,
@@ -69,66 +69,67 @@ pub enum Seen {
     Destroyed,
 }
 
-/// What to do so that the secret exists, is ours, and its highest version holds the wanted content.
+/// Plans the actions after which the secret exists, is managed, and its highest version holds the desired content.
 pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     let Some(secret) = &observed.secret else { return create(desired) };
-    if let Some(refusal) = refuse_foreign(&desired.cluster, secret) {
+    if let Some(refusal) = refuse_unmanaged(&desired.cluster, secret) {
         return refusal;
     }
     let view = View { desired, observed, secret, record: Record::read(&secret.annotations) };
     if let Some(newer) = newer_generation(desired.generation, &view.record) {
-        return view.give_way(newer);
+        return view.yield_to(newer);
     }
-    let head = observed.versions.last_key_value().map(|(number, seen)| (*number, *seen));
+    let head = observed.versions.last_key_value().map(|(number, state)| (*number, *state));
     match head {
-        Some((head, seen)) if seen == Seen::Live(desired.content) && !view.must_add() => view.keep(head),
-        Some((head, Seen::Live(_))) if view.is_overtaken(head) => view.accept(head),
-        Some((head, seen)) => view.add(head.next(), view.why_add(head, seen)),
-        None => view.add(VersionNumber::FIRST, Because::NoVersion),
+        Some((head, state)) if state == VersionState::Live(desired.content) && !view.must_add() => view.keep(head),
+        Some((head, VersionState::Live(_))) if view.is_overtaken(head) => view.accept(head),
+        Some((head, state)) => view.add(head.next(), view.cause_of_adding(head, state)),
+        None => view.add(VersionNumber::FIRST, Cause::NoVersion),
     }
 }
 
-/// The plan that refuses a secret that is not ours.
-pub fn refuse_foreign(cluster: &ClusterId, secret: &Metadata) -> Option<Plan> {
+/// Refuses an unmanaged secret.
+pub fn refuse_unmanaged(cluster: &ClusterId, secret: &Metadata) -> Option<Plan> {
     let owner = Owner::of(&secret.labels);
-    (!owner.is(cluster)).then(|| Plan::new(Reason::NameConflict, Because::Foreign(owner)))
+    (!owner.is(cluster)).then(|| Plan::new(Reason::NameConflict, Cause::Unmanaged(owner)))
 }
 
-/// What to do so that the secret does not exist.
+/// Plans the actions after which the secret does not exist.
 pub fn delete(cluster: &ClusterId, generation: Option<Generation>, secret: Option<&Metadata>) -> Plan {
-    let Some(secret) = secret else { return Plan::new(Reason::SecretAbsent, Because::Missing) };
-    if let Some(refusal) = refuse_foreign(cluster, secret) {
+    let Some(secret) = secret else { return Plan::new(Reason::SecretAbsent, Cause::Missing) };
+    if let Some(refusal) = refuse_unmanaged(cluster, secret) {
         return refusal;
     }
     match newer_generation(generation, &Record::read(&secret.annotations)) {
-        Some(newer) => Plan::new(Reason::Superseded, Because::NewerGeneration(newer)),
-        None => Plan::new(Reason::SecretDeleted, Because::Unwanted).then(Action::Delete { etag: secret.etag.clone() }),
+        Some(newer) => Plan::new(Reason::Superseded, Cause::NewerGeneration(newer)),
+        None => Plan::new(Reason::SecretDeleted, Cause::DeletionRequested)
+            .then(Action::Delete { etag: secret.etag.clone() }),
     }
 }
 
-/// The first version of a secret that we create has the number 1 and is ours, so its record comes with the secret.
+/// The first version of a secret that a run creates has the number 1 and is its own, so the record comes with the secret.
 fn create(desired: &Desired) -> Plan {
     let first = VersionNumber::FIRST;
     let record = Record {
         generation: desired.generation,
         version: Some(first),
         announced: None,
-        digest: desired.shown_digest.clone(),
+        digest: desired.published_digest.clone(),
         added: BTreeSet::from([first]),
     };
     let mut annotations = BTreeMap::new();
     record.write(&mut annotations);
-    Plan::new(Reason::SecretStored, Because::Missing)
+    Plan::new(Reason::SecretStored, Cause::Missing)
         .holding(first)
         .then(Action::Create { labels: desired.labels.clone(), annotations })
-        .then(Action::Add { content: Content::Wanted, number: first })
+        .then(Action::Add { content: Content::Desired, number: first })
 }
 
-fn newer_generation(ours: Option<Generation>, record: &Record) -> Option<Generation> {
-    record.generation.filter(|recorded| ours.is_some_and(|ours| *recorded > ours))
+fn newer_generation(own: Option<Generation>, record: &Record) -> Option<Generation> {
+    record.generation.filter(|recorded| own.is_some_and(|own| *recorded > own))
 }
 
-/// A secret that is ours.
+/// A managed secret.
 struct View<'a> {
     desired: &'a Desired,
     observed: &'a Observed,
@@ -141,32 +142,33 @@ impl View<'_> {
         self.desired.always_add && self.observed.added.is_empty()
     }
 
-    /// Without generations nobody is older: a run that has stored its content does not fight one that came after it.
+    /// Without generations no run is older: a run that has stored its content does not undo a later one.
     fn is_overtaken(&self, head: VersionNumber) -> bool {
         let added = &self.observed.added;
         self.desired.generation.is_none() && !added.is_empty() && !added.contains(&head)
     }
 
-    fn why_add(&self, head: VersionNumber, seen: Seen) -> Because {
-        match seen {
-            Seen::Live(content) if content == self.desired.content => Because::AlwaysAdd,
-            Seen::Live(_) => Because::OtherContent(head),
-            Seen::Disabled => Because::Disabled(head),
-            Seen::Destroyed => Because::Destroyed(head),
+    fn cause_of_adding(&self, head: VersionNumber, state: VersionState) -> Cause {
+        match state {
+            VersionState::Live(content) if content == self.desired.content => Cause::AlwaysAdd,
+            VersionState::Live(_) => Cause::OtherContent(head),
+            VersionState::Disabled => Cause::Disabled(head),
+            VersionState::Destroyed => Cause::Destroyed(head),
         }
     }
 
     fn is_live(&self, number: VersionNumber) -> bool {
-        matches!(self.observed.versions.get(&number), Some(Seen::Live(_)))
+        matches!(self.observed.versions.get(&number), Some(VersionState::Live(_)))
     }
 
-    /// The versions known to be ours, without those that are seen to be gone.
+    /// The versions of this project, without those that are destroyed.
     fn added(&self) -> BTreeSet<VersionNumber> {
-        let is_gone = |number: &VersionNumber| self.observed.versions.get(number) == Some(&Seen::Destroyed);
-        self.record.added.union(&self.observed.added).copied().filter(|number| !is_gone(number)).collect()
+        let is_destroyed =
+            |number: &VersionNumber| self.observed.versions.get(number) == Some(&VersionState::Destroyed);
+        self.record.added.union(&self.observed.added).copied().filter(|number| !is_destroyed(number)).collect()
     }
 
-    /// The head holds the wanted content: mend what is around it.
+    /// The head holds the desired content: repair labels and record, destroy the surplus.
     fn keep(&self, head: VersionNumber) -> Plan {
         let reason = if self.observed.added.is_empty() { Reason::SecretUnchanged } else { Reason::SecretStored };
         let mut record = self.confirmed(head);
@@ -174,27 +176,27 @@ impl View<'_> {
             record.added.insert(head);
         }
         let surplus = self.surplus(head, &mut record);
-        let plan = Plan::new(reason, Because::Holds(head)).holding(head).destroying(surplus);
+        let plan = Plan::new(reason, Cause::Holds(head)).holding(head).destroying(surplus);
         plan.recording(self.secret, &record, Some(&self.desired.labels))
     }
 
-    /// Another run has stored other content since this one did: ours is an old version now.
+    /// Another run has stored other content since this one did; this run's version is an old one now.
     fn accept(&self, head: VersionNumber) -> Plan {
         let record = Record { added: self.added(), ..self.record.clone() };
-        Plan::new(Reason::Superseded, Because::Overtaken(head)).recording(self.secret, &record, None)
+        Plan::new(Reason::Superseded, Cause::Overtaken(head)).recording(self.secret, &record, None)
     }
 
-    /// Announce, add, confirm, then destroy what is now too much.
-    fn add(&self, number: VersionNumber, because: Because) -> Plan {
+    /// Announces, adds, confirms, then destroys the surplus.
+    fn add(&self, number: VersionNumber, cause: Cause) -> Plan {
         let generation = self.desired.generation.max(self.record.generation);
         let claim = Record { generation, announced: Some(number), added: self.added(), ..self.record.clone() };
         let mut record = self.confirmed(number);
         record.added.insert(number);
         let labels = Some(&self.desired.labels);
-        let plan = Plan::new(Reason::SecretStored, because)
+        let plan = Plan::new(Reason::SecretStored, cause)
             .holding(number)
             .recording(self.secret, &claim, labels)
-            .then(Action::Add { content: Content::Wanted, number })
+            .then(Action::Add { content: Content::Desired, number })
             .recording(self.secret, &record, labels);
         let surplus = self.surplus(number, &mut record);
         plan.destroying(surplus).recording(self.secret, &record, labels)
@@ -203,17 +205,20 @@ impl View<'_> {
     fn confirmed(&self, version: VersionNumber) -> Record {
         // Without a key for it the digest of other content must go; that of the same content may stay.
         let same_content = self.record.version == Some(version);
-        let digest = self.desired.shown_digest.clone().or_else(|| self.record.digest.clone().filter(|_| same_content));
+        let digest =
+            self.desired.published_digest.clone().or_else(|| self.record.digest.clone().filter(|_| same_content));
         let generation = self.desired.generation.max(self.record.generation);
         Record { generation, version: Some(version), announced: None, digest, added: self.added() }
     }
 
-    /// The versions to destroy once `current` is in place; takes them off the record.
+    /// Versions to destroy once `current` is in place; removes them from the record.
     fn surplus(&self, current: VersionNumber, record: &mut Record) -> BTreeSet<VersionNumber> {
-        let wanted = Seen::Live(self.desired.content);
-        let is_ours = |number: &VersionNumber| record.added.contains(number) || self.record.announced == Some(*number);
-        let seen = self.observed.versions.range(..current).filter(|(_, seen)| **seen == wanted);
-        let duplicates = seen.map(|(number, _)| *number).filter(|number| !self.desired.always_add && is_ours(number));
+        let desired = VersionState::Live(self.desired.content);
+        let is_managed =
+            |number: &VersionNumber| record.added.contains(number) || self.record.announced == Some(*number);
+        let below = self.observed.versions.range(..current).filter(|(_, state)| **state == desired);
+        let duplicates =
+            below.map(|(number, _)| *number).filter(|number| !self.desired.always_add && is_managed(number));
         let mut surplus: BTreeSet<_> = duplicates.collect();
         let kept: BTreeSet<_> = record.added.difference(&surplus).copied().collect();
         let too_many = if self.desired.retain == 0 { 0 } else { kept.len().saturating_sub(self.desired.retain) };
@@ -222,16 +227,16 @@ impl View<'_> {
         surplus
     }
 
-    /// A newer generation holds the secret. Where a version of ours lies above its content, the newer content goes back
-    /// on top; where its content is not there yet, ours stays: it is better than none.
-    fn give_way(&self, newer: Generation) -> Plan {
-        let plan = Plan::new(Reason::Superseded, Because::NewerGeneration(newer));
+    /// A newer generation holds the secret. If an older version lies above its content, the newer content is added again on
+    /// top; if its content is not stored yet, the older version stays: it is better than none.
+    fn yield_to(&self, newer: Generation) -> Plan {
+        let plan = Plan::new(Reason::Superseded, Cause::NewerGeneration(newer));
         let mut strays = self.strays();
         let mut record = Record { added: self.added(), ..self.record.clone() };
         record.added.extend(&strays);
-        let theirs = self.record.announced.or(self.record.version);
-        let theirs = theirs.filter(|number| self.is_live(*number) && !strays.contains(number));
-        let (Some(theirs), false) = (theirs, strays.is_empty()) else {
+        let newest = self.record.announced.or(self.record.version);
+        let newest = newest.filter(|number| self.is_live(*number) && !strays.contains(number));
+        let (Some(newest), false) = (newest, strays.is_empty()) else {
             return plan.recording(self.secret, &record, None);
         };
         let head = self.observed.versions.last_key_value().map(|(number, _)| *number);
@@ -240,8 +245,8 @@ impl View<'_> {
             return plan.destroying(strays).recording(self.secret, &record, None);
         };
         let number = head.next();
-        let plan = plan.then(Action::Add { content: Content::CopyOf(theirs), number });
-        strays.extend(Some(theirs).filter(|theirs| self.is_ours(*theirs)));
+        let plan = plan.then(Action::Add { content: Content::CopyOf(newest), number });
+        strays.extend(Some(newest).filter(|newest| self.is_managed(*newest)));
         record.added.retain(|number| !strays.contains(number));
         record.added.insert(number);
         record = Record { version: Some(number), announced: None, ..record };
@@ -253,17 +258,18 @@ impl View<'_> {
     fn strays(&self) -> BTreeSet<VersionNumber> {
         let mut strays: BTreeSet<_> =
             self.observed.added.iter().copied().filter(|number| self.is_live(*number)).collect();
-        let ours = Seen::Live(self.desired.content);
+        let own = VersionState::Live(self.desired.content);
         let Some(current) = self.record.version else { return strays };
-        let holds_other = matches!(self.observed.versions.get(&current), Some(seen @ Seen::Live(_)) if *seen != ours);
+        let holds_other =
+            matches!(self.observed.versions.get(&current), Some(state @ VersionState::Live(_)) if *state != own);
         if holds_other {
-            let above = self.observed.versions.range(current.next()..).filter(|(_, seen)| **seen == ours);
+            let above = self.observed.versions.range(current.next()..).filter(|(_, state)| **state == own);
             strays.extend(above.map(|(number, _)| *number).filter(|number| Some(*number) != self.record.announced));
         }
         strays
     }
 
-    fn is_ours(&self, number: VersionNumber) -> bool {
+    fn is_managed(&self, number: VersionNumber) -> bool {
         self.record.added.contains(&number) || self.record.announced == Some(number)
     }
 }

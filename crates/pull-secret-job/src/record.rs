@@ -1,36 +1,35 @@
-//! What the Job writes on a secret for its later runs, kept in the secret's annotations.
+//! Keeps the Job's record of a secret in the secret's annotations, for later runs.
 //!
 //! A version is announced before it is added, and taken into the record after it was read back. The announcement is the
-//! claim that keeps an older generation from writing, and the journal from which the next run picks up after a crash. What a run believes of the content it
-//! always reads by number; a stale or damaged record costs calls, never correctness.
+//! claim that keeps an older generation from writing, and the journal from which the next run picks up after a crash. The content is
+//! always read by number; a stale or damaged record costs calls, never correctness.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_model::{Generation, names};
 use secret_store::VersionNumber;
 
-/// See the module.
+/// The record of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Record {
     /// The newest generation that has claimed the secret.
     pub generation: Option<Generation>,
     /// The version that holds the current content.
     pub version: Option<VersionNumber>,
-    /// The number that a version is about to get. A run that was killed leaves it behind.
+    /// Number that a version is about to get. A killed run leaves it behind.
     pub announced: Option<VersionNumber>,
     /// The keyed digest of the current content.
     pub digest: Option<String>,
-    /// The versions that this project is known to have added and has not destroyed: nothing else is ever destroyed to
-    /// keep few.
+    /// Versions that this project has added and not destroyed. No other version is ever destroyed.
     pub added: BTreeSet<VersionNumber>,
 }
 
-/// More numbers than this are not kept, so that annotations stay far below the store's 16 KiB; the oldest are dropped
-/// first, and with them the right to destroy those versions.
-const MOST_ADDED: usize = 200;
+/// Maximum number of recorded versions, so that annotations stay far below the store's 16 KiB. The oldest are dropped
+/// first; those versions are never destroyed.
+const MAX_ADDED: usize = 200;
 
 impl Record {
-    /// The record in a secret's annotations. A value that cannot be read counts as absent.
+    /// Reads the record from a secret's annotations. An invalid value counts as absent.
     pub fn read(annotations: &BTreeMap<String, String>) -> Self {
         let text = |name: &str| annotations.get(name).map(String::as_str);
         let added = text(names::ANNOTATION_ADDED).unwrap_or_default();
@@ -43,9 +42,9 @@ impl Record {
         }
     }
 
-    /// Puts the record in place of the one in `annotations`; other annotations stay.
+    /// Replaces the record in `annotations`; other annotations stay.
     pub fn write(&self, annotations: &mut BTreeMap<String, String>) {
-        let surplus = self.added.len().saturating_sub(MOST_ADDED);
+        let surplus = self.added.len().saturating_sub(MAX_ADDED);
         let added: Vec<String> = self.added.iter().skip(surplus).map(ToString::to_string).collect();
         let values = [
             (names::ANNOTATION_GENERATION, self.generation.map(|generation| generation.to_string())),
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_counts_as_absent() {
+    fn an_invalid_value_counts_as_absent() {
         let damaged = annotations(&[
             ("hyperfleet-added", "x,-1,,2"),
             ("hyperfleet-generation", "new"),
@@ -105,7 +104,7 @@ mod tests {
         let record = Record { added: (1..=5_000).filter_map(VersionNumber::new).collect(), ..Record::default() };
         let mut written = BTreeMap::new();
         record.write(&mut written);
-        assert_eq!(Record::read(&written).added.len(), MOST_ADDED);
+        assert_eq!(Record::read(&written).added.len(), MAX_ADDED);
         assert!(Record::read(&written).added.contains(&VersionNumber::new(5_000).unwrap()));
     }
 }

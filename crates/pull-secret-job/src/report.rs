@@ -1,4 +1,4 @@
-//! The result, told to machines: the status-reporter's file and the container's termination message.
+//! Writes the result for programs: the status-reporter's file and the container's termination message.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -8,9 +8,9 @@ use std::path::Path;
 use daemon::file::Readers;
 use serde::Serialize;
 
-use crate::{Ending, Settings};
+use crate::{Outcome, Settings};
 
-/// What the adapter reports as `data`. Members that do not apply are left out.
+/// Data that the adapter reports. Members that do not apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -41,16 +41,16 @@ pub struct Details {
     /// The name of the Kubernetes Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k8s_secret_name: Option<String>,
-    /// How many versions were added.
+    /// Number of versions that were added.
     pub versions_added: u32,
-    /// How many versions were destroyed.
+    /// Number of versions that were destroyed.
     pub versions_destroyed: u32,
-    /// How many calls of each kind the store was asked, failed ones included.
+    /// Number of calls to the store by kind, failed ones included.
     pub api_calls: BTreeMap<&'static str, u32>,
-    /// How many calls of each kind the management cluster was asked, failed ones included.
+    /// Number of calls to the management cluster by kind, failed ones included.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub k8s_api_calls: BTreeMap<&'static str, u32>,
-    /// How long the run took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -63,10 +63,10 @@ struct ResultFile<'a> {
     details: &'a Details,
 }
 
-const LONGEST_MESSAGE: usize = 1024;
+const MAX_MESSAGE: usize = 1024;
 
 impl Details {
-    /// What is known before the run.
+    /// Details that are known before the run.
     pub(crate) fn of(settings: &Settings) -> Self {
         let key = settings.kubernetes_secret.as_ref().map(|kubernetes_secret| &kubernetes_secret.key);
         Self {
@@ -82,10 +82,10 @@ impl Details {
 }
 
 /// The result as JSON. With its bounded message it fits the 4096 bytes of a termination message.
-pub fn render(ending: &Ending) -> String {
-    let status = if ending.reason.is_success() { "success" } else { "failure" };
-    let message = cut(&ending.message, LONGEST_MESSAGE);
-    let file = ResultFile { status, reason: ending.reason.to_string(), message, details: &ending.details };
+pub fn render(outcome: &Outcome) -> String {
+    let status = if outcome.reason.is_success() { "success" } else { "failure" };
+    let message = cut(&outcome.message, MAX_MESSAGE);
+    let file = ResultFile { status, reason: outcome.reason.to_string(), message, details: &outcome.details };
     serde_json::to_string(&file).unwrap_or_default() + "\n"
 }
 
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn a_result_is_what_the_status_reporter_reads() {
         let details = Details { secret_version: Some(3), ..Details::default() };
-        let ending = Ending { reason: Reason::SecretStored, message: "stored".to_owned(), details };
+        let outcome = Outcome { reason: Reason::SecretStored, message: "stored".to_owned(), details };
         assert_eq!(
-            render(&ending),
+            render(&outcome),
             "{\"status\":\"success\",\"reason\":\"SecretStored\",\"message\":\"stored\",\"details\":\
              {\"secretVersion\":3,\"versionsAdded\":0,\"versionsDestroyed\":0,\"apiCalls\":{},\"durationMs\":0}}\n"
         );
@@ -131,9 +131,9 @@ mod tests {
     fn a_long_message_is_cut_between_characters() {
         assert_eq!(cut("aéb", 2), "a");
         assert_eq!(cut("aéb", 3), "aé");
-        let ending =
-            Ending { reason: Reason::InvalidPullSecret, message: "é".repeat(4_000), details: Details::default() };
-        assert!(render(&ending).len() < 4_096);
+        let outcome =
+            Outcome { reason: Reason::InvalidPullSecret, message: "é".repeat(4_000), details: Details::default() };
+        assert!(render(&outcome).len() < 4_096);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One run: stores the secret, then applies the Kubernetes Secret that HyperShift reads. Each phase compares and corrects by itself.
+//! Runs the Job: the secret in the store, then the Kubernetes Secret for HyperShift; each phase reconciles on its own.
 
 use daemon::retry::Budget;
 use fleet_model::TraceContext;
@@ -9,37 +9,37 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::ending::{Ending, STORE_PHASE, Stop};
+use crate::outcome::{Outcome, RunError, STORE_PHASE};
 use crate::report::Details;
 use crate::session::{Caller, Session};
 use crate::settings::{Settings, Task};
 
 mod dry_run;
+mod input;
 mod kubernetes_secret;
 mod store;
-mod wanted;
 
+use input::Input;
 use kubernetes_secret::Pass;
-use wanted::Wanted;
 
-/// The name of this component in the log.
+/// Name of this component in the log.
 pub const COMPONENT: &str = "pullsecret-job";
 
-/// How a phase has ended well.
+/// Success of a phase.
 struct Phase {
     reason: Reason,
-    because: String,
+    cause: String,
     version: Option<VersionNumber>,
 }
 
-/// Carries out what `settings` say and tells it to the log, until `budget` is spent.
+/// Carries out `settings` and logs each step, until `budget` is spent.
 ///
-/// `connect` sets the store's client up; it sends nothing yet.
+/// `connect` creates the store's client; it sends nothing yet.
 pub async fn run<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
     connect: impl AsyncFnOnce(&google::Settings) -> Result<S, StoreError>,
-) -> Ending {
+) -> Outcome {
     let span = info_span!(
         "run",
         component = COMPONENT,
@@ -54,7 +54,7 @@ pub async fn run<S: SecretStore>(
     async {
         let result = phases(settings, budget, connect, &mut details).await;
         details.duration_ms = elapsed(start);
-        tell_end(settings, result, details)
+        finish(settings, result, details)
     }
     .instrument(span)
     .await
@@ -65,19 +65,19 @@ async fn phases<S: SecretStore>(
     budget: &Budget,
     connect: impl AsyncFnOnce(&google::Settings) -> Result<S, StoreError>,
     details: &mut Details,
-) -> Result<Phase, Stop> {
-    let wanted = match &settings.task {
-        Task::Store(task) => Some(Wanted::read::<S>(settings, task, budget).await?),
+) -> Result<Phase, RunError> {
+    let input = match &settings.task {
+        Task::Store(task) => Some(Input::read::<S>(settings, task, budget).await?),
         Task::Delete => None,
     };
     let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
-    let goal = if wanted.is_some() { "storage" } else { "deletion" };
+    let goal = if input.is_some() { "storage" } else { "deletion" };
     info!(operation = "start", "Starting pull secret {goal} operation{mode}");
     let store = budget.run(connect(&settings.store)).await??;
     info!(operation = "client-initialized", "Successfully initialized Secret Manager client");
     details.secret_path = Some(store.path(&settings.secret));
-    details.digest = wanted.as_ref().and_then(|wanted| wanted.desired.shown_digest.clone());
-    // Both clients are set up before anything is written: what is wrong with a kubeconfig shows at once.
+    details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
+    // Both clients are created before anything is written: an invalid kubeconfig fails at once.
     let cluster = match &settings.kubernetes_secret {
         Some(kubernetes_secret) => Some(budget.run(Cluster::connect(&kubernetes_secret.cluster)).await??),
         None => None,
@@ -87,8 +87,8 @@ async fn phases<S: SecretStore>(
     let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
     let pass =
         target.map(|(kubernetes_secret, cluster)| Pass { cluster, kubernetes_secret, caller: &caller, settings });
-    let result = match &wanted {
-        Some(wanted) => store_and_apply(&session, pass.as_ref(), wanted, details).await,
+    let result = match &input {
+        Some(input) => store_and_apply(&session, pass.as_ref(), input, details).await,
         None => remove_and_delete(&session, pass.as_ref(), settings).await,
     };
     details.api_calls = session.caller.calls();
@@ -99,38 +99,38 @@ async fn phases<S: SecretStore>(
 async fn store_and_apply<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
-    wanted: &Wanted<'_>,
+    input: &Input<'_>,
     details: &mut Details,
-) -> Result<Phase, Stop> {
-    let store::Stored { phase, content } = store::store(session, wanted, details).await?;
+) -> Result<Phase, RunError> {
+    let store::Stored { phase, content } = store::store(session, input, details).await?;
     let Some(pass) = pass else {
         info!(operation = "skip", "Skipping the Kubernetes Secret: MANAGEMENT_NAMESPACE is not set");
         return Ok(phase);
     };
     // A superseded run has nothing to apply.
     let (Some(content), Some(version)) = (content, phase.version) else { return Ok(phase) };
-    let applied = pass.apply(wanted, version, content).instrument(pass.span()).await;
-    let applied = applied.map_err(Stop::in_kubernetes_secret_phase)?;
+    let applied = pass.apply(input, version, content).instrument(pass.span()).await;
+    let applied = applied.map_err(RunError::in_kubernetes_secret_phase)?;
     Ok(phase.followed_by(&applied))
 }
 
-/// HyperShift loses the Secret before the store does, so that at no time it refers to what is gone.
+/// Deletes the Kubernetes Secret before the stored one, so that it never refers to a deleted secret.
 async fn remove_and_delete<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
     settings: &Settings,
-) -> Result<Phase, Stop> {
-    let taken = match pass {
-        Some(pass) => Some(pass.remove().instrument(pass.span()).await.map_err(Stop::in_kubernetes_secret_phase)?),
+) -> Result<Phase, RunError> {
+    let removed = match pass {
+        Some(pass) => Some(pass.remove().instrument(pass.span()).await.map_err(RunError::in_kubernetes_secret_phase)?),
         None => None,
     };
-    if let Some(newer) = taken.as_ref().filter(|taken| taken.reason == Reason::Superseded) {
-        return Ok(Phase { reason: newer.reason, because: newer.because.clone(), version: None });
+    if let Some(newer) = removed.as_ref().filter(|removed| removed.reason == Reason::Superseded) {
+        return Ok(Phase { reason: newer.reason, cause: newer.cause.clone(), version: None });
     }
     let deleted = store::delete(session, settings).await?;
-    Ok(match taken {
-        // A deletion in either place is a deletion.
-        Some(taken) if deleted.reason == Reason::SecretAbsent => taken,
+    Ok(match removed {
+        // A deletion in either phase is a deletion.
+        Some(removed) if deleted.reason == Reason::SecretAbsent => removed,
         _ => deleted,
     })
 }
@@ -139,11 +139,11 @@ impl Phase {
     /// Merges both phases into one result: a change in the store is reported before one in Kubernetes.
     fn followed_by(self, applied: &Self) -> Self {
         let reason = if self.reason == Reason::SecretUnchanged { applied.reason } else { self.reason };
-        Self { reason, because: format!("{}; {}", self.because, applied.because), version: self.version }
+        Self { reason, cause: format!("{}; {}", self.cause, applied.cause), version: self.version }
     }
 }
 
-fn tell_end(settings: &Settings, result: Result<Phase, Stop>, mut details: Details) -> Ending {
+fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Details) -> Outcome {
     let duration_ms = details.duration_ms;
     match result {
         Ok(phase) => {
@@ -151,22 +151,22 @@ fn tell_end(settings: &Settings, result: Result<Phase, Stop>, mut details: Detai
             let reason = if settings.dry_run { Reason::DryRunPassed } else { phase.reason };
             info!(operation = "completed", reason = %reason, duration_ms, "{}", completed(reason));
             let version = details.secret_version.map(|version| format!(" Version {version}.")).unwrap_or_default();
-            Ending {
+            Outcome {
                 reason,
-                message: format!("{}{version} Observed before: {}", reason.meaning(), phase.because),
+                message: format!("{}{version} Observed before: {}", reason.meaning(), phase.cause),
                 details,
             }
         }
-        Err(stop) => {
-            let hint = stop.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
-            let message = format!("{}{hint}", stop.message);
-            let Stop { operation, phase, reason, .. } = stop;
+        Err(failed) => {
+            let hint = failed.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
+            let message = format!("{}{hint}", failed.message);
+            let RunError { operation, phase, reason, .. } = failed;
             if reason == Reason::Interrupted {
                 warn!(operation, phase, reason = %reason, duration_ms, "{message}");
             } else {
                 error!(operation, phase, reason = %reason, duration_ms, "{message}");
             }
-            Ending { reason, message, details }
+            Outcome { reason, message, details }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading what the run is given: the pull secret and the key of its shown digests.
+//! Reads the pull secret of a run and the key of its published digests.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,23 +10,23 @@ use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::settings::Source;
 
-/// The specification's fake: four registries, one invented credential.
+/// The specification's fake pull secret: four registries, one invented credential.
 const FAKE: &str = r#"{"auths":{
 "cloud.openshift.com":{"auth":"ZmFrZXVzZXI6ZmFrZXBhc3N3b3Jk","email":"user@example.com"},
 "quay.io":{"auth":"ZmFrZXVzZXI6ZmFrZXBhc3N3b3Jk","email":"user@example.com"},
 "registry.connect.redhat.com":{"auth":"ZmFrZXVzZXI6ZmFrZXBhc3N3b3Jk","email":"user@example.com"},
 "registry.redhat.io":{"auth":"ZmFrZXVzZXI6ZmFrZXBhc3N3b3Jk","email":"user@example.com"}}}"#;
 
-/// A key of fewer bytes could be guessed.
+/// Minimum length of a key, in bytes; a shorter one could be guessed.
 const SHORTEST_KEY: usize = 32;
-/// No key and no pull secret is larger; what is, was not meant.
+/// Maximum size of a key or pull secret, in bytes.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// More problems than this are counted, not named: the log line and the termination message are to be read.
-const MOST_PROBLEMS: usize = 10;
+/// Maximum number of problems that are named; more are counted, to keep the message readable.
+const MAX_PROBLEMS: usize = 10;
 
-/// Why there is no pull secret to store, or no key for its digest. No path is told: it may be the document itself, given
-/// in the wrong place.
+/// Error of reading the pull secret or the digest key. It never contains the path, which may be the document itself, given in
+/// the wrong place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error("cannot read the file: {0}")]
@@ -35,15 +35,15 @@ pub(crate) enum SourceError {
     TooLarge,
     #[error("the file holds a key of fewer than {SHORTEST_KEY} bytes; make one with: openssl rand -out FILE 32")]
     ShortKey,
-    #[error("{}", .0.summary(MOST_PROBLEMS))]
+    #[error("{}", .0.summary(MAX_PROBLEMS))]
     Invalid(docker_config::Problems),
 }
 
 /// A pull secret that may be stored.
 pub(crate) struct PullSecret {
-    /// The document as given.
+    /// The document as it was given.
     pub(crate) bytes: SecretSlice<u8>,
-    /// What it means.
+    /// The parsed document.
     pub(crate) document: DockerConfig,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn pull_secret(source: &Source, max_bytes: usize) -> Result<PullSecre
     Ok(PullSecret { bytes, document })
 }
 
-/// Reads the key of the digests that may be shown.
+/// Reads the key of published digests.
 pub(crate) fn digest_key(path: &Path) -> Result<SecretSlice<u8>, SourceError> {
     let key = read(path)?;
     if key.expose_secret().len() < SHORTEST_KEY {

@@ -107,7 +107,11 @@ fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
         OutputFormat::Json => output::print(format_args!("{:#}\n", decided.json()))?,
         OutputFormat::Table => output::print(readable(&decided))?,
     };
-    Ok(if decided.plan.begins().is_some() || decided.unmet.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if decided.plan.starts_run().is_some() || decided.unmet.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
@@ -127,9 +131,9 @@ fn readable(decided: &DryRun) -> String {
         let _infallible = writeln!(text, "  {action}");
     }
     text.push_str("report\n");
-    for finding in &plan.findings {
-        let (kind, status, reason) = (finding.kind, finding.status.as_str(), &finding.reason);
-        let _infallible = writeln!(text, "  {kind:<10} {status:<8} {reason}: {}", finding.message);
+    for condition in &plan.conditions {
+        let (kind, status, reason) = (condition.kind, condition.status.as_str(), &condition.reason);
+        let _infallible = writeln!(text, "  {kind:<10} {status:<8} {reason}: {}", condition.message);
     }
     for unmet in &decided.unmet {
         let _infallible = writeln!(text, "not met: {}", unmet.line);

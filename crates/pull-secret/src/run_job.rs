@@ -10,7 +10,7 @@ use daemon::retry::Budget;
 use daemon::{output, proxy};
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
-use pull_secret_job::{Ending, report};
+use pull_secret_job::{Outcome, report};
 use secret_store::GoogleSecretManager;
 use tracing::error;
 
@@ -45,11 +45,11 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
             Ok::<_, anyhow::Error>(pull_secret_job::run(&settings, &budget, GoogleSecretManager::connect).await)
         })
     };
-    let ending = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
-    tell_result(&settings, &ending);
+    let outcome = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
+    write_results(&settings, &outcome);
     // A resolver thread that still waits for an answer must not hold the process back.
     runtime.shutdown_background();
-    Ok(ExitCode::from(ending.reason.exit_code()))
+    Ok(ExitCode::from(outcome.reason.exit_code()))
 }
 
 fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
@@ -73,23 +73,23 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-fn broken() -> Ending {
+fn broken() -> Outcome {
     let reason = Reason::InternalError;
-    Ending { reason, message: reason.meaning().to_owned(), details: report::Details::default() }
+    Outcome { reason, message: reason.meaning().to_owned(), details: report::Details::default() }
 }
 
 /// Writes the problems to the result file, if the invalid configuration still names one.
 fn report_problems(flags: &Flags, reason: Reason, message: String) {
-    let ending = Ending { reason, message, details: report::Details::default() };
+    let outcome = Outcome { reason, message, details: report::Details::default() };
     let (results_path, termination_log) = settings::resolve_paths(flags, &ProcessEnvironment);
-    write_result(results_path.as_deref(), &termination_log, &report::render(&ending));
+    write_result(results_path.as_deref(), &termination_log, &report::render(&outcome));
 }
 
 /// Writes the result of a run. That of a dry run is no termination message: a reader of `success` would take the secret for
 /// stored.
-fn tell_result(settings: &Settings, ending: &Ending) {
+fn write_results(settings: &Settings, outcome: &Outcome) {
     let termination_log = if settings.dry_run { Path::new("") } else { &settings.termination_log };
-    write_result(settings.results_path.as_deref(), termination_log, &report::render(ending));
+    write_result(settings.results_path.as_deref(), termination_log, &report::render(outcome));
 }
 
 /// A result that cannot be written does not undo the run: it is logged and the exit code stays. Paths are not logged:

@@ -13,7 +13,7 @@ use hyperfleet_client::Client;
 use kubernetes::Cluster;
 use precondition::Outcome;
 use sentinel::leader::Election;
-use sentinel::publisher::ToTopic;
+use sentinel::publisher::TopicPublisher;
 use sentinel::run::{Explained, dry_run};
 use sentinel::settings::{LeaderElection, Method};
 use sentinel::{Plan, Sentinel};
@@ -35,7 +35,7 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
-        let publisher = ToTopic { broker, topic: plan.topic.clone() };
+        let publisher = TopicPublisher { broker, topic: plan.topic.clone() };
         let election = election(&plan).await?;
         let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());
         let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?;

@@ -1,7 +1,7 @@
-//! A day of a fleet in seconds, by a virtual clock; and what one sweep over the fleet costs.
+//! Simulates a day of a fleet with a virtual clock, and measures the cost of one sweep over the fleet.
 //!
-//! The Sentinel's own fleet and decisions run as they are; users, API, broker and adapters are played. Beside it stands what
-//! HyperFleet's own rule would have published for the same day: an event every 5 s poll for as long as a resource's last
+//! The Sentinel's own fleet and decisions run unchanged; users, API, broker and adapters are simulated. The result is compared
+//! with the events that HyperFleet's own rule would have published on the same day: an event every 5 s poll for as long as a resource's last
 //! report is older than 10 s (its default `message_decision`), besides one each 30 minutes, which both have.
 
 #![expect(
@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use hyperfleet_client::{Page, Resource};
 use sentinel::decide::{Facts, Policy, State};
-use sentinel::fleet::{Due, Fleet, Source};
+use sentinel::fleet::{Due, Fleet, ObservedBy};
 use sentinel::message_data::Template;
 use sentinel::moment::Moment;
+use sentinel::observation::{EventContent, Observation, Projector};
 use sentinel::reason::Reason;
-use sentinel::sighting::{Content, Lens, Sighting};
 use serde_json::json;
 
 const CLUSTERS: usize = 100_000;
@@ -32,56 +32,56 @@ const CHANGES: usize = 20_000;
 const CREATIONS: usize = 2_000;
 const DELETIONS: usize = 2_000;
 const AT_ONCE: usize = 32;
-/// From a change to the Sentinel, and from the Sentinel to the broker's confirmation, in milliseconds.
+/// Time from a change to its observation, and from the publication to the broker's confirmation, in milliseconds.
 const STREAM: i64 = 20;
 const PUBLISH: i64 = 5;
-/// What each adapter waits for, by bits: validation; dns and pullsecret after it; hypershift after both.
+/// The dependencies of each adapter, by bits: validation; dns and pullsecret after it; hypershift after both.
 const NEEDS: [u64; 4] = [0, 0b0001, 0b0001, 0b0110];
 const ALL: u64 = 0b1111;
 
 const POLICY: Policy = Policy {
-    gap: Duration::from_secs(10),
-    longest_gap: Duration::from_mins(1),
+    min_interval: Duration::from_secs(10),
+    max_interval: Duration::from_mins(1),
     resync: Duration::from_mins(30),
     is_conditional: false,
 };
 
 fn main() {
     sweep();
-    Day::new().live();
+    Day::new().run();
 }
 
 // --- one sweep ---
 
 fn sweep() {
     let before = memory("VmRSS");
-    let mut lens = Lens::new(&BTreeMap::new(), Template::default());
+    let mut projector = Projector::new(&BTreeMap::new(), Template::default());
     let mut fleet = Fleet::new(POLICY);
     for round in ["first", "second"] {
-        let (mut reading, mut noting, mut bytes) = (0.0, 0.0, 0);
+        let (mut reading, mut recording, mut bytes) = (0.0, 0.0, 0);
         fleet.begin_round();
         for page in (0..CLUSTERS / 100).map(page) {
             bytes += page.len();
-            let begin = cpu();
+            let started = cpu();
             let page: Page<Resource> = serde_json::from_str(&page).unwrap();
             let read = cpu();
             for resource in &page.items {
-                fleet.observe(&resource.id, lens.see(resource), Source::Page, Moment(START));
+                fleet.observe(&resource.id, projector.project(resource), ObservedBy::Page, Moment(START));
             }
-            reading += read - begin;
-            noting += cpu() - read;
+            reading += read - started;
+            recording += cpu() - read;
         }
         fleet.end_round(true);
         println!(
             "sweep ({round}): {CLUSTERS} resources, {:.0} MB of JSON: {:.2} s of CPU, of which {reading:.2} s reading JSON; \
              ratio to reading alone {:.2}",
             bytes as f64 / 1e6,
-            reading + noting,
-            (reading + noting) / reading
+            reading + recording,
+            (reading + recording) / reading
         );
     }
     let held = memory("VmRSS").saturating_sub(before);
-    println!("peak memory: {} MB; held: {} bytes a resource", memory("VmHWM") / 1_024, held * 1_024 / CLUSTERS);
+    println!("peak memory: {} MB; used: {} bytes per resource", memory("VmHWM") / 1_024, held * 1_024 / CLUSTERS);
     println!("HyperFleet's own profile: 96 MB on average for 5,000 resources (about 20,000 bytes a resource)\n");
 }
 
@@ -111,14 +111,14 @@ fn page(number: usize) -> String {
 // --- a day ---
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum Step {
     Change(usize),
     Create,
     Delete(usize),
     Report { cluster: usize, adapter: usize, generation: i64, works: bool },
-    Heard { cluster: usize },
+    Observed { cluster: usize },
     Confirmed { flight: usize },
-    ListedAnew,
+    Relisted,
     Restarted,
 }
 
@@ -126,10 +126,10 @@ enum Happening {
 struct Cluster {
     state: State,
     changed: i64,
-    /// Adapters that are at work.
+    /// Adapters that are working.
     busy: u64,
     is_gone: bool,
-    /// Since when it is not reconciled.
+    /// Time since which it is not reconciled.
     open_since: i64,
 }
 
@@ -137,12 +137,12 @@ struct Day {
     now: i64,
     clusters: Vec<Cluster>,
     fleet: Fleet,
-    happenings: BinaryHeap<Reverse<(i64, usize, Happening)>>,
+    steps: BinaryHeap<Reverse<(i64, usize, Step)>>,
     count: usize,
     random: u64,
-    flights: BTreeMap<usize, Due>,
+    in_flight: BTreeMap<usize, Due>,
     next_try: i64,
-    told: Vec<Option<State>>,
+    published_states: Vec<Option<State>>,
     published: BTreeMap<Reason, usize>,
     duplicates: usize,
     after_restart: usize,
@@ -153,9 +153,9 @@ struct Day {
     by_hyperfleets_rule: i64,
 }
 
-/// When the API, and when the broker, is away.
-const API_AWAY: [(i64, i64); 6] = [(2, 20), (6, 20), (9, 120), (13, 20), (17, 20), (21, 600)];
-const BROKER_AWAY: [(i64, i64); 3] = [(4, 60), (11, 300), (19, 1_800)];
+/// Outages of the API and of the broker: the hour, and the length in seconds.
+const API_OUTAGES: [(i64, i64); 6] = [(2, 20), (6, 20), (9, 120), (13, 20), (17, 20), (21, 600)];
+const BROKER_OUTAGES: [(i64, i64); 3] = [(4, 60), (11, 300), (19, 1_800)];
 
 fn end_of(outages: &[(i64, i64)], now: i64) -> Option<i64> {
     let window = |(hour, seconds): &(i64, i64)| (START + hour * 3_600_000, START + hour * 3_600_000 + seconds * 1_000);
@@ -171,12 +171,12 @@ impl Day {
             now: START,
             clusters: vec![cluster; CLUSTERS],
             fleet: Fleet::new(POLICY),
-            happenings: BinaryHeap::new(),
+            steps: BinaryHeap::new(),
             count: 0,
             random: 0x2545_f491_4f6c_dd1d,
-            flights: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             next_try: 0,
-            told: vec![Some(settled); CLUSTERS],
+            published_states: vec![Some(settled); CLUSTERS],
             published: BTreeMap::new(),
             duplicates: 0,
             after_restart: 0,
@@ -187,65 +187,69 @@ impl Day {
             by_hyperfleets_rule: 0,
         };
         for _ in 0..CHANGES {
-            // Half of the changes come within one hour: somebody changes a part of the fleet.
-            let at = if day.dice(2) == 0 { day.dice(DAY) } else { 10 * 3_600_000 + day.dice(3_600_000) };
-            let cluster = usize::try_from(day.dice(i64::try_from(CLUSTERS).unwrap())).unwrap();
-            day.at(START + at, Happening::Change(cluster));
+            // Half of the changes come within one hour, as a part of the fleet is changed at once.
+            let at = if day.random_below(2) == 0 {
+                day.random_below(DAY)
+            } else {
+                10 * 3_600_000 + day.random_below(3_600_000)
+            };
+            let cluster = usize::try_from(day.random_below(i64::try_from(CLUSTERS).unwrap())).unwrap();
+            day.at(START + at, Step::Change(cluster));
         }
         for _ in 0..CREATIONS {
-            let at = START + day.dice(DAY);
-            day.at(at, Happening::Create);
+            let at = START + day.random_below(DAY);
+            day.at(at, Step::Create);
         }
         for number in 0..DELETIONS {
-            let at = START + day.dice(DAY);
-            day.at(at, Happening::Delete(number * 37 % CLUSTERS));
+            let at = START + day.random_below(DAY);
+            day.at(at, Step::Delete(number * 37 % CLUSTERS));
         }
-        for (hour, seconds) in [API_AWAY[2], API_AWAY[5]] {
-            // After long absences the thread is lost and everything is told anew.
-            day.at(START + hour * 3_600_000 + seconds * 1_000, Happening::ListedAnew);
+        for (hour, seconds) in [API_OUTAGES[2], API_OUTAGES[5]] {
+            // After a long outage the stream delivers the whole fleet again.
+            day.at(START + hour * 3_600_000 + seconds * 1_000, Step::Relisted);
         }
-        day.at(START + 15 * 3_600_000, Happening::Restarted);
+        day.at(START + 15 * 3_600_000, Step::Restarted);
         day
     }
 
-    fn live(mut self) {
-        let begin = cpu();
+    fn run(mut self) {
+        let started = cpu();
         self.list();
         while self.now < START + DAY {
             self.publish();
-            let next = self.happenings.peek().map_or(i64::MAX, |Reverse((at, ..))| *at);
-            let can_fly = self.flights.len() < AT_ONCE;
-            let turn = self.fleet.next_turn().filter(|_| can_fly).map_or(i64::MAX, |turn| turn.0.max(self.next_try));
-            self.now = next.min(turn.max(self.now + 1));
-            while let Some(Reverse((at, _, happening))) = self.happenings.peek().copied() {
+            let next = self.steps.peek().map_or(i64::MAX, |Reverse((at, ..))| *at);
+            let has_slot = self.in_flight.len() < AT_ONCE;
+            let due = self.fleet.next_due().filter(|_| has_slot).map_or(i64::MAX, |due| due.0.max(self.next_try));
+            self.now = next.min(due.max(self.now + 1));
+            while let Some(Reverse((at, _, step))) = self.steps.peek().copied() {
                 if at > self.now {
                     break;
                 }
-                self.happenings.pop();
-                self.happen(happening);
+                self.steps.pop();
+                self.perform(step);
             }
         }
-        self.report(cpu() - begin);
+        self.report(cpu() - started);
     }
 
-    fn happen(&mut self, happening: Happening) {
-        let needs_api = !matches!(happening, Happening::Confirmed { .. } | Happening::Restarted);
-        if needs_api && let Some(end) = end_of(&API_AWAY, self.now) {
-            // Whoever wants something tries again until it is back.
-            let later = end + 1_000 + self.dice(5_000);
-            return self.at(later, happening);
+    fn perform(&mut self, step: Step) {
+        let needs_api = !matches!(step, Step::Confirmed { .. } | Step::Restarted);
+        if needs_api && let Some(end) = end_of(&API_OUTAGES, self.now) {
+            // Clients retry until the API is back.
+            let later = end + 1_000 + self.random_below(5_000);
+            return self.at(later, step);
         }
-        match happening {
-            Happening::Change(cluster) => self.change(cluster, false),
-            Happening::Delete(cluster) => self.change(cluster, true),
-            Happening::Create => {
+        match step {
+            Step::Change(cluster) => self.change(cluster, false),
+            Step::Delete(cluster) => self.change(cluster, true),
+            Step::Create => {
                 let state = State { generation: 1, ..State::default() };
                 let cluster = Cluster { state, changed: self.now, busy: 0, is_gone: false, open_since: self.now };
                 self.clusters.push(cluster);
-                self.told.push(None);
-                self.hear(self.clusters.len() - 1);
+                self.published_states.push(None);
+                self.notify_sentinel(self.clusters.len() - 1);
             }
-            Happening::Report { cluster, adapter, generation, works } => {
+            Step::Report { cluster, adapter, generation, works } => {
                 let (now, one) = (self.now, &mut self.clusters[cluster]);
                 if one.state.generation != generation || one.is_gone {
                     return;
@@ -260,14 +264,14 @@ impl Day {
                     self.by_hyperfleets_rule += if open > 10 { (open - 10) / 5 + 1 } else { 0 };
                     one.is_gone = one.state.is_deleting;
                 }
-                self.hear(cluster);
+                self.notify_sentinel(cluster);
             }
-            Happening::Heard { cluster } => self.observe(cluster),
-            Happening::Confirmed { flight } => self.confirm(flight),
-            Happening::ListedAnew => self.list(),
-            Happening::Restarted => {
+            Step::Observed { cluster } => self.observe(cluster),
+            Step::Confirmed { flight } => self.confirm(flight),
+            Step::Relisted => self.list(),
+            Step::Restarted => {
                 self.fleet = Fleet::new(POLICY);
-                self.flights.clear();
+                self.in_flight.clear();
                 self.list();
                 self.after_restart = self.fleet.pending();
             }
@@ -284,17 +288,17 @@ impl Day {
         }
         one.state = State { generation: one.state.generation + 1, is_deleting, ..State::default() };
         (one.changed, one.busy) = (now, 0);
-        self.hear(cluster);
+        self.notify_sentinel(cluster);
     }
 
-    fn hear(&mut self, cluster: usize) {
-        self.at(self.now + STREAM, Happening::Heard { cluster });
+    fn notify_sentinel(&mut self, cluster: usize) {
+        self.at(self.now + STREAM, Step::Observed { cluster });
     }
 
     fn observe(&mut self, cluster: usize) {
         let one = self.clusters[cluster];
         if one.is_gone {
-            return self.fleet.gone(&name(cluster));
+            return self.fleet.remove(&name(cluster));
         }
         let id = name(cluster);
         let data = format!(
@@ -303,8 +307,8 @@ impl Day {
         );
         let reconciled = Some(one.state.available == ALL);
         let facts = Facts { state: one.state, reconciled, changed: Some(Moment(one.changed)) };
-        let content = Content { kind: "Cluster".into(), data: data.into() };
-        self.fleet.observe(&id, Sighting { facts, content }, Source::Stream, Moment(self.now));
+        let content = EventContent { kind: "Cluster".into(), data: data.into() };
+        self.fleet.observe(&id, Observation { facts, content }, ObservedBy::Stream, Moment(self.now));
     }
 
     fn list(&mut self) {
@@ -318,62 +322,62 @@ impl Day {
     }
 
     fn publish(&mut self) {
-        while self.now >= self.next_try && self.flights.len() < AT_ONCE {
+        while self.now >= self.next_try && self.in_flight.len() < AT_ONCE {
             let Some(due) = self.fleet.take(Moment(self.now)) else { break };
             self.count += 1;
-            self.flights.insert(self.count, due);
+            self.in_flight.insert(self.count, due);
             let flight = self.count;
-            self.at(self.now + PUBLISH, Happening::Confirmed { flight });
-            if end_of(&BROKER_AWAY, self.now).is_some() {
-                // One alone tries it.
+            self.at(self.now + PUBLISH, Step::Confirmed { flight });
+            if end_of(&BROKER_OUTAGES, self.now).is_some() {
+                // A single event is tried.
                 self.next_try = self.now + 5_000;
             }
         }
     }
 
     fn confirm(&mut self, flight: usize) {
-        let Some(due) = self.flights.remove(&flight) else { return };
+        let Some(due) = self.in_flight.remove(&flight) else { return };
         let cluster: usize = due.id.rsplit('-').next().unwrap().parse().unwrap();
-        if end_of(&BROKER_AWAY, self.now).is_some() {
+        if end_of(&BROKER_OUTAGES, self.now).is_some() {
             self.refused += 1;
-            return self.fleet.refused(&due.id, Moment(self.now));
+            return self.fleet.publish_failed(&due.id, Moment(self.now));
         }
-        self.fleet.told(&due.id, due.state, Moment(self.now));
+        self.fleet.published(&due.id, due.state, Moment(self.now));
         *self.published.entry(due.reason).or_default() += 1;
         self.hours[usize::try_from((self.now - START) / 3_600_000).unwrap().min(23)] += 1;
-        if due.reason.is_news() && self.told[cluster] == Some(due.state) {
+        if due.reason.is_change() && self.published_states[cluster] == Some(due.state) {
             self.duplicates += 1;
         }
-        self.told[cluster] = Some(due.state);
+        self.published_states[cluster] = Some(due.state);
         if let Some(changed) = due.changed {
-            let ends = BROKER_AWAY.iter().map(|outage| end_of(&[*outage], START + outage.0 * 3_600_000).unwrap());
+            let ends = BROKER_OUTAGES.iter().map(|outage| end_of(&[*outage], START + outage.0 * 3_600_000).unwrap());
             match ends.filter(|end| (changed.0..self.now).contains(end)).max() {
                 None => self.worst_lag = self.worst_lag.max(self.now - changed.0),
                 Some(end) => self.worst_lag_after_outage = self.worst_lag_after_outage.max(self.now - end),
             }
         }
-        self.adapters_hear(cluster);
+        self.notify_adapters(cluster);
     }
 
-    fn adapters_hear(&mut self, cluster: usize) {
+    fn notify_adapters(&mut self, cluster: usize) {
         let one = self.clusters[cluster];
         for (adapter, needs) in NEEDS.into_iter().enumerate() {
             let is_idle = (one.state.available | one.busy) >> adapter & 1 == 0;
             if is_idle && one.state.available & needs == needs && !one.is_gone {
                 self.clusters[cluster].busy |= 1 << adapter;
-                let (at, works) = (self.now + 1_000 + self.dice(20_000), self.dice(100) >= 3);
+                let (at, works) = (self.now + 1_000 + self.random_below(20_000), self.random_below(100) >= 3);
                 let generation = one.state.generation;
-                self.at(at, Happening::Report { cluster, adapter, generation, works });
+                self.at(at, Step::Report { cluster, adapter, generation, works });
             }
         }
     }
 
-    fn at(&mut self, at: i64, happening: Happening) {
+    fn at(&mut self, at: i64, step: Step) {
         self.count += 1;
-        self.happenings.push(Reverse((at, self.count, happening)));
+        self.steps.push(Reverse((at, self.count, step)));
     }
 
-    fn dice(&mut self, sides: i64) -> i64 {
+    fn random_below(&mut self, sides: i64) -> i64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -383,10 +387,10 @@ impl Day {
     fn report(self, seconds: f64) {
         let events: usize = self.published.values().sum();
         println!(
-            "a day of {CLUSTERS} clusters: {CHANGES} changes, {CREATIONS} creations, {DELETIONS} deletions, {} absences of the \
+            "a day of {CLUSTERS} clusters: {CHANGES} changes, {CREATIONS} creations, {DELETIONS} deletions, {} outages of the \
              API, {} of the broker, 1 restart of the Sentinel",
-            API_AWAY.len(),
-            BROKER_AWAY.len()
+            API_OUTAGES.len(),
+            BROKER_OUTAGES.len()
         );
         for (reason, count) in &self.published {
             println!("  {reason:<24} {count:>9}");
@@ -394,19 +398,19 @@ impl Day {
         let open = self.clusters.iter().filter(|one| !one.is_gone && one.state.available != ALL).count();
         let (least, most) = (self.hours.iter().min().unwrap(), self.hours.iter().max().unwrap());
         println!("events: {events}, {least} to {most} an hour; refused by the broker: {}", self.refused);
-        let turns = self.published[&Reason::ResyncDue];
+        let resyncs = self.published[&Reason::ResyncDue];
         let theirs = usize::try_from(self.by_hyperfleets_rule).unwrap();
         println!(
-            "without turns: {}; by HyperFleet's rule, which tells the first one 10 s later: {theirs}; ratio {:.2}",
-            events - turns,
-            (events - turns) as f64 / theirs as f64
+            "without resyncs: {}; by HyperFleet's rule, which publishes the first one 10 s later: {theirs}; ratio {:.2}",
+            events - resyncs,
+            (events - resyncs) as f64 / theirs as f64
         );
         println!(
-            "news told twice: {} ({} were pending at the Sentinel's restart)",
+            "changes published twice: {} ({} were pending at the Sentinel's restart)",
             self.duplicates, self.after_restart
         );
         println!(
-            "worst lag from change to confirmation: {} ms; for what changed while the broker was away, after its return: {} ms",
+            "worst lag from change to confirmation: {} ms; for what changed during an outage of the broker, after its end: {} ms",
             self.worst_lag, self.worst_lag_after_outage
         );
         println!("not reconciled at the end of the day: {open}");
@@ -418,15 +422,15 @@ fn name(cluster: usize) -> String {
     format!("01970000-0000-7000-8000-{cluster:012}")
 }
 
-// --- measures ---
+// --- measurements ---
 
-/// Seconds of CPU that this thread has used.
+/// Returns the CPU time of this thread in seconds.
 fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// A line of this process's status, in KiB.
+/// Returns a value of this process's status, in KiB.
 fn memory(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|text| text.starts_with(line)).unwrap();

@@ -1,4 +1,4 @@
-//! Whether a resource needs an event now, and why: from what was read of it, what it was last told, and the time.
+//! Decides whether a resource needs an event, from its observed state, its last published state, and the time.
 
 #[cfg(test)]
 mod tests;
@@ -10,14 +10,14 @@ use daemon::backoff::Backoff;
 
 use crate::moment::Moment;
 use crate::reason::Reason;
-use crate::spread;
+use crate::resync_slot;
 
-/// What adapters look at: when it changes, they need to know at once. Members of sets are bits.
+/// The state that adapters act on: each change of it is published at once. Sets of adapters are bit sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Counts what is wanted.
+    /// The generation of the desired state.
     pub generation: i64,
-    /// Whether its deletion was asked for.
+    /// True if the resource is being deleted.
     pub is_deleting: bool,
     /// The adapters that are available at this generation.
     pub available: u64,
@@ -25,97 +25,99 @@ pub struct State {
     pub met: u64,
 }
 
-/// What was read of a resource.
+/// The observed state of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What adapters look at.
+    /// The state that adapters act on.
     pub state: State,
-    /// Whether the API says that it is reconciled; `None` where the API says nothing about that.
+    /// The API's `Reconciled` condition; `None` if the API has no such condition.
     pub reconciled: Option<bool>,
-    /// When it last changed, or was last reported on.
+    /// Time of the last change or report.
     pub changed: Option<Moment>,
 }
 
-/// What adapters were last told of a resource.
+/// The last published state of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The state that they know.
+pub struct Published {
+    /// The state.
     pub state: State,
-    /// Since when.
+    /// Time of its publication.
     pub at: Moment,
-    /// Whether we have told them; else a predecessor must have, as they are done with it.
-    pub by_us: bool,
-    /// How often they were told the same again since it last changed.
+    /// True if this process has published it; false if it is assumed that a predecessor has, as the resource is reconciled.
+    pub is_own: bool,
+    /// Number of repeated publications since the last change.
     pub repeats: u8,
-    /// The last states of this generation that they were told, by their marks.
-    seen: [u32; 4],
+    /// Fingerprints of the last published states of this generation.
+    recent: [u32; 4],
 }
 
-/// How often a resource may get an event, and must.
+/// The intervals between events of one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What is not reconciled gets the same event again after this time, and each time after twice the time.
-    pub gap: Duration,
-    /// But never later than this.
-    pub longest_gap: Duration,
-    /// What is reconciled gets an event this often.
+    /// Time until a resource that is not reconciled is published again; it doubles with each repetition.
+    pub min_interval: Duration,
+    /// Maximum of that time.
+    pub max_interval: Duration,
+    /// Interval between events of a reconciled resource.
     pub resync: Duration,
-    /// Whether there is a `publish_when`.
+    /// True if the settings have a `publish_when`.
     pub is_conditional: bool,
 }
 
-/// Whether a resource needs an event now.
+/// The decision about a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Why, or why not.
+    /// The reason for an event, or for none.
     pub reason: Reason,
-    /// When to look again if nothing happens; `None`: not before something happens.
+    /// Time of the next decision if the resource does not change; `None` if only a change causes one.
     pub next: Option<Moment>,
 }
 
-/// Decides. `number` is that of the resource's id ([`spread::number`]).
-pub fn decide(facts: &Facts, told: Option<&Told>, number: u64, policy: &Policy, now: Moment) -> Decision {
+/// Decides about a resource. `number` is the hash of its id ([`resync_slot::number`]).
+pub fn decide(facts: &Facts, last: Option<&Published>, number: u64, policy: &Policy, now: Moment) -> Decision {
     let state = &facts.state;
     if policy.is_conditional && state.met == 0 && !state.is_deleting {
         return Decision { reason: Reason::PublishWhenNotMet, next: None };
     }
-    let Some(told) = told else { return first_sight(facts, number, policy, now) };
-    if let Some(news) = news(state, told) {
-        // News are told at once. What goes to and fro is news only the first time; after that it keeps to the gap.
-        let is_the_owners = matches!(news, Reason::New | Reason::GenerationChanged | Reason::DeletionRequested);
-        if is_the_owners || !told.seen.contains(&mark(state)) {
-            return publish(news);
+    let Some(last) = last else { return decide_unpublished(facts, number, policy, now) };
+    if let Some(change) = change(state, last) {
+        // Changes are published at once. A state that alternates is a change only the first time; then the back-off applies.
+        let is_of_owner = matches!(change, Reason::New | Reason::GenerationChanged | Reason::DeletionRequested);
+        if is_of_owner || !last.recent.contains(&fingerprint(state)) {
+            return publish(change);
         }
-        return at(told.at.after(wait(told.repeats, number, policy)), news, Reason::SuppressedByGap, now);
+        return at(last.at.after(backoff(last.repeats, number, policy)), change, Reason::BackOff, now);
     }
     if facts.reconciled == Some(false) {
-        let due = if told.by_us { told.at.after(wait(told.repeats, number, policy)) } else { now };
-        return at(due, Reason::NotReconciledGapPassed, Reason::SuppressedByGap, now);
+        let due = if last.is_own { last.at.after(backoff(last.repeats, number, policy)) } else { now };
+        return at(due, Reason::RepublishDue, Reason::BackOff, now);
     }
-    at(turn(told, number, policy), Reason::ResyncDue, Reason::UpToDate, now)
+    at(next_resync(last, number, policy), Reason::ResyncDue, Reason::UpToDate, now)
 }
 
-/// What is done with is not told again because we have just begun; what nobody says anything about counts as done with
-/// if its last change is long ago.
-fn first_sight(facts: &Facts, number: u64, policy: &Policy, now: Moment) -> Decision {
-    let is_settled = facts.reconciled.unwrap_or_else(|| {
+/// Decides about a resource that this process has not published yet. On startup, reconciled resources are not re-published. A
+/// resource without a `Reconciled` condition counts as reconciled if its last change is longer ago than a resync interval.
+fn decide_unpublished(facts: &Facts, number: u64, policy: &Policy, now: Moment) -> Decision {
+    let is_reconciled = facts.reconciled.unwrap_or_else(|| {
         facts.changed.is_some_and(|changed| now.since(changed) > policy.resync) && !facts.state.is_deleting
     });
-    match (is_settled, facts.state.is_deleting) {
-        (true, _) => Decision { reason: Reason::UpToDate, next: Some(spread::turn_after(now, number, policy.resync)) },
+    match (is_reconciled, facts.state.is_deleting) {
+        (true, _) => {
+            Decision { reason: Reason::UpToDate, next: Some(resync_slot::next_slot_after(now, number, policy.resync)) }
+        }
         (false, true) => publish(Reason::DeletionRequested),
         (false, false) => publish(Reason::New),
     }
 }
 
-/// What has changed since adapters were told, in the order of its weight.
-fn news(state: &State, told: &Told) -> Option<Reason> {
-    let before = &told.state;
+/// Returns the most important change since the last publication.
+fn change(state: &State, last: &Published) -> Option<Reason> {
+    let before = &last.state;
     let joined = |now: u64, before: u64| now & !before != 0;
     if state.is_deleting && !before.is_deleting {
         Some(Reason::DeletionRequested)
     } else if state.is_deleting != before.is_deleting || state.generation < before.generation {
-        // Another resource under the same id.
+        // Another resource with the same id.
         Some(Reason::New)
     } else if state.generation > before.generation {
         Some(Reason::GenerationChanged)
@@ -138,50 +140,50 @@ fn at(due: Moment, then: Reason, until: Reason, now: Moment) -> Decision {
     if due <= now { publish(then) } else { Decision { reason: until, next: Some(due) } }
 }
 
-/// The time until what is not reconciled is told again.
-fn wait(repeats: u8, number: u64, policy: &Policy) -> Duration {
-    let backoff = Backoff::doubling(policy.gap, policy.longest_gap.max(policy.gap));
-    spread::stretch(backoff.nominal(u32::from(repeats) + 1), number)
+/// Returns the time until a resource that is not reconciled is published again.
+fn backoff(repeats: u8, number: u64, policy: &Policy) -> Duration {
+    let backoff = Backoff::doubling(policy.min_interval, policy.max_interval.max(policy.min_interval));
+    resync_slot::with_jitter(backoff.nominal(u32::from(repeats) + 1), number)
 }
 
-/// The next turn of a resource that is done with.
-fn turn(told: &Told, number: u64, policy: &Policy) -> Moment {
-    let not_before = if told.by_us { told.at.after(policy.gap) } else { told.at };
-    spread::turn_after(not_before, number, policy.resync)
+/// Returns the time of the next resync of a reconciled resource.
+fn next_resync(last: &Published, number: u64, policy: &Policy) -> Moment {
+    let not_before = if last.is_own { last.at.after(policy.min_interval) } else { last.at };
+    resync_slot::next_slot_after(not_before, number, policy.resync)
 }
 
-/// A number that tells states of one generation apart; never 0, which stands for none.
-fn mark(state: &State) -> u32 {
+/// Returns a number that distinguishes states of one generation; never 0, which is an empty entry.
+fn fingerprint(state: &State) -> u32 {
     let mixed = (state.available ^ state.met.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
     u32::try_from(mixed).unwrap_or(u32::MAX) | 0x8000_0000
 }
 
-// === impl Told ===
+// === impl Published ===
 
-impl Told {
-    /// A predecessor has told this.
-    pub fn by_predecessor(state: State, at: Moment) -> Self {
-        Self { state, at, by_us: false, repeats: 0, seen: [mark(&state), 0, 0, 0] }
+impl Published {
+    /// Creates the state that a predecessor is assumed to have published.
+    pub fn assumed(state: State, at: Moment) -> Self {
+        Self { state, at, is_own: false, repeats: 0, recent: [fingerprint(&state), 0, 0, 0] }
     }
 
-    /// What stands after an event of this state.
+    /// Creates the state after another publication.
     pub fn after(before: Option<&Self>, state: State, at: Moment) -> Self {
         let same_generation = before.filter(|before| {
             before.state.generation == state.generation && before.state.is_deleting == state.is_deleting
         });
         let Some(before) = same_generation else {
-            return Self { state, at, by_us: true, repeats: 0, seen: [mark(&state), 0, 0, 0] };
+            return Self { state, at, is_own: true, repeats: 0, recent: [fingerprint(&state), 0, 0, 0] };
         };
-        let mark = mark(&state);
-        let is_known = before.seen.contains(&mark);
-        let [first, second, third, _] = before.seen;
+        let fingerprint = fingerprint(&state);
+        let is_known = before.recent.contains(&fingerprint);
+        let [first, second, third, _] = before.recent;
         Self {
             state,
             at,
-            by_us: true,
-            // To and fro is a repetition too.
+            is_own: true,
+            // A state that alternates counts as a repetition.
             repeats: if is_known { before.repeats.saturating_add(1) } else { 0 },
-            seen: if is_known { before.seen } else { [mark, first, second, third] },
+            recent: if is_known { before.recent } else { [fingerprint, first, second, third] },
         }
     }
 }
@@ -189,13 +191,13 @@ impl Told {
 // === impl Decision ===
 
 impl Decision {
-    /// Whether to publish.
+    /// Returns true if an event is to be published.
     pub fn publishes(&self) -> bool {
         self.reason.publishes()
     }
 
-    /// The decision in a sentence. `names` are those of the adapters' bits.
-    pub fn explain(&self, facts: &Facts, told: Option<&Told>, names: &[Box<str>], now: Moment) -> String {
+    /// Describes the decision in a sentence. `names` are the adapters of the bits.
+    pub fn explain(&self, facts: &Facts, last: Option<&Published>, names: &[Box<str>], now: Moment) -> String {
         let state = &facts.state;
         let mut text = format!("{}: generation {}", self.reason, state.generation);
         let list = |bits: u64| {
@@ -204,26 +206,26 @@ impl Decision {
             if on.is_empty() { "none".to_owned() } else { on.join(", ") }
         };
         if state.is_deleting {
-            text.push_str(", being deleted");
+            text.push_str(", terminating");
         }
         text.push_str(match facts.reconciled {
             Some(true) => ", reconciled",
             Some(false) => ", not reconciled",
-            None => ", without a word about being reconciled",
+            None => ", without a Reconciled condition",
         });
         // Writing to a String cannot fail, here and below.
-        let _infallible = write!(text, "; available at it: {}", list(state.available));
-        let _infallible = match told {
-            None => write!(text, "; not told yet"),
-            Some(told) if !told.by_us => write!(text, "; taken to be told before we began"),
-            Some(told) => {
-                let ago = now.since(told.at).as_secs();
-                let (generation, available) = (told.state.generation, list(told.state.available));
-                write!(text, "; last told {ago} s ago: generation {generation}, available {available}")
+        let _infallible = write!(text, "; available at this generation: {}", list(state.available));
+        let _infallible = match last {
+            None => write!(text, "; not published yet"),
+            Some(last) if !last.is_own => write!(text, "; assumed to be published before this process started"),
+            Some(last) => {
+                let ago = now.since(last.at).as_secs();
+                let (generation, available) = (last.state.generation, list(last.state.available));
+                write!(text, "; last published {ago} s ago: generation {generation}, available {available}")
             }
         };
         if let Some(next) = self.next {
-            let _infallible = write!(text, "; next look in {} s", next.since(now).as_secs_f64().ceil());
+            let _infallible = write!(text, "; next decision in {} s", next.since(now).as_secs_f64().ceil());
         }
         text
     }

@@ -1,4 +1,4 @@
-//! The event that adapters get.
+//! Builds the events for adapters.
 
 use jiff::Timestamp;
 use message_broker::Event;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::decide::State;
 use crate::fleet::Due;
-use crate::sighting::Lens;
+use crate::observation::Projector;
 
-/// Who tells, as HyperFleet has it.
+/// The source of the events, as HyperFleet's Sentinel has it.
 pub const SOURCE: &str = "hyperfleet-sentinel";
-/// The extension attribute that names the adapters whose `publish_when` is true; there only where there is one.
+/// The extension attribute that names the adapters whose `publish_when` is true; absent without `publish_when`.
 pub const ADDRESSEES: &str = "adapters";
 
-/// How events are named.
+/// The naming of event types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventType {
@@ -25,13 +25,13 @@ pub enum EventType {
     Specification,
 }
 
-/// The event that is due.
-pub fn event(due: &Due, form: EventType, lens: &Lens, now: Timestamp) -> Event {
+/// Builds the event that is due.
+pub fn event(due: &Due, form: EventType, projector: &Projector, now: Timestamp) -> Event {
     let mut data: Value = serde_json::from_str(&due.content.data).unwrap_or_else(|_cannot_be| json!({}));
-    lens.template().complete(&mut data, due.reason.as_str());
+    projector.template().complete(&mut data, due.reason.as_str());
     let mut event = Event::new(SOURCE, &form.name(&due.content.kind, &due.state), now, data);
     event.subject = Some(due.id.to_string());
-    if let Some(addressees) = lens.addressees(due.state.met) {
+    if let Some(addressees) = projector.addressees(due.state.met) {
         event.extensions.insert(ADDRESSEES.to_owned(), addressees);
     }
     event
@@ -40,7 +40,7 @@ pub fn event(due: &Due, form: EventType, lens: &Lens, now: Timestamp) -> Event {
 // === impl EventType ===
 
 impl EventType {
-    /// The type of an event about a resource in that state.
+    /// Returns the type of an event about a resource in this state.
     pub fn name(self, kind: &str, state: &State) -> String {
         let kind = kind.to_lowercase();
         match self {
@@ -62,11 +62,11 @@ mod tests {
 
     use super::*;
     use crate::message_data::Template;
+    use crate::observation::EventContent;
     use crate::reason::Reason;
-    use crate::sighting::Content;
 
     fn due(state: State) -> Due {
-        let content = Content { kind: "Cluster".into(), data: r#"{"id":"cls-1","generation":1}"#.into() };
+        let content = EventContent { kind: "Cluster".into(), data: r#"{"id":"cls-1","generation":1}"#.into() };
         Due { id: "cls-1".into(), reason: Reason::New, state, content, changed: None }
     }
 
@@ -86,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_what_hyperfleets_adapters_read() {
-        let lens = Lens::new(&BTreeMap::new(), Template::default());
+    fn an_event_has_hyperfleets_form() {
+        let projector = Projector::new(&BTreeMap::new(), Template::default());
         let now = "2026-02-03T04:05:06Z".parse().unwrap();
-        let mut event = event(&due(State { generation: 1, ..State::default() }), EventType::Reconcile, &lens, now);
+        let mut event = event(&due(State { generation: 1, ..State::default() }), EventType::Reconcile, &projector, now);
         event.id = "0197".to_owned();
         let body = String::from_utf8(event.encode(Format::Structured).body).unwrap();
         assert_eq!(
@@ -99,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn whose_condition_is_true_is_named() {
+    fn adapters_with_a_true_condition_are_named() {
         let rules = [("dns", "true"), ("pullsecret", "true")];
         let rules = rules.map(|(name, rule)| (name.to_owned(), Precondition::parse(rule).unwrap())).into();
-        let lens = Lens::new(&rules, Template::default());
+        let projector = Projector::new(&rules, Template::default());
         let due = due(State { generation: 1, met: 2, ..State::default() });
-        let event = event(&due, EventType::Reconcile, &lens, Timestamp::UNIX_EPOCH);
+        let event = event(&due, EventType::Reconcile, &projector, Timestamp::UNIX_EPOCH);
         assert_eq!(event.extensions.get(ADDRESSEES).map(String::as_str), Some("pullsecret"));
     }
 }

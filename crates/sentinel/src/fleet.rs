@@ -1,6 +1,6 @@
-//! All resources that are known, what each was last told, and whose turn is next: the loop without its wires.
+//! Holds the observed and published state of every resource, and the order in which events are published.
 //!
-//! Time is an argument here, so a day of a fleet is simulated in seconds.
+//! Time is an argument, so that a day of a fleet is simulated in seconds.
 
 #[cfg(test)]
 mod tests;
@@ -11,171 +11,172 @@ use std::time::Duration;
 
 use daemon::backoff::Backoff;
 
-use crate::decide::{Decision, Facts, Policy, State, Told, decide};
+use crate::decide::{Decision, Facts, Policy, Published, State, decide};
 use crate::moment::Moment;
+use crate::observation::{EventContent, Observation};
 use crate::reason::Reason;
-use crate::sighting::{Content, Sighting};
-use crate::spread;
+use crate::resync_slot;
 
-/// Back-off of a resource whose event the broker refused. Short, as the circuit breaker limits the load on the broker.
-const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(5));
+/// Back-off of a resource whose event could not be published. Short, as the circuit breaker limits the load on the broker.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(5));
 
-/// All resources that are known.
+/// The state of all resources.
 #[derive(Debug)]
 pub struct Fleet {
     policy: Policy,
     known: BTreeMap<Arc<str>, Known>,
-    /// Those that have news, by since when, or by when they are tried again: they come first.
+    /// Resources with unpublished changes, by the time of the change or of the next attempt. They are published first.
     urgent: BTreeSet<(Moment, Arc<str>)>,
-    /// When to look again at the others.
-    turns: BTreeSet<(Moment, Arc<str>)>,
+    /// The other resources, by the time of their next decision.
+    scheduled: BTreeSet<(Moment, Arc<str>)>,
     in_flight: usize,
-    /// Counts the times that the whole fleet was read.
+    /// Number of times that the whole fleet was read.
     round: u32,
-    /// Whether it is being read now.
+    /// True while the whole fleet is being read.
     is_reading: bool,
-    /// What has gone since the round began: a page may still show it.
-    gone: BTreeSet<Arc<str>>,
+    /// Resources that were deleted since the round began; a page may still contain them.
+    deleted: BTreeSet<Arc<str>>,
 }
 
-/// By which way a resource was read.
+/// The way in which a resource was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// By the change stream, which tells things in the order in which they happen.
+pub enum ObservedBy {
+    /// By the change stream, which delivers changes in order.
     Stream,
-    /// From a page of a list, which may be older than what the stream has told meanwhile.
+    /// From a page of a list, which may be older than what the stream has delivered.
     Page,
 }
 
-/// What is known of one resource.
+/// The state of one resource.
 #[derive(Debug)]
 struct Known {
     number: u64,
     facts: Facts,
-    content: Content,
-    told: Option<Told>,
-    place: Place,
-    /// The last round in which it was seen.
+    content: EventContent,
+    published: Option<Published>,
+    position: QueuePosition,
+    /// The last round in which it was observed.
     round: u32,
-    /// How often in a row the broker did not take its event.
-    refusals: u8,
+    /// Number of consecutive failures to publish its event.
+    failures: u8,
 }
 
-/// Where a resource waits.
+/// The queue that a resource is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In no queue.
-    Nowhere,
-    /// Among those with news.
+enum QueuePosition {
+    /// None.
+    Idle,
+    /// The queue of resources with unpublished changes.
     Urgent(Moment),
-    /// Among the others.
-    Turn(Moment),
-    /// Its event is on the way.
-    Flight,
+    /// The queue of the other resources.
+    Scheduled(Moment),
+    /// None, as its event is being published.
+    InFlight,
 }
 
-/// An event that is to be published now.
+/// An event that is due.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
-    /// Whose.
+    /// The id of the resource.
     pub id: Arc<str>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The state that it tells.
+    /// The state that it publishes.
     pub state: State,
-    /// What it says.
-    pub content: Content,
-    /// When that state came to be, if that is news.
+    /// Its content.
+    pub content: EventContent,
+    /// Time of the change, if the event publishes a change.
     pub changed: Option<Moment>,
 }
 
 impl Fleet {
-    /// Knows nothing yet.
+    /// Creates an empty fleet.
     pub fn new(policy: Policy) -> Self {
-        let (known, urgent, turns) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { policy, known, urgent, turns, in_flight: 0, round: 1, is_reading: false, gone: BTreeSet::new() }
+        let (known, urgent, scheduled) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { policy, known, urgent, scheduled, in_flight: 0, round: 1, is_reading: false, deleted: BTreeSet::new() }
     }
 
-    /// Takes note of a resource as it was read. `None` if it is older than what is known already, and changes nothing.
-    pub fn observe(&mut self, id: &str, sighting: Sighting, source: Source, now: Moment) -> Option<Decision> {
-        let Sighting { facts, content } = sighting;
-        if source == Source::Stream {
-            self.gone.remove(id);
-        } else if self.gone.contains(id) {
+    /// Records an observation of a resource. Returns `None` if it is older than the known state; then it changes nothing.
+    pub fn observe(&mut self, id: &str, observation: Observation, source: ObservedBy, now: Moment) -> Option<Decision> {
+        let Observation { facts, content } = observation;
+        if source == ObservedBy::Stream {
+            self.deleted.remove(id);
+        } else if self.deleted.contains(id) {
             return None;
         }
         let round = self.round;
         let Some(key) = self.known.get_key_value(id).map(|(key, _)| Arc::clone(key)) else {
-            let (key, number) = (Arc::<str>::from(id), spread::number(id));
-            let known = Known { number, facts, content, told: None, place: Place::Nowhere, round, refusals: 0 };
+            let (key, number) = (Arc::<str>::from(id), resync_slot::number(id));
+            let known =
+                Known { number, facts, content, published: None, position: QueuePosition::Idle, round, failures: 0 };
             self.known.insert(Arc::clone(&key), known);
-            return Some(self.place(&key, now));
+            return Some(self.requeue(&key, now));
         };
         if let Some(known) = self.known.get_mut(&key) {
             known.round = round;
-            // By the stream's order, not by the times: the clocks of two API servers may differ.
+            // Only pages are compared by time: the clocks of two API servers may differ, and the stream is in order.
             let is_old = facts.changed < known.facts.changed && facts.state.generation <= known.facts.state.generation;
-            if source == Source::Page && is_old {
+            if source == ObservedBy::Page && is_old {
                 return None;
             }
             known.facts = facts;
             known.content = content;
         }
-        Some(self.place(&key, now))
+        Some(self.requeue(&key, now))
     }
 
-    /// Forgets a resource that is gone.
-    pub fn gone(&mut self, id: &str) {
+    /// Removes a resource that was deleted.
+    pub fn remove(&mut self, id: &str) {
         if let Some((key, known)) = self.known.remove_entry(id) {
-            self.leave(&key, known.place);
+            self.dequeue(&key, known.position);
             if self.is_reading {
-                self.gone.insert(key);
+                self.deleted.insert(key);
             }
         }
     }
 
-    /// The whole fleet is about to be read.
+    /// Begins to read the whole fleet.
     pub fn begin_round(&mut self) {
         self.round = self.round.wrapping_add(1);
         self.is_reading = true;
-        self.gone.clear();
+        self.deleted.clear();
     }
 
-    /// The whole fleet was not read after all: the round does not count, and what was not seen in it is not missing.
+    /// Abandons a round that could not be completed: resources that were not observed in it do not count as missing.
     pub fn abandon_round(&mut self) {
         if std::mem::take(&mut self.is_reading) {
             self.round = self.round.wrapping_sub(1);
-            self.gone.clear();
+            self.deleted.clear();
         }
     }
 
-    /// The whole fleet was read. What was not seen is gone; unless it `may_have_slipped`, then it is gone if it was not
-    /// seen in the round before either.
+    /// Ends the round and removes the resources that were not observed in it; with `may_have_slipped`, those that were not
+    /// observed in two consecutive rounds. Returns the number of removed resources.
     pub fn end_round(&mut self, may_have_slipped: bool) -> usize {
         let oldest = self.round.wrapping_sub(u32::from(may_have_slipped));
-        let is_gone = |known: &Known| oldest.wrapping_sub(known.round).cast_signed() > 0;
-        let gone: Vec<Arc<str>> =
-            self.known.iter().filter(|(_, known)| is_gone(known)).map(|(id, _)| Arc::clone(id)).collect();
-        for id in &gone {
-            self.gone(id);
+        let is_missing = |known: &Known| oldest.wrapping_sub(known.round).cast_signed() > 0;
+        let missing: Vec<Arc<str>> =
+            self.known.iter().filter(|(_, known)| is_missing(known)).map(|(id, _)| Arc::clone(id)).collect();
+        for id in &missing {
+            self.remove(id);
         }
         self.is_reading = false;
-        self.gone.clear();
-        gone.len()
+        self.deleted.clear();
+        missing.len()
     }
 
-    /// The next event that is to be published, news first. It counts as on the way until [`told`](Self::told) or
-    /// [`refused`](Self::refused).
+    /// Returns the next event that is due, changes first. It is in flight until [`published`](Self::published) or
+    /// [`publish_failed`](Self::publish_failed).
     pub fn take(&mut self, now: Moment) -> Option<Due> {
         loop {
             let first = |queue: &BTreeSet<(Moment, Arc<str>)>| {
                 queue.first().filter(|(due, _)| *due <= now).map(|(_, key)| Arc::clone(key))
             };
-            let key = first(&self.urgent).or_else(|| first(&self.turns))?;
+            let key = first(&self.urgent).or_else(|| first(&self.scheduled))?;
             let known = self.known.get_mut(&key)?;
-            let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
+            let decision = decide(&known.facts, known.published.as_ref(), known.number, &self.policy, now);
             if !decision.publishes() {
-                self.place(&key, now);
+                self.requeue(&key, now);
                 continue;
             }
             let due = Due {
@@ -183,130 +184,132 @@ impl Fleet {
                 reason: decision.reason,
                 state: known.facts.state,
                 content: known.content.clone(),
-                changed: known.facts.changed.filter(|_| decision.reason.is_news()),
+                changed: known.facts.changed.filter(|_| decision.reason.is_change()),
             };
-            let place = std::mem::replace(&mut known.place, Place::Flight);
-            self.leave(&key, place);
+            let position = std::mem::replace(&mut known.position, QueuePosition::InFlight);
+            self.dequeue(&key, position);
             self.in_flight += 1;
             return Some(due);
         }
     }
 
-    /// The broker has an event: its state is told.
-    pub fn told(&mut self, id: &str, state: State, now: Moment) {
-        if let Some((key, known)) = self.landed(id) {
-            known.told = Some(Told::after(known.told.as_ref(), state, now));
-            known.refusals = 0;
-            self.place(&key, now);
+    /// Records that the broker has confirmed an event.
+    pub fn published(&mut self, id: &str, state: State, now: Moment) {
+        if let Some((key, known)) = self.take_in_flight(id) {
+            known.published = Some(Published::after(known.published.as_ref(), state, now));
+            known.failures = 0;
+            self.requeue(&key, now);
         }
     }
 
-    /// The broker did not take an event. The resource stays as untold as it was, and comes again.
-    pub fn refused(&mut self, id: &str, now: Moment) {
+    /// Records that an event could not be published. It is published again after a back-off.
+    pub fn publish_failed(&mut self, id: &str, now: Moment) {
         let policy = self.policy;
-        if let Some((key, known)) = self.landed(id) {
-            known.refusals = known.refusals.saturating_add(1);
-            let due = now.after(spread::stretch(REFUSED.nominal(known.refusals.into()), known.number));
-            let decision = decide(&known.facts, known.told.as_ref(), known.number, &policy, now);
-            // What is news stays so: it does not queue behind all turns that have come meanwhile.
-            if decision.reason.is_news() {
-                known.place = Place::Urgent(due);
+        if let Some((key, known)) = self.take_in_flight(id) {
+            known.failures = known.failures.saturating_add(1);
+            let due = now.after(resync_slot::with_jitter(RETRY.nominal(known.failures.into()), known.number));
+            let decision = decide(&known.facts, known.published.as_ref(), known.number, &policy, now);
+            // A change stays urgent: it does not wait behind the scheduled events of the meantime.
+            if decision.reason.is_change() {
+                known.position = QueuePosition::Urgent(due);
                 self.urgent.insert((due, key));
             } else {
-                known.place = Place::Turn(due);
-                self.turns.insert((due, key));
+                known.position = QueuePosition::Scheduled(due);
+                self.scheduled.insert((due, key));
             }
         }
     }
 
-    /// When [`take`](Self::take) has something next, if nothing happens.
-    pub fn next_turn(&self) -> Option<Moment> {
-        [&self.urgent, &self.turns].into_iter().filter_map(|queue| queue.first().map(|(due, _)| *due)).min()
+    /// Returns the time at which [`take`](Self::take) returns the next event if nothing changes.
+    pub fn next_due(&self) -> Option<Moment> {
+        [&self.urgent, &self.scheduled].into_iter().filter_map(|queue| queue.first().map(|(due, _)| *due)).min()
     }
 
-    /// How many resources are known.
+    /// Returns the number of resources.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether none is known.
+    /// Returns true if there is no resource.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// How many have news that adapters were not told of yet.
+    /// Returns the number of resources with unpublished changes.
     pub fn pending(&self) -> usize {
         self.urgent.len() + self.in_flight
     }
 
-    /// What would be decided about a resource, and on what.
-    pub fn look(&self, id: &str, now: Moment) -> Option<(Decision, Facts, Option<Told>)> {
+    /// Returns the decision about a resource at this time, with the states that it is based on.
+    pub fn inspect(&self, id: &str, now: Moment) -> Option<(Decision, Facts, Option<Published>)> {
         let known = self.known.get(id)?;
-        let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
-        Some((decision, known.facts, known.told))
+        let decision = decide(&known.facts, known.published.as_ref(), known.number, &self.policy, now);
+        Some((decision, known.facts, known.published))
     }
 
-    /// Decides anew, and puts a resource where it belongs.
-    fn place(&mut self, key: &Arc<str>, now: Moment) -> Decision {
-        let quiet = |reason| Decision { reason, next: None };
-        let Some(known) = self.known.get_mut(key) else { return quiet(Reason::UpToDate) };
-        if known.place == Place::Flight {
-            return quiet(Reason::AwaitingConfirmation);
+    /// Decides about a resource and moves it to the queue of the decision.
+    fn requeue(&mut self, key: &Arc<str>, now: Moment) -> Decision {
+        let no_event = |reason| Decision { reason, next: None };
+        let Some(known) = self.known.get_mut(key) else { return no_event(Reason::UpToDate) };
+        if known.position == QueuePosition::InFlight {
+            return no_event(Reason::AwaitingConfirmation);
         }
-        if let Some(told) = &mut known.told {
-            // What is not met any more is news when it is met again.
-            told.state.met &= known.facts.state.met;
+        if let Some(published) = &mut known.published {
+            // A condition that is not met any more is a change when it is met again.
+            published.state.met &= known.facts.state.met;
         }
-        let decision = decide(&known.facts, known.told.as_ref(), known.number, &self.policy, now);
-        if decision.reason == Reason::UpToDate && known.told.is_none() {
-            // Who is done with it must have been told.
-            known.told = Some(Told::by_predecessor(known.facts.state, now));
+        let decision = decide(&known.facts, known.published.as_ref(), known.number, &self.policy, now);
+        if decision.reason == Reason::UpToDate && known.published.is_none() {
+            // A reconciled resource must have been published before.
+            known.published = Some(Published::assumed(known.facts.state, now));
         }
-        if known.refusals > 0
+        if known.failures > 0
             && decision.publishes()
-            && let Place::Turn(next) | Place::Urgent(next) = known.place
+            && let QueuePosition::Scheduled(next) | QueuePosition::Urgent(next) = known.position
         {
-            // It waits for the broker.
+            // The back-off of its last failure is not over.
             if next > now {
                 return Decision { reason: Reason::AwaitingBroker, next: Some(next) };
             }
         }
-        let before = known.place;
-        known.place = match (decision.reason, before) {
-            // Whoever has waited longest stays first.
-            (reason, Place::Urgent(since)) if reason.is_news() => Place::Urgent(since),
-            (reason, _) if reason.is_news() => Place::Urgent(now),
-            (reason, Place::Turn(due)) if reason.publishes() && due <= now => Place::Turn(due),
-            (reason, _) if reason.publishes() => Place::Turn(now),
-            (_, _) => decision.next.map_or(Place::Nowhere, Place::Turn),
+        let before = known.position;
+        known.position = match (decision.reason, before) {
+            // The order of the first changes is kept.
+            (reason, QueuePosition::Urgent(since)) if reason.is_change() => QueuePosition::Urgent(since),
+            (reason, _) if reason.is_change() => QueuePosition::Urgent(now),
+            (reason, QueuePosition::Scheduled(due)) if reason.publishes() && due <= now => {
+                QueuePosition::Scheduled(due)
+            }
+            (reason, _) if reason.publishes() => QueuePosition::Scheduled(now),
+            (_, _) => decision.next.map_or(QueuePosition::Idle, QueuePosition::Scheduled),
         };
-        let after = known.place;
+        let after = known.position;
         if before != after {
-            self.leave(key, before);
+            self.dequeue(key, before);
             match after {
-                Place::Urgent(since) => drop(self.urgent.insert((since, Arc::clone(key)))),
-                Place::Turn(due) => drop(self.turns.insert((due, Arc::clone(key)))),
-                Place::Nowhere | Place::Flight => {}
+                QueuePosition::Urgent(since) => drop(self.urgent.insert((since, Arc::clone(key)))),
+                QueuePosition::Scheduled(due) => drop(self.scheduled.insert((due, Arc::clone(key)))),
+                QueuePosition::Idle | QueuePosition::InFlight => {}
             }
         }
         decision
     }
 
-    /// Takes a resource off the queue that it is in.
-    fn leave(&mut self, key: &Arc<str>, place: Place) {
-        match place {
-            Place::Urgent(since) => drop(self.urgent.remove(&(since, Arc::clone(key)))),
-            Place::Turn(due) => drop(self.turns.remove(&(due, Arc::clone(key)))),
-            Place::Flight => self.in_flight = self.in_flight.saturating_sub(1),
-            Place::Nowhere => {}
+    /// Removes a resource from the queue that it is in.
+    fn dequeue(&mut self, key: &Arc<str>, position: QueuePosition) {
+        match position {
+            QueuePosition::Urgent(since) => drop(self.urgent.remove(&(since, Arc::clone(key)))),
+            QueuePosition::Scheduled(due) => drop(self.scheduled.remove(&(due, Arc::clone(key)))),
+            QueuePosition::InFlight => self.in_flight = self.in_flight.saturating_sub(1),
+            QueuePosition::Idle => {}
         }
     }
 
-    /// A resource whose event is not on the way any more; `None` if it has gone meanwhile.
-    fn landed(&mut self, id: &str) -> Option<(Arc<str>, &mut Known)> {
+    /// Takes a resource out of flight; `None` if it was removed meanwhile.
+    fn take_in_flight(&mut self, id: &str) -> Option<(Arc<str>, &mut Known)> {
         let key = self.known.get_key_value(id).map(|(key, _)| Arc::clone(key))?;
-        let known = self.known.get_mut(&key).filter(|known| known.place == Place::Flight)?;
-        known.place = Place::Nowhere;
+        let known = self.known.get_mut(&key).filter(|known| known.position == QueuePosition::InFlight)?;
+        known.position = QueuePosition::Idle;
         self.in_flight = self.in_flight.saturating_sub(1);
         Some((key, known))
     }

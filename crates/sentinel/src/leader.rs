@@ -1,4 +1,4 @@
-//! Which of several Sentinels leads: one at a time, or for a moment two; events bear being told twice.
+//! Elects the leader of several Sentinels. Two may lead for a moment, since duplicate events are harmless.
 
 mod postgres;
 
@@ -7,33 +7,33 @@ use kubernetes::leadership::{Leadership, RETRY_PERIOD};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::spread;
+use crate::resync_slot;
 
-pub use postgres::ByLock;
+pub use postgres::PostgresLock;
 
-/// How it is decided who leads.
+/// The way in which the leader is elected.
 #[derive(Debug)]
 pub enum Election {
-    /// There is but one.
+    /// No election, as there is only one process.
     Alone,
     /// By a Lease in Kubernetes.
     Lease(Box<Leadership>),
     /// By an advisory lock in PostgreSQL.
-    Lock(ByLock),
+    Lock(PostgresLock),
 }
 
 impl Election {
-    /// By a Lease; whoever leads is named by `holder`.
+    /// Creates an election by a Lease that this process claims as `holder`.
     pub fn by_lease(cluster: Cluster, namespace: String, name: String, holder: String) -> Self {
         Self::Lease(Box::new(Leadership::new(cluster, namespace, name, holder)))
     }
 
-    /// By a lock of that name in a database.
+    /// Creates an election by a PostgreSQL lock of this name.
     pub fn by_lock(database_url: SecretString, name: &str) -> Self {
-        Self::Lock(ByLock::new(database_url, spread::number(name).cast_signed()))
+        Self::Lock(PostgresLock::new(database_url, resync_slot::number(name).cast_signed()))
     }
 
-    /// Returns when this one leads; `false` if told to stop before.
+    /// Waits until this process leads; returns `false` if the stop token is cancelled before.
     pub async fn won(&mut self, stop: &CancellationToken) -> bool {
         loop {
             let claim = async {
@@ -54,7 +54,7 @@ impl Election {
         }
     }
 
-    /// Returns when this one leads no more. Keeps leading while it is polled.
+    /// Waits until this process does not lead any more; renews its claim while it is polled.
     pub async fn lost(&mut self) {
         match self {
             Self::Alone => std::future::pending().await,
@@ -63,7 +63,7 @@ impl Election {
         }
     }
 
-    /// Lets another lead at once.
+    /// Gives up leadership, so that another process can lead at once.
     pub async fn resign(&mut self) {
         match self {
             Self::Alone => {}

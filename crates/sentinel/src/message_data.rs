@@ -1,17 +1,17 @@
-//! What an event's data says of a resource: never what is secret of it.
+//! Renders the data of an event from a resource, without its secrets.
 
 use std::collections::BTreeMap;
 
 use hyperfleet_client::Resource;
 use serde_json::{Map, Value, json};
 
-/// How deep `message_data` may be.
-const DEEPEST: usize = 8;
+/// Maximum depth of `message_data`.
+const MAX_DEPTH: usize = 8;
 
-/// Members of `spec` that hold credentials, as specification and API write them.
+/// Members of `spec` that hold credentials, as the specification and the API spell them.
 const SECRET: [&str; 2] = ["pullSecret", "pull_secret"];
 
-/// The form of an event's data.
+/// The template of an event's data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template(BTreeMap<String, Node>);
 
@@ -19,14 +19,14 @@ pub struct Template(BTreeMap<String, Node>);
 enum Node {
     /// A member of the resource.
     Member(Vec<String>),
-    /// Why the event is published; known only then.
+    /// The reason of the event, which is known when it is published.
     Reason,
     Literal(Value),
     Object(Template),
 }
 
 impl Default for Template {
-    /// What HyperFleet's charts say for node pools, which suits clusters too: what is absent is left out.
+    /// Returns the template of HyperFleet's charts for node pools, which suits clusters too; absent members are left out.
     fn default() -> Self {
         let names = ["id", "kind", "href", "generation", "owner_references"];
         Self(names.into_iter().map(|name| (name.to_owned(), Node::Member(vec![name.to_owned()]))).collect())
@@ -34,7 +34,7 @@ impl Default for Template {
 }
 
 impl Template {
-    /// The template that `message_data` describes, or all that is wrong with it, by path.
+    /// Parses `message_data`; the error lists every fault with its path.
     pub fn parse(data: &Map<String, Value>) -> Result<Self, Vec<String>> {
         let mut faults = Vec::new();
         let template = Self::read(data, "message_data", 1, &mut faults);
@@ -46,7 +46,7 @@ impl Template {
         for (name, value) in data {
             let path = format!("{path}.{name}");
             let node = match value {
-                Value::Object(_) if depth == DEEPEST => Err(format!("must be at most {DEEPEST} levels deep")),
+                Value::Object(_) if depth == MAX_DEPTH => Err(format!("must be at most {MAX_DEPTH} levels deep")),
                 Value::Object(members) => Ok(Node::Object(Self::read(members, &path, depth + 1, faults))),
                 Value::Number(_) | Value::Bool(_) => Ok(Node::Literal(value.clone())),
                 Value::String(text) => leaf(text.trim()),
@@ -60,7 +60,7 @@ impl Template {
         Self(nodes)
     }
 
-    /// The data about a resource, without the reason. What is absent is left out.
+    /// Renders the data about a resource, without the reason; absent members are left out.
     pub fn render(&self, resource: &Resource) -> Value {
         let members = self.0.iter().filter_map(|(name, node)| {
             let value = match node {
@@ -74,7 +74,7 @@ impl Template {
         Value::Object(members.collect())
     }
 
-    /// Adds the reason where the template wants it.
+    /// Adds the reason to rendered data.
     pub fn complete(&self, data: &mut Value, reason: &str) {
         let Value::Object(members) = data else { return };
         for (name, node) in &self.0 {
@@ -90,7 +90,7 @@ impl Template {
         }
     }
 
-    /// Whether it needs `spec`, which is the long part of a resource.
+    /// Returns true if the template reads `spec`, which is the largest part of a resource.
     pub fn needs_spec(&self) -> bool {
         self.0.values().any(|node| match node {
             Node::Member(path) => path.first().is_some_and(|first| first == "spec"),
@@ -100,7 +100,7 @@ impl Template {
     }
 }
 
-/// A leaf: a path such as `resource.labels.region`, `reason`, or a text in quotes.
+/// Parses a leaf: a path such as `resource.labels.region`, `reason`, or a text in quotes.
 fn leaf(text: &str) -> Result<Node, String> {
     for quote in ['\'', '"'] {
         if let Some(inner) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
@@ -135,7 +135,7 @@ fn leaf(text: &str) -> Result<Node, String> {
     }
 }
 
-/// What a resource has.
+/// The members of a resource.
 const MEMBERS: [&str; 13] = [
     "id",
     "kind",
@@ -170,7 +170,7 @@ fn member(resource: &Resource, path: &[String]) -> Option<Value> {
         "references" => json!(resource.references),
         _ => return None,
     };
-    // Of `spec`, one step is taken already.
+    // Of `spec`, the first member is resolved already.
     let rest = if first == "spec" { rest.get(1..)? } else { rest };
     let found = rest.iter().try_fold(&value, |value, segment| value.get(segment))?;
     (!found.is_null()).then(|| found.clone())
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_what_hyperfleets_charts_say() {
+    fn the_default_is_that_of_hyperfleets_charts() {
         let mut resource = resource();
         let data = Template::default().render(&resource);
         assert_eq!(data, json!({"id": "cls-1", "kind": "Cluster", "href": "/clusters/cls-1", "generation": 3}));
@@ -207,9 +207,9 @@ mod tests {
     }
 
     #[test]
-    fn members_literals_and_the_reason_are_told() {
+    fn members_literals_and_the_reason_are_rendered() {
         let data = json!({
-            "id": "resource.id", "where": {"region": "resource.labels.region", "why": "reason"}, "edition": 2,
+            "id": "resource.id", "where": {"region": "resource.labels.region", "why": "reason"}, "revision": 2,
             "origin": "'sentinel'", "provider": "resource.spec.provider", "absent": "resource.labels.zone",
         });
         let template = parse(data).unwrap();
@@ -217,7 +217,7 @@ mod tests {
         let mut rendered = template.render(&resource());
         template.complete(&mut rendered, "New");
         let expect = json!({
-            "id": "cls-1", "where": {"region": "eu", "why": "New"}, "edition": 2, "origin": "sentinel",
+            "id": "cls-1", "where": {"region": "eu", "why": "New"}, "revision": 2, "origin": "sentinel",
             "provider": "gcp",
         });
         assert_eq!(rendered, expect);
@@ -233,7 +233,7 @@ mod tests {
     #[case("condition('Reconciled').status")]
     #[case("resource.generation + 1")]
     #[case("")]
-    fn what_is_secret_or_unknown_is_refused_by_its_path(#[case] leaf: &str) {
+    fn secret_or_unknown_members_are_refused_by_their_path(#[case] leaf: &str) {
         let faults = parse(json!({"deep": {"er": leaf}})).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with("message_data.deep.er: "), "{faults:?}");
     }

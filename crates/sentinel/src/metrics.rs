@@ -31,16 +31,16 @@ pub struct Metrics {
     streaming: Family<Own, Gauge>,
 }
 
-/// The resources of one Sentinel, as labels of its metrics.
+/// The Sentinel that metrics belong to.
 #[derive(Clone, Debug)]
-pub struct Scope {
-    /// Version of the build.
+pub struct Identity {
+    /// The program's version.
     pub version: &'static str,
-    /// Type of the resources.
+    /// The resource type that it watches.
     pub resource_type: String,
-    /// Selector of the resources.
+    /// Its resource selector, as a label.
     pub resource_selector: String,
-    /// Shard of the resources.
+    /// Its shard.
     pub shard: String,
 }
 
@@ -82,8 +82,8 @@ const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 
 impl Metrics {
     /// Registers the metrics of a Sentinel.
-    pub fn register(registry: &mut Registry, scope: Scope) -> Self {
-        let Scope { version, resource_type, resource_selector, shard } = scope;
+    pub fn register(registry: &mut Registry, identity: Identity) -> Self {
+        let Identity { version, resource_type, resource_selector, shard } = identity;
         let own = Own { component: "sentinel", version, resource_type, resource_selector, shard };
         let metrics = Self {
             own,
@@ -116,7 +116,7 @@ impl Metrics {
         metrics
     }
 
-    /// Counts an event that the broker confirmed.
+    /// Counts an event that the broker has confirmed.
     pub fn published(&self, reason: Reason, lag: Option<Duration>) {
         self.published.get_or_create(&self.with_reason(reason)).inc();
         if let Some(lag) = lag {
@@ -124,24 +124,24 @@ impl Metrics {
         }
     }
 
-    /// Counts a resource that got no event.
+    /// Counts an observation that caused no event.
     pub fn skipped(&self, reason: Reason) {
         self.skipped.get_or_create(&self.with_reason(reason)).inc();
     }
 
-    /// Counts an event that the broker refused.
+    /// Counts an event that the broker has refused.
     pub fn refused(&self) {
         self.broker_errors.get_or_create(&self.with_error("publish_error")).inc();
     }
 
-    /// Counts a failed read of the API; `is_about_us` if our own credentials were refused.
-    pub fn api_failed(&self, is_about_us: bool) {
-        let error_type = if is_about_us { "auth_error" } else { "fetch_error" };
+    /// Counts a failed read of the API.
+    pub fn api_failed(&self, is_auth_error: bool) {
+        let error_type = if is_auth_error { "auth_error" } else { "fetch_error" };
         self.api_errors.get_or_create(&self.with_error(error_type)).inc();
     }
 
-    /// Records a complete sync, and its duration if all resources were read for it.
-    pub fn swept(&self, took: Option<Duration>, now: Moment) {
+    /// Records that the whole fleet is known; `took` is the time of reading it.
+    pub fn synced(&self, took: Option<Duration>, now: Moment) {
         if let Some(took) = took {
             self.sweep.get_or_create(&self.own).observe(took.as_secs_f64());
         }
@@ -155,7 +155,7 @@ impl Metrics {
         self.pending.get_or_create(&self.own).set(count(pending));
     }
 
-    /// Resets the metrics of a leader. The time of the last sync is removed: on a standby it would grow old and alert.
+    /// Removes the leader's metrics on a standby. A sync time that does not advance would cause an alert.
     pub fn stand_by(&self) {
         self.show_leading(false);
         self.show_streaming(false);
@@ -163,12 +163,12 @@ impl Metrics {
         self.last_sweep.remove(&self.own);
     }
 
-    /// Sets the state of the election.
+    /// Sets the leadership of this process.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
 
-    /// Sets the source of changes: change stream or polling.
+    /// Sets whether changes are received by the change stream.
     pub fn show_streaming(&self, streams: bool) {
         self.streaming.get_or_create(&self.own).set(streams.into());
     }
@@ -190,27 +190,27 @@ mod tests {
 
     use super::*;
 
-    fn scope() -> Scope {
+    fn identity() -> Identity {
         let [resource_type, resource_selector, shard] = ["clusters", "all", "1/1"].map(str::to_owned);
-        Scope { version: "test", resource_type, resource_selector, shard }
+        Identity { version: "test", resource_type, resource_selector, shard }
     }
 
     #[test]
     fn every_metric_is_in_the_catalogue() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, scope());
+        let metrics = Metrics::register(&mut registry, identity());
         metrics.published(Reason::OtherShard, Some(Duration::ZERO));
         metrics.skipped(Reason::OtherShard);
         metrics.refused();
         metrics.api_failed(false);
-        metrics.swept(Some(Duration::ZERO), Moment(0));
+        metrics.synced(Some(Duration::ZERO), Moment(0));
         assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }
 
     #[test]
-    fn a_standby_exposes_no_time_of_a_sync() {
+    fn a_standby_has_no_sync_time() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, scope());
+        let metrics = Metrics::register(&mut registry, identity());
         let shown = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();
@@ -222,7 +222,7 @@ mod tests {
         metrics.show_leading(true);
         metrics.show_streaming(true);
         metrics.show_fleet(7, 1);
-        metrics.swept(None, Moment(7_000));
+        metrics.synced(None, Moment(7_000));
         assert_eq!(shown().map(Option::unwrap), ["7", "1", "1", "7"]);
         metrics.stand_by();
         assert_eq!(shown(), [None, Some("0".to_owned()), Some("0".to_owned()), Some("0".to_owned())]);

@@ -1,4 +1,4 @@
-//! A point in time in eight bytes: there are several of them for each of a hundred thousand resources.
+//! A point in time in eight bytes, as a fleet stores several of them for each resource.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use jiff::Timestamp;
 pub struct Moment(pub i64);
 
 impl Moment {
-    /// The moment of a timestamp.
+    /// Converts a timestamp.
     pub fn at(time: Timestamp) -> Self {
         Self(time.as_millisecond())
     }
 
-    /// So much later.
+    /// Returns the moment after this time.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(millis(wait)))
     }
 
-    /// How long after `earlier` it is; nothing if it is not.
+    /// Returns the time since `earlier`; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// A duration in whole milliseconds.
+/// Converts a duration to whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

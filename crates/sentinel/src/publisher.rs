@@ -1,4 +1,4 @@
-//! Where events go: a promise that the broker keeps, and in tests a script.
+//! The destination of events: a broker's topic, or a script in tests.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use daemon::retry::Budget;
 use message_broker::{Broker, BrokerError, Event, Name};
 use tokio_util::sync::CancellationToken;
 
-/// One event may take so long; after that the resource is looked at anew, and its newest state published.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of one publication. Afterwards the resource is decided about again, and its newest state is published.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where events go.
+/// The destination of events.
 pub trait Publisher: Clone + Send + Sync + 'static {
-    /// Returns when the event is safe.
+    /// Publishes an event; returns when the broker has confirmed it.
     fn publish(&self, event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static;
 
-    /// Whether an event could be published now.
+    /// Checks that events can be published at the moment.
     fn health(&self) -> impl Future<Output = Result<(), BrokerError>> + Send;
 }
 
 /// A topic of a broker.
 #[derive(Clone, Debug)]
-pub struct ToTopic {
-    /// Which broker.
+pub struct TopicPublisher {
+    /// The broker.
     pub broker: Broker,
-    /// Which topic.
+    /// The topic.
     pub topic: Name,
 }
 
-impl Publisher for ToTopic {
+impl Publisher for TopicPublisher {
     fn publish(&self, event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
         let Self { broker, topic } = self.clone();
         async move {
-            let budget = Budget::new(PATIENCE, CancellationToken::new());
+            let budget = Budget::new(PUBLISH_TIMEOUT, CancellationToken::new());
             broker.publish(&topic, &event, &budget).await
         }
     }

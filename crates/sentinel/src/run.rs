@@ -1,8 +1,8 @@
-//! The loop: what the API tells goes into the fleet, what the fleet says is due goes to the broker.
+//! Runs the leader's loop: applies the API's change stream to the fleet, and publishes the events that are due.
 
 mod breaker;
 mod dry_run;
-mod flights;
+mod in_flight;
 mod sweep;
 
 use std::time::Duration;
@@ -14,77 +14,77 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::decide::Decision;
-use crate::fleet::{Fleet, Source};
+use crate::fleet::{Fleet, ObservedBy};
 use crate::metrics::Metrics;
 use crate::moment::Moment;
+use crate::observation::Projector;
 use crate::publisher::Publisher;
 use crate::reason::Reason;
 use crate::settings::Plan;
-use crate::sighting::Lens;
-use flights::{Flights, Landing};
-use sweep::{Part, Sweeps};
+use in_flight::{InFlight, PublishResult};
+use sweep::{SweepEvent, Sweeps};
 
 pub use dry_run::{Explained, dry_run};
 
-/// At the end, events that are on the way may take so long.
-const FAREWELL: Duration = Duration::from_secs(6);
-/// The loop looks up at least this often.
-const BREATH: Duration = Duration::from_secs(1);
+/// Maximum time that events in flight get at shutdown.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(6);
+/// Maximum time until the loop checks its state without an event.
+const MAX_IDLE: Duration = Duration::from_secs(1);
 
-/// How a Sentinel is doing, for readiness.
+/// The state of a Sentinel, for its readiness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether it leads; one that does not is ready to.
+    /// True if it leads; a standby is ready as well.
     pub leads: bool,
-    /// Whether the whole fleet has been read.
+    /// True once the whole fleet was read.
     pub is_complete: bool,
-    /// How often it was read again.
+    /// Number of completed sweeps.
     pub sweeps: u32,
-    /// Why the API cannot be read, if it cannot.
+    /// The error of the API, while it cannot be read.
     pub api: Option<String>,
-    /// Why the broker takes no events, if it does not.
+    /// The error of the broker, while it refuses events.
     pub broker: Option<String>,
-    /// How many events the broker did not take.
-    pub refusals: u32,
+    /// Number of events that the broker has refused.
+    pub failures: u32,
 }
 
-/// A Sentinel that leads.
-pub(crate) struct Lead<'a, P> {
+/// The state of a leading Sentinel.
+pub(crate) struct Leader<'a, P> {
     plan: &'a Plan,
     client: Client,
-    lens: Lens,
+    projector: Projector,
     metrics: Metrics,
     progress: &'a watch::Sender<Progress>,
     fleet: Fleet,
-    flights: Flights<P>,
-    /// Whether the present state is being told from its beginning.
+    in_flight: InFlight<P>,
+    /// True while the change stream delivers the initial state.
     is_listing: bool,
-    /// Since when it is told.
+    /// Time of its beginning.
     listing_since: Instant,
-    /// Whether a sweep's pages count.
+    /// True while the pages of a sweep are applied.
     is_sweeping: bool,
     clock: Clock,
 }
 
-/// The time, as it was when the term began, and as it has passed since: what waits must not wait longer because somebody
-/// sets the machine's clock back.
+/// A monotonic clock: the time at the beginning of the term plus the time that has passed since. A change of the machine's clock
+/// must not extend waits.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    began: Moment,
+    started: Moment,
     at: Instant,
 }
 
 impl Clock {
     fn start() -> Self {
-        Self { began: now(), at: Instant::now() }
+        Self { started: now(), at: Instant::now() }
     }
 
     fn now(self) -> Moment {
-        self.began.after(self.at.elapsed())
+        self.started.after(self.at.elapsed())
     }
 }
 
-impl<'a, P: Publisher> Lead<'a, P> {
+impl<'a, P: Publisher> Leader<'a, P> {
     pub(crate) fn new(
         plan: &'a Plan,
         client: Client,
@@ -94,9 +94,9 @@ impl<'a, P: Publisher> Lead<'a, P> {
     ) -> Self {
         Self {
             client,
-            lens: Lens::new(&plan.publish_when, plan.template.clone()),
+            projector: Projector::new(&plan.publish_when, plan.template.clone()),
             fleet: Fleet::new(plan.policy),
-            flights: Flights::new(publisher, plan.settings.publish.concurrency),
+            in_flight: InFlight::new(publisher, plan.settings.publish.concurrency),
             is_listing: true,
             listing_since: Instant::now(),
             is_sweeping: false,
@@ -107,22 +107,22 @@ impl<'a, P: Publisher> Lead<'a, P> {
         }
     }
 
-    /// Leads until told to stop. Events that are on the way then may arrive.
+    /// Leads until the stop token is cancelled, then waits for the events in flight.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let query = WatchQuery { search: self.plan.search.clone(), from_version: None };
         let mut watch = self.client.watch(self.plan.resource_type.clone(), query, stop.child_token());
         let mut health = watch.health();
         let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, watch.health(), stop.child_token());
         while !stop.is_cancelled() {
-            self.publish_what_is_due();
+            self.publish_due();
             if self.is_current() {
-                self.metrics.swept(None, now());
+                self.metrics.synced(None, now());
             }
             self.step(&mut watch, &mut health, &mut sweeps, &stop).await;
         }
-        let landed = self.flights.drain(FAREWELL).await;
-        for landing in landed {
-            self.land(landing);
+        let results = self.in_flight.drain(SHUTDOWN_GRACE).await;
+        for result in results {
+            self.on_published(result);
         }
     }
 
@@ -136,44 +136,44 @@ impl<'a, P: Publisher> Lead<'a, P> {
         let wake = self.wake();
         tokio::select! {
             () = stop.cancelled() => {}
-            Some(landing) = self.flights.next() => self.land(landing),
-            Some(event) = watch.next() => self.hear(event),
+            Some(result) = self.in_flight.next() => self.on_published(result),
+            Some(event) = watch.next() => self.on_watch_event(event),
             Ok(()) = health.changed() => {
                 let now = health.borrow_and_update().clone();
-                self.show_health(&now);
+                self.on_health(&now);
             }
-            Some(part) = sweeps.next() => self.sweep(part),
+            Some(event) = sweeps.next() => self.on_sweep_event(event),
             () = sleep_until(wake) => {}
         }
     }
 
-    /// When to look up next, if nothing happens.
+    /// Returns the time of the next iteration if no event arrives.
     fn wake(&self) -> Instant {
-        let breath = Instant::now() + BREATH;
-        let Some(turn) = self.fleet.next_turn() else { return breath };
-        // While nothing more may be sent, a landing wakes us.
-        self.flights
-            .room_at()
-            .map_or(breath, |room| room.max(Instant::now() + turn.since(self.clock.now())).min(breath))
+        let idle = Instant::now() + MAX_IDLE;
+        let Some(due) = self.fleet.next_due() else { return idle };
+        // Without a free slot, the next result ends the wait.
+        self.in_flight
+            .next_slot_at()
+            .map_or(idle, |slot| slot.max(Instant::now() + due.since(self.clock.now())).min(idle))
     }
 
-    fn publish_what_is_due(&mut self) {
-        while self.flights.have_room() {
+    fn publish_due(&mut self) {
+        while self.in_flight.has_free_slot() {
             let Some(due) = self.fleet.take(self.clock.now()) else { break };
-            let event = crate::event::event(&due, self.plan.settings.event_type, &self.lens, Timestamp::now());
-            self.flights.begin(due, event);
+            let event = crate::event::event(&due, self.plan.settings.event_type, &self.projector, Timestamp::now());
+            self.in_flight.publish(due, event);
         }
         self.metrics.show_fleet(self.fleet.len(), self.fleet.pending());
     }
 
-    /// What the watch tells, or would tell, is all there is: HyperFleet's alert looks at when that was last so.
+    /// Returns true while the fleet is in sync with the API; HyperFleet's alert uses the time of the last sync.
     fn is_current(&self) -> bool {
         let progress = self.progress.borrow();
         progress.is_complete && progress.api.is_none()
     }
 
-    fn land(&mut self, landing: Landing) {
-        let Landing { due, event_id, result } = landing;
+    fn on_published(&mut self, published: PublishResult) {
+        let PublishResult { due, event_id, result } = published;
         let (id, reason) = (&*due.id, due.reason.as_str());
         match result {
             Ok(()) => {
@@ -187,10 +187,10 @@ impl<'a, P: Publisher> Lead<'a, P> {
                     topic = self.plan.topic.as_str(),
                     "published an event"
                 );
-                // What changed before the term began is no lag of ours.
-                let changed = due.changed.filter(|changed| *changed >= self.clock.began);
+                // A change from before this term is not counted as lag.
+                let changed = due.changed.filter(|changed| *changed >= self.clock.started);
                 self.metrics.published(due.reason, changed.map(|changed| now().since(changed)));
-                self.fleet.told(id, due.state, self.clock.now());
+                self.fleet.published(id, due.state, self.clock.now());
                 self.progress(|progress| progress.broker = None);
             }
             Err(error) => {
@@ -199,28 +199,28 @@ impl<'a, P: Publisher> Lead<'a, P> {
                     resource_id = id,
                     decision_reason = reason,
                     %error,
-                    "the broker did not take an event; it is tried again"
+                    "the broker has refused an event; retrying after a back-off"
                 );
                 self.metrics.refused();
-                self.fleet.refused(id, self.clock.now());
+                self.fleet.publish_failed(id, self.clock.now());
                 self.progress(|progress| {
                     progress.broker = Some(error.to_string());
-                    progress.refusals = progress.refusals.wrapping_add(1);
+                    progress.failures = progress.failures.wrapping_add(1);
                 });
             }
         }
     }
 
-    fn hear(&mut self, event: WatchEvent) {
+    fn on_watch_event(&mut self, event: WatchEvent) {
         match (event.kind, event.object) {
             (WatchKind::Added | WatchKind::Modified, Some(resource)) => {
-                if let Some(decision) = self.observe(&resource, Source::Stream) {
-                    self.tell(&resource, decision);
+                if let Some(decision) = self.observe(&resource, ObservedBy::Stream) {
+                    self.log_decision(&resource, decision);
                 }
             }
-            (WatchKind::Deleted, Some(resource)) => self.fleet.gone(&resource.id),
+            (WatchKind::Deleted, Some(resource)) => self.fleet.remove(&resource.id),
             (WatchKind::Restarted, _) => {
-                // Everything comes anew; the pages of a sweep would be counted to it.
+                // The stream delivers the whole fleet again; a sweep in progress is abandoned.
                 self.is_sweeping = false;
                 self.is_listing = true;
                 self.listing_since = Instant::now();
@@ -229,35 +229,35 @@ impl<'a, P: Publisher> Lead<'a, P> {
             (WatchKind::Bookmark, _) => {
                 let took = self.is_listing.then(|| self.listing_since.elapsed());
                 if std::mem::take(&mut self.is_listing) {
-                    let gone = self.fleet.end_round(false);
-                    tracing::info!(operation = "read", known = self.fleet.len(), gone, "the whole fleet is known");
+                    let removed = self.fleet.end_round(false);
+                    tracing::info!(operation = "read", known = self.fleet.len(), removed, "read the whole fleet");
                     self.progress(|progress| progress.is_complete = true);
                 }
-                self.metrics.swept(took, now());
+                self.metrics.synced(took, now());
             }
             (WatchKind::Added | WatchKind::Modified | WatchKind::Deleted, None) => {}
         }
     }
 
-    /// Takes note of a resource, if it is ours.
-    fn observe(&mut self, resource: &Resource, source: Source) -> Option<Decision> {
-        if !self.plan.shard.has(&resource.id) {
+    /// Records an observation of a resource if it belongs to this shard.
+    fn observe(&mut self, resource: &Resource, source: ObservedBy) -> Option<Decision> {
+        if !self.plan.shard.contains(&resource.id) {
             self.metrics.skipped(Reason::OtherShard);
             return None;
         }
-        let sighting = self.lens.see(resource);
-        let decision = self.fleet.observe(&resource.id, sighting, source, self.clock.now())?;
+        let observation = self.projector.project(resource);
+        let decision = self.fleet.observe(&resource.id, observation, source, self.clock.now())?;
         if !decision.publishes() {
             self.metrics.skipped(decision.reason);
         }
         Some(decision)
     }
 
-    /// Says why a resource that has changed gets an event or gets none.
-    fn tell(&self, resource: &Resource, decision: Decision) {
+    /// Logs the decision about a resource that has changed.
+    fn log_decision(&self, resource: &Resource, decision: Decision) {
         let (id, reason) = (resource.id.as_str(), decision.reason.as_str());
         if decision.reason == Reason::PublishWhenNotMet {
-            for (adapter, verdict) in self.lens.verdicts(resource) {
+            for (adapter, verdict) in self.projector.verdicts(resource) {
                 let because = verdict.explanation.to_string();
                 tracing::info!(
                     operation = "decide",
@@ -265,58 +265,58 @@ impl<'a, P: Publisher> Lead<'a, P> {
                     decision_reason = reason,
                     adapter,
                     because,
-                    "no event"
+                    "no event is published"
                 );
             }
         } else if tracing::enabled!(tracing::Level::DEBUG) {
             let now = self.clock.now();
             let because = self
                 .fleet
-                .look(id, now)
-                .map(|(decision, facts, told)| decision.explain(&facts, told.as_ref(), self.lens.adapters(), now));
+                .inspect(id, now)
+                .map(|(decision, facts, last)| decision.explain(&facts, last.as_ref(), self.projector.adapters(), now));
             tracing::debug!(operation = "decide", resource_id = id, decision_reason = reason, because, "decided");
         }
     }
 
-    fn sweep(&mut self, part: Part) {
-        match part {
-            // While the present state is told anyway, there is nothing to be found.
-            Part::Begin if self.is_listing => {}
-            Part::Begin => {
+    fn on_sweep_event(&mut self, event: SweepEvent) {
+        match event {
+            // While the stream delivers the initial state, a sweep finds nothing more.
+            SweepEvent::Begin if self.is_listing => {}
+            SweepEvent::Begin => {
                 self.is_sweeping = true;
                 self.fleet.begin_round();
             }
-            Part::Page(resources) if self.is_sweeping => {
+            SweepEvent::Page(resources) if self.is_sweeping => {
                 for resource in &resources {
-                    self.observe(resource, Source::Page);
+                    self.observe(resource, ObservedBy::Page);
                 }
             }
-            Part::End(took) if self.is_sweeping => {
+            SweepEvent::End(took) if self.is_sweeping => {
                 self.is_sweeping = false;
-                let gone = self.fleet.end_round(true);
+                let removed = self.fleet.end_round(true);
                 let known = self.fleet.len();
                 tracing::info!(
                     operation = "sweep",
                     known,
-                    gone,
+                    removed,
                     seconds = took.as_secs_f64(),
                     "read the whole fleet again"
                 );
-                self.metrics.swept(Some(took), now());
+                self.metrics.synced(Some(took), now());
                 self.progress(|progress| progress.sweeps = progress.sweeps.wrapping_add(1));
             }
-            Part::Failed(error) => {
+            SweepEvent::Failed(error) => {
                 if std::mem::take(&mut self.is_sweeping) {
                     self.fleet.abandon_round();
                 }
-                tracing::warn!(operation = "sweep", %error, "the fleet could not be read again; the stream goes on");
+                tracing::warn!(operation = "sweep", %error, "could not read the whole fleet; the change stream continues");
                 self.metrics.api_failed(matches!(error.status(), Some(401 | 403)));
             }
-            Part::Page(_) | Part::End(_) => {}
+            SweepEvent::Page(_) | SweepEvent::End(_) => {}
         }
     }
 
-    fn show_health(&self, health: &Health) {
+    fn on_health(&self, health: &Health) {
         self.metrics.show_streaming(matches!(health, Health::Streaming));
         if let Health::Failing(error) = health {
             self.metrics.api_failed(matches!(error.status(), Some(401 | 403)));
@@ -337,7 +337,7 @@ impl<'a, P: Publisher> Lead<'a, P> {
     }
 }
 
-/// The time, at the edge.
+/// Returns the time of the machine's clock.
 fn now() -> Moment {
     Moment::at(Timestamp::now())
 }
@@ -349,10 +349,10 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_term_has_a_clock_of_its_own() {
+    async fn the_clock_of_a_term_is_monotonic() {
         let clock = Clock::start();
         advance(Duration::from_hours(1)).await;
-        // The machine's clock has not gone on.
-        assert_eq!(clock.now().since(clock.began), Duration::from_hours(1));
+        // The machine's clock has not advanced.
+        assert_eq!(clock.now().since(clock.started), Duration::from_hours(1));
     }
 }

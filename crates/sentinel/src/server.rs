@@ -13,9 +13,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::leader::Election;
-use crate::metrics::{Metrics, Scope};
+use crate::metrics::{Identity, Metrics};
 use crate::publisher::Publisher;
-use crate::run::{Lead, Progress};
+use crate::run::{Leader, Progress};
 use crate::settings::{Plan, table};
 
 /// Period of the broker's health check.
@@ -54,9 +54,13 @@ impl<P: Publisher> Sentinel<P> {
     ) -> Result<Self, StartError> {
         let client = Client::new(plan.client.clone())?;
         let mut registry = Registry::default();
-        let (resource_type, resource_selector) = (plan.resource_type.clone(), plan.selector.clone());
-        let scope = Scope { version, resource_type, resource_selector, shard: plan.shard.to_string() };
-        let counts = Metrics::register(&mut registry, scope);
+        let identity = Identity {
+            version,
+            resource_type: plan.resource_type.clone(),
+            resource_selector: plan.selector.clone(),
+            shard: plan.shard.to_string(),
+        };
+        let counts = Metrics::register(&mut registry, identity);
         let readiness = ReadinessSender::not_ready("has not read the fleet yet");
         let (health, metrics) = (&plan.settings.health, &plan.settings.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
@@ -87,7 +91,7 @@ impl<P: Publisher> Sentinel<P> {
         let readiness = probes.readiness();
         let work = async {
             let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
-            let context = Context { plan, client, publisher, counts, progress: &progress };
+            let context = TermContext { plan, client, publisher, counts, progress: &progress };
             tokio::select! {
                 () = context.lead_while_elected(&mut election, &stop) => {}
                 () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
@@ -99,7 +103,7 @@ impl<P: Publisher> Sentinel<P> {
 }
 
 /// Parts that every term shares.
-struct Context<'a, P> {
+struct TermContext<'a, P> {
     plan: &'a Plan,
     client: &'a Client,
     publisher: &'a P,
@@ -107,7 +111,7 @@ struct Context<'a, P> {
     progress: &'a watch::Sender<Progress>,
 }
 
-impl<P: Publisher> Context<'_, P> {
+impl<P: Publisher> TermContext<'_, P> {
     async fn lead_while_elected(&self, election: &mut Election, stop: &CancellationToken) {
         while election.won(stop).await {
             let Self { plan, client, publisher, counts, progress } = self;
@@ -115,8 +119,8 @@ impl<P: Publisher> Context<'_, P> {
             counts.show_leading(true);
             progress.send_replace(Progress { leads: true, ..Progress::default() });
             let term = stop.child_token();
-            let lead = Lead::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
-            let leading = lead.run(term.clone());
+            let leader = Leader::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
+            let leading = leader.run(term.clone());
             tokio::pin!(leading);
             let is_over = tokio::select! {
                 () = &mut leading => true,
@@ -137,13 +141,13 @@ impl<P: Publisher> Context<'_, P> {
 
 /// Checks the broker periodically: without events to publish an outage would go unnoticed.
 async fn check_broker<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) {
-    let mut refusals = 0;
+    let mut failures = 0;
     loop {
         sleep(HEALTH_CHECK_PERIOD).await;
         let problem = publisher.health().await.err().map(|error| error.to_string());
         progress.send_if_modified(|progress| {
             // A reachable broker may still refuse events: no topic, or no subscription.
-            let refuses = std::mem::replace(&mut refusals, progress.refusals) != progress.refusals;
+            let refuses = std::mem::replace(&mut failures, progress.failures) != progress.failures;
             let changes = progress.leads && progress.broker != problem && !(refuses && problem.is_none());
             if changes {
                 progress.broker = problem;
@@ -191,14 +195,14 @@ mod tests {
     async fn a_health_check_does_not_hide_refused_events() {
         let broker = Some("no subscription".to_owned());
         let (progress, mut published) =
-            watch::channel(Progress { leads: true, broker, refusals: 1, ..Progress::default() });
+            watch::channel(Progress { leads: true, broker, failures: 1, ..Progress::default() });
         published.mark_unchanged();
         let refusing = async {
             // Between two health checks.
             sleep(HEALTH_CHECK_PERIOD / 2).await;
             for _ in 0..5 {
                 progress.send_if_modified(|progress| {
-                    progress.refusals += 1;
+                    progress.failures += 1;
                     false
                 });
                 sleep(HEALTH_CHECK_PERIOD).await;

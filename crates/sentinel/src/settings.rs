@@ -126,7 +126,7 @@ impl Settings {
         let is_conditional = !publish_when.is_empty();
         Ok(Plan {
             client: self.client(base_url),
-            policy: Policy { gap: min_interval, longest_gap: max_interval, resync, is_conditional },
+            policy: Policy { min_interval, max_interval, resync, is_conditional },
             selector: shard::label(&self.resource_selector),
             resource_type,
             topic,

@@ -1,11 +1,11 @@
-//! Which part of the fleet is ours: by hash, by label, or both.
+//! Selects the part of the fleet that this Sentinel watches: by hash, by label, or both.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::spread;
+use crate::resync_slot;
 
 /// One of several equal parts of a fleet, such as `2/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub struct Shard {
     count: u32,
 }
 
-/// A text that is no [`Shard`].
+/// The error of a text that is not a [`Shard`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be PART/PARTS such as 2/8, from 1/8 to 8/8, of at most 1024 parts")]
 pub struct InvalidShard;
 
-/// A label that resources of ours have.
+/// A label that selected resources have.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selector {
@@ -29,12 +29,12 @@ pub struct Selector {
     pub value: String,
 }
 
-/// The search that finds what has all these labels; `None` without any. A name that the search language cannot express
-/// is an error.
+/// Returns the search for resources with all these labels; `None` without selectors. A name that the search language cannot
+/// express is an error.
 pub fn search(selectors: &[Selector]) -> Result<Option<String>, String> {
     let mut terms = Vec::new();
     for (index, Selector { label, value }) in selectors.iter().enumerate() {
-        // Nothing of a setting becomes part of the language.
+        // No part of a setting may become syntax of the search.
         let fits = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
         if label.is_empty() || !label.chars().all(fits) {
             return Err(format!("resource_selector[{index}].label: must be the name of a label"));
@@ -48,7 +48,7 @@ pub fn search(selectors: &[Selector]) -> Result<Option<String>, String> {
     Ok(Some(terms.join(" and ")).filter(|search| !search.is_empty()))
 }
 
-/// The selectors as a metric's label has them: `label:value,…` or `all`.
+/// Returns the selectors as a metric label: `label:value,…` or `all`.
 pub fn label(selectors: &[Selector]) -> String {
     let all: Vec<String> = selectors.iter().map(|one| format!("{}:{}", one.label, one.value)).collect();
     if all.is_empty() { "all".to_owned() } else { all.join(",") }
@@ -60,9 +60,9 @@ impl Shard {
     /// The whole fleet.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Whether an id is in this part. The parts of one number are disjoint and cover everything.
-    pub fn has(self, id: &str) -> bool {
-        self.count == 1 || spread::number(id) % u64::from(self.count) == u64::from(self.index - 1)
+    /// Returns true if the id is in this shard. The shards of one count are disjoint and complete.
+    pub fn contains(self, id: &str) -> bool {
+        self.count == 1 || resync_slot::number(id) % u64::from(self.count) == u64::from(self.index - 1)
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[case("1", false)]
     #[case("a/b", false)]
     #[case("-1/2", false)]
-    fn only_parts_that_there_are_can_be_named(#[case] text: &str, #[case] accepted: bool) {
+    fn only_existing_parts_are_accepted(#[case] text: &str, #[case] accepted: bool) {
         assert_eq!(text.parse::<Shard>().is_ok(), accepted);
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let shards: Vec<Shard> = (1..=8).map(|part| format!("{part}/8").parse().unwrap()).collect();
         let mut sizes = [0_u32; 8];
         for id in 0..8_000 {
-            let holders: Vec<usize> = (0..8).filter(|part| shards[*part].has(&format!("cls-{id}"))).collect();
+            let holders: Vec<usize> = (0..8).filter(|part| shards[*part].contains(&format!("cls-{id}"))).collect();
             assert_eq!(holders.len(), 1);
             sizes[holders[0]] += 1;
         }

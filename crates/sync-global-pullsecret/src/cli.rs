@@ -1,4 +1,4 @@
-//! The command line: read from the table of settings, without a library, as every page of this program is on every node.
+//! The command line, parsed by the table of settings; no library, because every page of this program is on every node.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,17 +6,17 @@ use std::fmt::Write as _;
 use crate::reason::Reason;
 use crate::settings::{SETTINGS, TABLE};
 
-/// How wide the help is.
+/// Width of the help in characters.
 const WIDTH: usize = 100;
 
-/// What is asked of the program.
+/// The command of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Keep the kubelet's file.
+    /// Keep the kubelet's file in sync.
     Sync,
-    /// Say by the exit code whether a running syncer is ready.
+    /// Exit successfully if the running syncer is ready.
     Ready,
-    /// Say how things are.
+    /// Print the status of the running syncer.
     Status,
     /// Print the help.
     Help,
@@ -25,28 +25,29 @@ pub enum Command {
 }
 
 /// A command and its flags, by their names without the dashes.
-pub type Line = (Command, BTreeMap<&'static str, String>);
+pub type CommandLine = (Command, BTreeMap<&'static str, String>);
 
-/// A setting of one command alone.
+/// The flag that only `status` takes.
 const OUTPUT: &str = "output";
 
-/// Flags that every command takes.
+/// The flags that every command takes.
 const FOR_ALL: &[&str] = &["kubelet-file", "socket"];
 
-/// Reads the words behind the program's name. A flag that is given twice counts as given last.
-pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Line, String> {
-    let mut words = words.into_iter();
+/// Parses the arguments. Of a flag that is given twice, the last one counts.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<CommandLine, String> {
+    let mut arguments = arguments.into_iter();
     let mut command = None;
     let mut flags = BTreeMap::new();
-    while let Some(word) = words.next() {
-        let Some(flag) = word.strip_prefix("--").or_else(|| word.strip_prefix('-').filter(|flag| flag.len() == 1))
+    while let Some(argument) = arguments.next() {
+        let Some(flag) =
+            argument.strip_prefix("--").or_else(|| argument.strip_prefix('-').filter(|flag| flag.len() == 1))
         else {
-            let named = match word.as_str() {
+            let named = match argument.as_str() {
                 "ready" => Command::Ready,
                 "status" => Command::Status,
                 "help" => Command::Help,
                 "version" => Command::Version,
-                // It is not repeated: it may be a credential in the wrong place.
+                // It is not quoted: it may be a misplaced credential.
                 _ => return Err("there are the commands ready, status, help and version".to_owned()),
             };
             if command.replace(named).is_some() {
@@ -65,14 +66,14 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Line, String> {
         };
         let known = SETTINGS.iter().filter_map(|setting| setting.flag).chain([OUTPUT]).find(|known| *known == flag);
         let known = known.ok_or_else(|| "there is no such flag; --help lists them".to_owned())?;
-        let value = value.or_else(|| words.next()).ok_or_else(|| format!("--{known}: needs a value"))?;
+        let value = value.or_else(|| arguments.next()).ok_or_else(|| format!("--{known}: needs a value"))?;
         flags.insert(known, value);
     }
     let command = command.unwrap_or(Command::Sync);
     for flag in flags.keys() {
-        let fits = if *flag == OUTPUT { command == Command::Status } else { command == Command::Sync };
+        let applies = if *flag == OUTPUT { command == Command::Status } else { command == Command::Sync };
         let is_for_all = command != Command::Sync && FOR_ALL.contains(flag);
-        if !(fits || is_for_all) {
+        if !(applies || is_for_all) {
             return Err(format!("--{flag}: has no effect with this command"));
         }
     }
@@ -82,15 +83,15 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Line, String> {
     Ok((command, flags))
 }
 
-/// The help.
+/// Returns the help text.
 pub fn help() -> String {
     let mut help = String::new();
     for paragraph in [
-        "Keep the kubelet's credentials on this node as the global pull secret says",
-        "Runs on each node, as root. When the credentials change, the kubelet's file is replaced (entries of others stay), \
-         the kubelet is restarted over D-Bus and watched; if it does not come up three times, the file is put back and the \
-         kubelet restarted with it. Whatever ends this process at any instruction, the next one finishes or undoes what was \
-         begun. Flags come before environment variables; a blank value counts as missing. A DURATION is written as 500ms, 90s, \
+        "Keep the kubelet's credentials on this node in sync with the global pull secret",
+        "Runs on each node, as root. When the credentials change, the kubelet's file is replaced (unmanaged entries stay), \
+         the kubelet is restarted over D-Bus and verified; if it does not come up three times, the change is rolled back and \
+         the kubelet restarted. A change that is interrupted at any instruction is finished or undone by the next process. \
+         Flags take precedence over environment variables; a blank value counts as missing. A DURATION is written as 500ms, 90s, \
          1m30s or 2h. The log is on stdout.",
     ] {
         wrap(&mut help, "", paragraph);
@@ -99,8 +100,8 @@ pub fn help() -> String {
     help += "Usage: sync-global-pullsecret [FLAG VALUE]...\n       \
              sync-global-pullsecret ready [--socket FILE | --kubelet-file FILE]\n       \
              sync-global-pullsecret status [--socket FILE | --kubelet-file FILE] [--output text|json]\n\n\
-             Commands:\n  ready    Succeed if the kubelet runs with the expected credentials: for the readiness probe\n  \
-             status   Say how things are on this node, and why\n  help     Print this\n  version  Print the version\n\nFlags:\n";
+             Commands:\n  ready    Succeed if the kubelet runs with the expected credentials, for the readiness probe\n  \
+             status   Print the state of this node and its reason\n  help     Print this help\n  version  Print the version\n\nFlags:\n";
     for setting in SETTINGS {
         let default = match (setting.default, setting.unset) {
             ("", "") => String::new(),
@@ -116,7 +117,7 @@ pub fn help() -> String {
         let _infallible = writeln!(help, "  {reason}");
         wrap(&mut help, "        ", reason.meaning());
     }
-    help += "\nExit codes: 0 told to stop, or ready; 1 not ready, or a defect; 2 wrong settings; 5 another syncer works on \
+    help += "\nExit codes: 0 stopped, or ready; 1 not ready, or a defect; 2 invalid settings; 5 another syncer runs on \
              this node\n";
     help
 }
@@ -143,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn line(text: &str) -> Result<Line, String> {
+    fn line(text: &str) -> Result<CommandLine, String> {
         parse(text.split_whitespace().map(str::to_owned))
     }
 
@@ -165,12 +166,12 @@ mod tests {
     #[case("ready --unit a.service", "--unit: has no effect with this command")]
     #[case("--output json", "--output: has no effect with this command")]
     #[case("status --output yaml", "--output: must be text or json")]
-    fn what_is_wrong_is_said(#[case] words: &str, #[case] told: &str) {
-        assert_eq!(line(words).unwrap_err(), told);
+    fn invalid_arguments_are_refused(#[case] arguments: &str, #[case] error: &str) {
+        assert_eq!(line(arguments).unwrap_err(), error);
     }
 
     #[test]
-    fn the_help_knows_everything_and_fits() {
+    fn the_help_lists_every_setting_and_reason_within_its_width() {
         let help = help();
         assert!(SETTINGS.iter().all(|setting| help.contains(&format!("  --{} ", setting.flag.unwrap()))));
         assert!(Reason::ALL.iter().all(|reason| help.contains(&format!("  {reason}\n"))));

@@ -1,4 +1,4 @@
-//! What the kubelet's file is to say: what is wanted, and what others have put there.
+//! Combines the desired credentials with the unmanaged entries of the kubelet's file.
 
 use std::collections::BTreeSet;
 
@@ -7,43 +7,56 @@ use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::record::Owned;
 
-/// The most bytes of a credential file that are looked at: what the kubelet reads of one at most.
-pub(crate) const MOST_BYTES: u64 = 10 * 1024 * 1024;
+/// Maximum bytes of a credential file: the kubelet reads no more.
+pub(crate) const MAX_BYTES: u64 = 10 * 1024 * 1024;
 
-/// What happens to credentials that others have put into the file.
+/// The treatment of credentials that other programs have added to the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Foreign {
+pub enum UnmanagedEntries {
     /// They stay.
     #[default]
     Keep,
-    /// They go: the file says exactly what the source says.
+    /// They are removed: the file has exactly the content of the source.
     Remove,
 }
 
-/// What the file is to say.
+/// The parts of a new file.
+pub(crate) struct Combination<'a> {
+    /// The desired content as the source holds it.
+    pub(crate) bytes: &'a [u8],
+    /// The same, parsed.
+    pub(crate) desired: &'a Document,
+    /// The current file; `None` if no reader could parse it.
+    pub(crate) existing: Option<&'a Existing>,
+    /// The entries of the current file that this program manages.
+    pub(crate) owned: &'a Owned,
+    /// The treatment of all others.
+    pub(crate) unmanaged_entries: UnmanagedEntries,
+}
+
+/// The new file.
 pub(crate) struct Target {
     pub(crate) bytes: SecretSlice<u8>,
     pub(crate) digest: Digest,
     pub(crate) owned: Owned,
-    /// Keys of foreign entries that are left out because one of them would make the kubelet drop the whole file.
-    pub(crate) spoilers: Vec<String>,
+    /// Keys of unmanaged entries that are left out because one of them would make the kubelet reject the whole file.
+    pub(crate) rejected: Vec<String>,
 }
 
-/// What stands in the file, read as a document.
+/// The current file, parsed.
 pub(crate) struct Existing {
     document: Document,
     /// The keys of entries that a reader can use.
     usable: BTreeSet<String>,
 }
 
-/// How much of a document is looked at.
+/// The limits of a document.
 pub(crate) fn limits() -> Limits {
-    Limits { max_bytes: usize::try_from(MOST_BYTES).unwrap_or(usize::MAX), ..Limits::default() }
+    Limits { max_bytes: usize::try_from(MAX_BYTES).unwrap_or(usize::MAX), ..Limits::default() }
 }
 
-/// Reads content that is wanted: a valid document, if need be one without entries. Says what is wrong with it without
-/// its values.
-pub(crate) fn wanted(bytes: &[u8]) -> Result<Document, String> {
+/// Parses desired content: a valid document, which may have no entries. The error names the problems without values.
+pub(crate) fn parse_desired(bytes: &[u8]) -> Result<Document, String> {
     let limits = limits();
     if let Err(problems) = docker_config::parse(bytes, &limits)
         && !problems.iter().all(|problem| problem.kind() == ProblemKind::NoEntries)
@@ -53,8 +66,8 @@ pub(crate) fn wanted(bytes: &[u8]) -> Result<Document, String> {
     Document::parse(bytes, &limits).map_err(|problems| problems.summary(3))
 }
 
-/// Reads what stands in the file; `None` if no reader could.
-pub(crate) fn existing(bytes: &[u8]) -> Option<Existing> {
+/// Parses the current file; `None` if no reader could.
+pub(crate) fn parse_existing(bytes: &[u8]) -> Option<Existing> {
     let limits = limits();
     let document = Document::parse(bytes, &limits).ok()?;
     let name = |entry: &docker_config::Entry| entry.key().as_written().to_owned();
@@ -65,49 +78,7 @@ pub(crate) fn existing(bytes: &[u8]) -> Option<Existing> {
     Some(Existing { document, usable })
 }
 
-/// Puts together what the file is to say. Where nothing foreign stays, it is what is wanted, to the byte.
-pub(crate) fn target(
-    bytes: &[u8],
-    wanted: &Document,
-    existing: Option<&Existing>,
-    owned: &Owned,
-    foreign: Foreign,
-) -> Target {
-    let mut document = wanted.clone();
-    let mut spoilers = Vec::new();
-    let mut is_mixed = false;
-    if let (Some(existing), Foreign::Keep) = (existing, foreign) {
-        let taken: BTreeSet<String> = wanted.keys().map(normalized).collect();
-        for key in
-            existing.document.keys().filter(|key| !owned.auths.contains(*key) && !taken.contains(&normalized(key)))
-        {
-            match existing.document.entry(key) {
-                Some(entry) if existing.usable.contains(key) => {
-                    document.insert(key, entry.clone());
-                    is_mixed = true;
-                }
-                _ => spoilers.push(key.to_owned()),
-            }
-        }
-        let ours: BTreeSet<&str> = wanted.other_members().collect();
-        for name in
-            existing.document.other_members().filter(|name| !owned.members.contains(*name) && !ours.contains(name))
-        {
-            is_mixed |= document.copy_other_member(&existing.document, name);
-        }
-    }
-    Target {
-        bytes: if is_mixed { document.to_bytes() } else { SecretSlice::from(bytes.to_vec()) },
-        digest: document.digest(),
-        owned: Owned {
-            auths: wanted.keys().map(str::to_owned).collect(),
-            members: wanted.other_members().map(str::to_owned).collect(),
-        },
-        spoilers,
-    }
-}
-
-/// A key as all readers know it; one that is none stands for itself.
+/// Returns the normalised key; a text that is no key is returned as it is.
 fn normalized(key: &str) -> String {
     RegistryKey::parse(key).map_or_else(|_not_a_key| key.to_owned(), |parsed| parsed.normalized().to_owned())
 }
@@ -127,6 +98,41 @@ impl Existing {
 // === impl Target ===
 
 impl Target {
+    /// Combines the parts. Without unmanaged entries, the new file is the desired content, byte for byte.
+    pub(crate) fn combine(parts: &Combination<'_>) -> Self {
+        let Combination { bytes, desired, owned, .. } = *parts;
+        let mut document = desired.clone();
+        let mut rejected = Vec::new();
+        let mut is_mixed = false;
+        if let (Some(existing), UnmanagedEntries::Keep) = (parts.existing, parts.unmanaged_entries) {
+            let taken: BTreeSet<String> = desired.keys().map(normalized).collect();
+            let is_unmanaged = |key: &&str| !owned.auths.contains(*key) && !taken.contains(&normalized(key));
+            for key in existing.document.keys().filter(is_unmanaged) {
+                match existing.document.entry(key) {
+                    Some(entry) if existing.usable.contains(key) => {
+                        document.insert(key, entry.clone());
+                        is_mixed = true;
+                    }
+                    _ => rejected.push(key.to_owned()),
+                }
+            }
+            let members: BTreeSet<&str> = desired.other_members().collect();
+            let is_unmanaged = |name: &&str| !owned.members.contains(*name) && !members.contains(name);
+            for name in existing.document.other_members().filter(is_unmanaged) {
+                is_mixed |= document.copy_other_member(&existing.document, name);
+            }
+        }
+        Self {
+            bytes: if is_mixed { document.to_bytes() } else { SecretSlice::from(bytes.to_vec()) },
+            digest: document.digest(),
+            owned: Owned {
+                auths: desired.keys().map(str::to_owned).collect(),
+                members: desired.other_members().map(str::to_owned).collect(),
+            },
+            rejected,
+        }
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.expose_secret()
     }
@@ -142,10 +148,15 @@ mod tests {
         Owned { auths: keys.iter().map(|key| (*key).to_owned()).collect(), members: BTreeSet::new() }
     }
 
-    fn put_together(wanted_text: &str, existing_text: &str, owned_keys: &[&str], foreign: Foreign) -> String {
-        let document = wanted(wanted_text.as_bytes()).unwrap();
-        let existing = existing(existing_text.as_bytes());
-        let target = target(wanted_text.as_bytes(), &document, existing.as_ref(), &owned(owned_keys), foreign);
+    fn combined(desired: &str, existing: &str, owned_keys: &[&str], unmanaged_entries: UnmanagedEntries) -> String {
+        let document = parse_desired(desired.as_bytes()).unwrap();
+        let target = Target::combine(&Combination {
+            bytes: desired.as_bytes(),
+            desired: &document,
+            existing: parse_existing(existing.as_bytes()).as_ref(),
+            owned: &owned(owned_keys),
+            unmanaged_entries,
+        });
         String::from_utf8(target.bytes().to_vec()).unwrap()
     }
 
@@ -157,35 +168,36 @@ mod tests {
 
     #[rstest]
     #[case::nothing_there([A], [], [], vec![A])]
-    #[case::foreign_entries_stay([A], [ECR], [], vec![ECR, A])]
-    #[case::ours_that_are_no_longer_wanted_go([A], [B], ["b.io"], vec![A])]
-    #[case::ours_go_and_foreign_ones_stay([A], [B, ECR], ["b.io"], vec![ECR, A])]
-    #[case::what_is_wanted_wins([A2], [A], [], vec![A2])]
-    #[case::one_that_would_spoil_the_file_is_left_out([A], [BAD], [], vec![A])]
+    #[case::unmanaged_entries_stay([A], [ECR], [], vec![ECR, A])]
+    #[case::managed_ones_that_are_no_longer_desired_go([A], [B], ["b.io"], vec![A])]
+    #[case::managed_ones_go_and_unmanaged_ones_stay([A], [B, ECR], ["b.io"], vec![ECR, A])]
+    #[case::desired_entries_win([A2], [A], [], vec![A2])]
+    #[case::one_that_would_invalidate_the_file_is_left_out([A], [BAD], [], vec![A])]
     #[case::another_spelling_is_the_same_registry([A], [r#""https://a.io/":{"auth":"YTpi"}"#], [], vec![A])]
-    fn entries_are_put_together(
-        #[case] wanted: impl AsRef<[&'static str]>,
+    fn entries_are_combined(
+        #[case] desired: impl AsRef<[&'static str]>,
         #[case] existing: impl AsRef<[&'static str]>,
         #[case] owned: impl AsRef<[&'static str]>,
         #[case] expected: Vec<&str>,
     ) {
         let text = |entries: &[&str]| format!("{{\"auths\":{{{}}}}}", entries.join(","));
-        let result = put_together(&text(wanted.as_ref()), &text(existing.as_ref()), owned.as_ref(), Foreign::Keep);
+        let result =
+            combined(&text(desired.as_ref()), &text(existing.as_ref()), owned.as_ref(), UnmanagedEntries::Keep);
         assert_eq!(result, text(&expected));
     }
 
     #[rstest]
-    #[case::of_others_stay(r#"{"auths":{},"credHelpers":{"x.io":"ecr-login"}}"#, Foreign::Keep, true)]
-    #[case::of_others_go(r#"{"auths":{},"credHelpers":{"x.io":"ecr-login"}}"#, Foreign::Remove, false)]
-    fn other_members(#[case] existing: &str, #[case] foreign: Foreign, #[case] stays: bool) {
-        let wanted = format!("{{\"auths\":{{{A}}}}}\n");
-        let result = put_together(&wanted, existing, &[], foreign);
+    #[case::of_others_stay(r#"{"auths":{},"credHelpers":{"x.io":"ecr-login"}}"#, UnmanagedEntries::Keep, true)]
+    #[case::of_others_go(r#"{"auths":{},"credHelpers":{"x.io":"ecr-login"}}"#, UnmanagedEntries::Remove, false)]
+    fn other_members(#[case] existing: &str, #[case] unmanaged: UnmanagedEntries, #[case] stays: bool) {
+        let desired = format!("{{\"auths\":{{{A}}}}}\n");
+        let result = combined(&desired, existing, &[], unmanaged);
         assert_eq!(result.contains("ecr-login"), stays, "{result}");
-        assert_eq!(result == wanted, !stays);
+        assert_eq!(result == desired, !stays);
     }
 
-    /// The peer's table (globalps §5.2), and where we differ: what would take all credentials away from the kubelet, or
-    /// makes it drop the whole file, is refused.
+    /// The cases of HyperShift's own syncer. Those that differ are refused here, because they would take all credentials
+    /// away from the kubelet or make it reject the whole file.
     #[rstest]
     #[case::one(r#"{"auths":{"a.io":{"auth":"YTph"}}}"#, true)]
     #[case::many(r#"{"auths":{"a.io":{"auth":"YTph"},"b.io":{"auth":"Yjpi"}}}"#, true)]
@@ -209,7 +221,7 @@ mod tests {
     #[case::white_space(" \n", false)]
     #[case::empty_object("{}", false)]
     #[case::nested_auths(r#"{"x":{"auths":{}}}"#, false)]
-    fn content_is_taken_or_refused(#[case] text: &str, #[case] taken: bool) {
-        assert_eq!(wanted(text.as_bytes()).is_ok(), taken);
+    fn content_is_accepted_or_refused(#[case] text: &str, #[case] accepted: bool) {
+        assert_eq!(parse_desired(text.as_bytes()).is_ok(), accepted);
     }
 }

@@ -1,4 +1,4 @@
-//! Content by name: what a document means, as an id that tells nothing about it.
+//! Ids of content: keyed digests of a document's meaning.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 use docker_config::KeyedDigest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which content something is: equal for documents of equal meaning, and without worth to who lacks the node's key.
+/// The id of content: equal for documents of equal meaning, and useless without the node's key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ContentId(pub(crate) [u8; 32]);
 
-/// A text that is no id.
+/// The error of a text that is no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not an id of content: 64 hexadecimal digits")]
 pub struct NotAnId;
@@ -18,7 +18,7 @@ pub struct NotAnId;
 // === impl ContentId ===
 
 impl ContentId {
-    /// The id made of these bytes.
+    /// An id of these bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -27,7 +27,7 @@ impl ContentId {
 impl From<KeyedDigest> for ContentId {
     fn from(digest: KeyedDigest) -> Self {
         let text = digest.to_string();
-        // It is 32 bytes in hexadecimal digits behind the name of its kind.
+        // A keyed digest is displayed as its algorithm, a colon and 32 bytes in hexadecimal digits.
         text.rsplit(':').next().and_then(|hex| hex.parse().ok()).unwrap_or(Self([0; 32]))
     }
 }

@@ -1,4 +1,4 @@
-//! The few things that are done to files, each of which can fail, and be the last.
+//! The disk operations of the syncer, each of which may fail or be the last before a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -9,35 +9,35 @@ use rustix::fs::{OFlags, XattrFlags};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-/// The label by which `SELinux` decides who may read a file.
+/// The extended attribute of the `SELinux` label, which decides who may read a file.
 const LABEL: &str = "security.selinux";
 
-/// What a path holds.
-pub enum Held {
-    /// Nothing.
+/// The content of a path.
+pub enum FileContent {
+    /// There is no file.
     Absent,
     /// A file with these bytes.
     Bytes(Zeroizing<Vec<u8>>),
-    /// A file of so many bytes, more than anybody wants.
+    /// A file of this many bytes, more than the limit.
     TooLarge(u64),
 }
 
-/// Files, as far as the syncer needs them. Every method is one step after which a process may end.
+/// The disk operations of the syncer. Every method is one step after which the process may end.
 pub trait Disk {
-    /// Reads a regular file of at most `most` bytes. What is no regular file is an error.
-    fn read(&self, path: &Path, most: u64) -> io::Result<Held>;
-    /// Makes the folder, readable by its owner only; one that is there is fine. Its parent must be there.
+    /// Reads a regular file of at most `max` bytes. Anything but a regular file is an error.
+    fn read(&self, path: &Path, max: u64) -> io::Result<FileContent>;
+    /// Creates the folder, readable by its owner only, unless it exists. Its parent must exist.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives the file a second name, which must be free.
     fn link(&self, file: &Path, name: &Path) -> io::Result<()>;
-    /// Makes a file, readable by its owner only, with owner, group and `SELinux` label of `like`; flushes it to disk. One
-    /// that is there is replaced.
+    /// Creates a file, readable by its owner only, with owner, group and `SELinux` label of `like`, and flushes it to disk. An
+    /// existing file is replaced.
     fn create(&self, path: &Path, bytes: &[u8], like: Option<&Path>) -> io::Result<()>;
-    /// Gives a file another name; the file that had it loses it.
+    /// Renames a file; a file that has the new name already is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a name; one that is not there is fine.
+    /// Removes a file, if it exists.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes names in the folder outlast a power cut.
+    /// Flushes the names in a folder, so that they survive a power cut.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
@@ -45,9 +45,9 @@ pub trait Disk {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
-// === impl Held ===
+// === impl FileContent ===
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for FileContent {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Absent => formatter.write_str("Absent"),
@@ -60,13 +60,13 @@ impl std::fmt::Debug for Held {
 // === impl RealDisk ===
 
 impl Disk for RealDisk {
-    fn read(&self, path: &Path, most: u64) -> io::Result<Held> {
-        // Neither a link nor a pipe may lead or hold us elsewhere.
+    fn read(&self, path: &Path, max: u64) -> io::Result<FileContent> {
+        // A symbolic link is not followed, and a pipe does not block.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
         let file = match opened {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::Absent),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileContent::Absent),
             Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
                 return Err(io::Error::other("a symbolic link stands in place of the file"));
             }
@@ -76,13 +76,13 @@ impl Disk for RealDisk {
         if !meta.is_file() {
             return Err(io::Error::other("something else than a file stands in its place"));
         }
-        if meta.len() > most {
-            return Ok(Held::TooLarge(meta.len()));
+        if meta.len() > max {
+            return Ok(FileContent::TooLarge(meta.len()));
         }
-        // One allocation that never grows, so that no copy of a credential is left behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(most.min(meta.len() + 1)).unwrap_or(0)));
+        // One allocation that never grows, so no copy of a credential is left behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(max.min(meta.len() + 1)).unwrap_or(0)));
         file.take(meta.len()).read_to_end(&mut bytes)?;
-        Ok(Held::Bytes(bytes))
+        Ok(FileContent::Bytes(bytes))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
@@ -125,15 +125,15 @@ impl Disk for RealDisk {
 }
 
 fn copy_owner(like: &Path, file: &File) -> io::Result<()> {
-    let (wanted, has) = (fs::symlink_metadata(like)?, file.metadata()?);
-    if (wanted.uid(), wanted.gid()) == (has.uid(), has.gid()) {
+    let (source, target) = (fs::symlink_metadata(like)?, file.metadata()?);
+    if (source.uid(), source.gid()) == (target.uid(), target.gid()) {
         return Ok(());
     }
-    fchown(file, Some(wanted.uid()), Some(wanted.gid()))
+    fchown(file, Some(source.uid()), Some(source.gid()))
 }
 
 fn copy_label(like: &Path, file: &File) -> io::Result<()> {
-    // A label is a short text; SELinux's own tools reckon with 255 bytes and less.
+    // A label is a short text; SELinux's own tools expect at most 255 bytes.
     let mut label = [0_u8; 1024];
     let length = match rustix::fs::lgetxattr(like, LABEL, &mut label[..]) {
         Ok(length) => length,

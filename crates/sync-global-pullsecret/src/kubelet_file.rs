@@ -1,12 +1,12 @@
-//! The kubelet's credential file, and what is kept beside it so that a change can always be finished or undone.
+//! The kubelet's credential file, and the state beside it with which a change can always be finished or undone.
 //!
-//! Beside `config.json` stands the folder `global-pull-secret`: `state.json` (the journal, and which entries are ours),
+//! Beside `config.json` stands the folder `global-pull-secret`: `state.json` (the journal, and the managed entries),
 //! `before.json` (the file as it was before the last change), `found.json` (as it was before the first one),
-//! `set-aside-….json` (files that nobody could read), `key` and `lock`. Backups are second names of the very file: they
-//! need no room on a full disk, and putting one back restores owner, label and all.
+//! `set-aside-….json` (files that no reader could parse), `key` and `lock`. Backups are hard links to the file itself: they
+//! take no space on a full disk, and restoring one restores owner and label too.
 
-mod back;
-mod opening;
+mod open;
+mod rollback;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,141 +15,151 @@ use docker_config::Digest;
 use tracing::warn;
 use zeroize::Zeroizing;
 
-use crate::combine::{self, Foreign, Target};
+use crate::combine::{self, Combination, Target, UnmanagedEntries};
 use crate::content::ContentId;
-use crate::decide::{Change, Failed, Found, Journal, Look, Stage};
-use crate::disk::{Disk, Held};
-use crate::record::{BegunChange, Record};
-use crate::source::Content;
+use crate::decide::{Change, Comparison, Failed, FileVersion, Journal, Stage};
+use crate::disk::{Disk, FileContent};
+use crate::record::{Record, UnfinishedChange};
+use crate::source::Credentials;
 
-pub use opening::{FOLDER, OpenError};
+pub use open::{FOLDER, OpenError};
 
 /// The kubelet's file and the state beside it.
 pub struct KubeletFile<D> {
     disk: D,
     paths: Paths,
-    /// With which ids of content are made; known on this node only.
+    /// The key of content ids; it never leaves this node.
     key: Zeroizing<[u8; 32]>,
-    foreign: Foreign,
+    unmanaged_entries: UnmanagedEntries,
     record: Record,
-    plan: Option<Plan>,
+    prepared: Option<PreparedFile>,
 }
 
-/// Where everything is.
+/// The paths of the file and its state.
 #[derive(Clone, Debug)]
 struct Paths {
     file: PathBuf,
-    /// The folder that the file is in.
+    /// The folder of the file.
     parent: PathBuf,
-    /// The name under which a new file is written before it gets its own.
+    /// The name under which a new file is written before it is renamed.
     temporary: PathBuf,
-    /// The folder of what is kept beside the file.
+    /// The folder of the state.
     state: PathBuf,
 }
 
-/// What the last look has made.
-struct Plan {
+/// The new file that the last comparison prepared.
+struct PreparedFile {
     content: ContentId,
     target: Target,
-    /// The file that was looked at.
-    seen: Option<ContentId>,
-    /// The file is nothing that a reader could use, or a part of it is left out.
+    /// The id of the file that was compared; `None` if there was none.
+    observed: Option<ContentId>,
+    /// No reader could use the compared file, or a part of it is left out.
     set_aside: bool,
 }
 
-/// An effect on the disk that could not be had.
+/// The error of an effect on the disk.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// The disk refuses.
+pub enum DiskFault {
+    /// The disk refused a step.
     #[error("cannot {doing}: {source}")]
     Disk {
         /// The step that failed, such as `read the kubelet's file`.
         doing: &'static str,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file is no longer the one that was looked at.
+    /// The file is no longer the one that was compared.
     #[error("the kubelet's file has changed in the meantime")]
-    Moved,
+    FileChanged,
 }
 
-type Done = Result<(), Fault>;
+type Done = Result<(), DiskFault>;
 
-fn cannot(doing: &'static str) -> impl Fn(io::Error) -> Fault {
-    move |source| Fault::Disk { doing, source }
+fn cannot(doing: &'static str) -> impl Fn(io::Error) -> DiskFault {
+    move |source| DiskFault::Disk { doing, source }
 }
 
 impl<D: Disk> KubeletFile<D> {
-    /// What an earlier process has left to do.
+    /// The journal of an earlier process.
     pub fn journal(&self) -> Journal {
         self.record.journal()
     }
 
-    /// The id of what a document means.
+    /// Returns the id of a document or of bytes.
     pub fn id(&self, digest: Digest) -> ContentId {
         digest.keyed(&*self.key).into()
     }
 
-    /// The key with which ids are made.
+    /// The key of content ids.
     pub fn key(&self) -> &Zeroizing<[u8; 32]> {
         &self.key
     }
 
-    /// Whether the file says what is wanted; if not, remembers what it is to say.
-    pub fn look(&mut self, content: &Content) -> Result<Look, Fault> {
-        self.plan = None;
-        let held = self.read()?;
-        let seen = self.id_of(&held);
-        let existing = match &held {
-            Held::Bytes(bytes) => combine::existing(bytes),
-            Held::Absent | Held::TooLarge(_) => None,
+    /// Compares the file with the desired credentials, and prepares the file that `write` would put in its place.
+    pub fn compare(&mut self, credentials: &Credentials) -> Result<Comparison, DiskFault> {
+        self.prepared = None;
+        let file = self.read()?;
+        let observed = self.id_of(&file);
+        let existing = match &file {
+            FileContent::Bytes(bytes) => combine::parse_existing(bytes),
+            FileContent::Absent | FileContent::TooLarge(_) => None,
         };
-        let is_empty = matches!(&held, Held::Bytes(bytes) if bytes.is_empty());
+        let is_empty = matches!(&file, FileContent::Bytes(bytes) if bytes.is_empty());
         // It was valid when the source was read.
-        let wanted = combine::wanted(content.bytes())
+        let desired = combine::parse_desired(credentials.bytes())
             .map_err(|_invalid| cannot("use the source's content")(io::ErrorKind::InvalidData.into()))?;
         let owned = self.record.all_owned();
-        let target = combine::target(content.bytes(), &wanted, existing.as_ref(), &owned, self.foreign);
-        let same = existing.as_ref().is_some_and(|existing| existing.digest() == target.digest);
-        let unreadable = existing.is_none() && seen.is_some() && !is_empty;
+        let target = Target::combine(&Combination {
+            bytes: credentials.bytes(),
+            desired: &desired,
+            existing: existing.as_ref(),
+            owned: &owned,
+            unmanaged_entries: self.unmanaged_entries,
+        });
+        let equal = existing.as_ref().is_some_and(|existing| existing.digest() == target.digest);
+        let unreadable = existing.is_none() && observed.is_some() && !is_empty;
         if unreadable {
-            warn!(operation = "look", "the kubelet's file is no credential document; it is set aside");
+            warn!(operation = "compare", "the kubelet's file is no credential document; it is set aside");
         }
-        for key in &target.spoilers {
+        for key in &target.rejected {
             let key = docker_config::shown_key(key);
-            warn!(operation = "look", key, "a foreign entry that makes the kubelet drop the whole file is left out");
+            warn!(
+                operation = "compare",
+                key, "an unmanaged entry that makes the kubelet reject the whole file is left out"
+            );
         }
-        let set_aside = unreadable || !target.spoilers.is_empty();
-        self.plan = Some(Plan { content: content.id(), target, seen, set_aside });
-        Ok(if same { Look::AsWanted } else { Look::Differs })
+        let set_aside = unreadable || !target.rejected.is_empty();
+        self.prepared = Some(PreparedFile { content: credentials.id(), target, observed, set_aside });
+        Ok(if equal { Comparison::Equal } else { Comparison::Different })
     }
 
-    /// Backs the file up and records the change, both for good.
+    /// Backs the file up and records the change, both durably.
     ///
-    /// Where a change is unfinished, its backup stays: it is the last file with which the kubelet is known to run.
+    /// The backup of an unfinished change stays: it is the last file with which the kubelet is known to run.
     pub fn prepare(&mut self, content: ContentId) -> Done {
-        let plan = self.plan.as_ref().filter(|plan| plan.content == content).ok_or(Fault::Moved)?;
-        let (seen, set_aside, owned) = (plan.seen, plan.set_aside, plan.target.owned.clone());
-        let after = self.id(Digest::of_bytes(plan.target.bytes()));
-        if self.id_of(&self.read()?) != seen {
-            return Err(Fault::Moved);
+        let prepared =
+            self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
+        let (observed, set_aside, owned) = (prepared.observed, prepared.set_aside, prepared.target.owned.clone());
+        let after = self.id(Digest::of_bytes(prepared.target.bytes()));
+        if self.id_of(&self.read()?) != observed {
+            return Err(DiskFault::FileChanged);
         }
-        if let Some(seen) = seen {
-            self.back_up(seen, set_aside)?;
+        if let Some(observed) = observed {
+            self.back_up(observed, set_aside)?;
         }
         let (before, owned) = match &self.record.change {
             Some(unfinished) => (unfinished.before, unfinished.owned.union(&owned)),
-            None => (seen, owned),
+            None => (observed, owned),
         };
         let change = Change { to: content, stage: Stage::Apply };
         let mut record = self.record.clone();
-        record.change = Some(BegunChange { change, before, after, owned });
+        record.change = Some(UnfinishedChange { change, before, after, owned });
         self.write_record(&record)?;
         self.record = record;
         Ok(())
     }
 
-    fn back_up(&self, seen: ContentId, set_aside: bool) -> Done {
+    fn back_up(&self, observed: ContentId, set_aside: bool) -> Done {
         let fail = cannot("back the kubelet's file up");
         let (disk, paths) = (&self.disk, &self.paths);
         if self.record.change.is_none() {
@@ -157,24 +167,24 @@ impl<D: Disk> KubeletFile<D> {
             disk.remove(&link).map_err(&fail)?;
             disk.link(&paths.file, &link).map_err(&fail)?;
             disk.rename(&link, &paths.state("before.json")).map_err(&fail)?;
-            // Where both were the same file already, renaming has left both names.
+            // rename(2) leaves both names if they already are the same file.
             disk.remove(&link).map_err(&fail)?;
         }
-        self.keep(&paths.state("found.json"))?;
+        self.link_once(&paths.state("found.json"))?;
         if set_aside {
-            self.set_aside(seen)?;
+            self.set_aside(observed)?;
         }
         disk.sync_folder(&paths.state).map_err(fail)
     }
 
-    /// Keeps a file for people to look at.
-    fn set_aside(&self, seen: ContentId) -> Done {
-        let id = seen.to_string();
-        self.keep(&self.paths.state(&format!("set-aside-{}.json", id.get(..16).unwrap_or(&id))))
+    /// Keeps a file for people to inspect.
+    fn set_aside(&self, observed: ContentId) -> Done {
+        let id = observed.to_string();
+        self.link_once(&self.paths.state(&format!("set-aside-{}.json", id.get(..16).unwrap_or(&id))))
     }
 
-    /// Gives the file this name too, unless an earlier one has it.
-    fn keep(&self, name: &Path) -> Done {
+    /// Links the file under this name, unless an earlier file has it.
+    fn link_once(&self, name: &Path) -> Done {
         match self.disk.link(&self.paths.file, name) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(cannot("back the kubelet's file up")(error))
@@ -183,31 +193,32 @@ impl<D: Disk> KubeletFile<D> {
         }
     }
 
-    /// Replaces the file by what the last look has made.
+    /// Replaces the file with the one that the last comparison prepared.
     pub fn write(&mut self, content: ContentId) -> Done {
-        let plan = self.plan.as_ref().filter(|plan| plan.content == content).ok_or(Fault::Moved)?;
-        if self.id_of(&self.read()?) != plan.seen {
-            return Err(Fault::Moved);
+        let prepared =
+            self.prepared.as_ref().filter(|prepared| prepared.content == content).ok_or(DiskFault::FileChanged)?;
+        if self.id_of(&self.read()?) != prepared.observed {
+            return Err(DiskFault::FileChanged);
         }
-        let like = plan.seen.map(|_seen| self.paths.file.clone());
-        self.put(plan.target.bytes(), like.as_deref())
+        let like = prepared.observed.map(|_seen| self.paths.file.clone());
+        self.replace(prepared.target.bytes(), like.as_deref())
     }
 
-    /// Puts bytes in the file's place.
-    fn put(&self, bytes: &[u8], like: Option<&Path>) -> Done {
+    /// Replaces the file with these bytes.
+    fn replace(&self, bytes: &[u8], like: Option<&Path>) -> Done {
         let Paths { file, parent, temporary, .. } = &self.paths;
-        let put = self.disk.create(temporary, bytes, like).and_then(|()| self.disk.rename(temporary, file));
-        if put.is_err() {
-            // It holds credentials and is of no use. The next opening removes it where this does not.
-            let _of_no_use = self.disk.remove(temporary);
+        let replaced = self.disk.create(temporary, bytes, like).and_then(|()| self.disk.rename(temporary, file));
+        if replaced.is_err() {
+            // It holds credentials. If it cannot be removed now, the next start removes it.
+            let _removed_later = self.disk.remove(temporary);
         }
-        put.and_then(|()| self.disk.sync_folder(parent)).map_err(cannot("write the kubelet's file"))
+        replaced.and_then(|()| self.disk.sync_folder(parent)).map_err(cannot("write the kubelet's file"))
     }
 
-    /// Records that the content is applied, and what in the file is ours since.
+    /// Records that the content is applied, and which entries of the file are managed since.
     pub fn commit(&mut self, content: ContentId) -> Done {
-        if let Some(plan) = self.plan.take().filter(|plan| plan.content == content) {
-            self.record.owned = plan.target.owned;
+        if let Some(prepared) = self.prepared.take().filter(|prepared| prepared.content == content) {
+            self.record.owned = prepared.target.owned;
         } else if let Some(begun) = &self.record.change {
             self.record.owned = begun.owned.clone();
         }
@@ -217,40 +228,40 @@ impl<D: Disk> KubeletFile<D> {
         self.write_record(&self.record)
     }
 
-    /// Which content the file has after a change that was not finished.
-    pub fn examine(&self) -> Result<Found, Fault> {
+    /// Returns the version of the file after an unfinished change.
+    pub fn examine(&self) -> Result<FileVersion, DiskFault> {
         let now = self.id_of(&self.read()?);
         Ok(match &self.record.change {
-            Some(begun) if begun.before == now => Found::Before,
-            Some(begun) if Some(begun.after) == now => Found::After,
-            _ => Found::Other,
+            Some(begun) if begun.before == now => FileVersion::Before,
+            Some(begun) if Some(begun.after) == now => FileVersion::After,
+            _ => FileVersion::Other,
         })
     }
 
-    /// Records that the change is to be taken back.
-    pub fn condemn(&mut self) -> Done {
+    /// Records that the change is to be rolled back.
+    pub fn mark_for_rollback(&mut self) -> Done {
         if let Some(begun) = &mut self.record.change {
             begun.change.stage = Stage::RollBack;
         }
         self.write_record(&self.record)
     }
 
-    /// Records that the change was taken back.
-    pub fn close(&mut self, failed: Option<Failed>) -> Done {
+    /// Records that the change was rolled back.
+    pub fn finish_rollback(&mut self, failed: Option<Failed>) -> Done {
         self.record.change = None;
         self.record.failed = failed;
         self.write_record(&self.record)
     }
 
-    fn read(&self) -> Result<Held, Fault> {
-        self.disk.read(&self.paths.file, combine::MOST_BYTES).map_err(cannot("read the kubelet's file"))
+    fn read(&self) -> Result<FileContent, DiskFault> {
+        self.disk.read(&self.paths.file, combine::MAX_BYTES).map_err(cannot("read the kubelet's file"))
     }
 
-    fn id_of(&self, held: &Held) -> Option<ContentId> {
-        match held {
-            Held::Absent => None,
-            Held::Bytes(bytes) => Some(self.id(Digest::of_bytes(bytes))),
-            Held::TooLarge(length) => Some(self.id(Digest::of_bytes(format!("too large: {length}").as_bytes()))),
+    fn id_of(&self, file: &FileContent) -> Option<ContentId> {
+        match file {
+            FileContent::Absent => None,
+            FileContent::Bytes(bytes) => Some(self.id(Digest::of_bytes(bytes))),
+            FileContent::TooLarge(length) => Some(self.id(Digest::of_bytes(format!("too large: {length}").as_bytes()))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The state file: what the next process must know of this one.
+//! The state file: the record that the next process resumes from.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::content::ContentId;
 use crate::decide::{Change, Failed, Journal};
 
-/// The version of the form below. A file of another version counts as unreadable.
+/// The version of the format below. A file of another version counts as unreadable.
 const VERSION: u32 = 1;
 
-/// What is in the state file. It names registries and holds no credential.
+/// The content of the state file. It names registries and holds no credential.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
@@ -19,13 +19,13 @@ pub(crate) struct Record {
     pub(crate) applied: Option<ContentId>,
     /// The content with which the kubelet did not come up.
     pub(crate) failed: Option<Failed>,
-    /// What in the kubelet's file is this program's; everything else is somebody else's.
+    /// The managed entries of the kubelet's file; all others are unmanaged.
     pub(crate) owned: Owned,
-    /// The change that has been begun.
-    pub(crate) change: Option<BegunChange>,
+    /// The unfinished change.
+    pub(crate) change: Option<UnfinishedChange>,
 }
 
-/// What of a document came from this program.
+/// The managed parts of a document: those that this program wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Owned {
@@ -35,17 +35,17 @@ pub(crate) struct Owned {
     pub(crate) members: BTreeSet<String>,
 }
 
-/// A change with what it takes to finish or undo it.
+/// A change with the ids that it takes to finish or undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BegunChange {
-    /// Where it leads, and which way it goes now.
+pub(crate) struct UnfinishedChange {
+    /// The content to apply, and the direction of the change.
     pub(crate) change: Change,
-    /// The bytes of the file before the change; `None` where there was none.
+    /// The id of the file before the change; `None` if there was none.
     pub(crate) before: Option<ContentId>,
-    /// The bytes of the file after the change.
+    /// The id of the file after the change.
     pub(crate) after: ContentId,
-    /// What may be in the file because of this change.
+    /// The entries that may be in the file because of this change.
     pub(crate) owned: Owned,
 }
 
@@ -58,26 +58,26 @@ impl Default for Record {
 }
 
 impl Record {
-    /// The record in a file's bytes, unless they are something else.
+    /// Parses a record; `None` for anything else.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok().filter(|record: &Self| record.version == VERSION)
     }
 
-    /// The file's bytes.
+    /// Writes the record as JSON.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        // Maps with text keys and numbers: there is nothing that could not be written.
+        // Text keys and numbers only: serialisation cannot fail.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes
     }
 
-    /// What decisions need of it.
+    /// Returns the part that decisions depend on.
     pub(crate) fn journal(&self) -> Journal {
         let change = self.change.as_ref().map(|begun| begun.change);
         Journal { applied: self.applied, change, failed: self.failed }
     }
 
-    /// What in the file may be this program's.
+    /// Returns all entries of the file that may be managed.
     pub(crate) fn all_owned(&self) -> Owned {
         let begun = self.change.as_ref().map(|begun| &begun.owned);
         begun.map_or_else(|| self.owned.clone(), |begun| self.owned.union(begun))

@@ -1,4 +1,4 @@
-//! The loop: hear, decide, do, tell.
+//! The control loop: receives events, decides, performs effects and reports.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -9,100 +9,116 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::decide::{self, Disk, Effect, Event, Found, Look, Rules, Source, State, Unit};
+use crate::content::ContentId;
+use crate::decide::{self, Comparison, DiskResult, Effect, Event, FileVersion, Rules, SourceState, State, UnitResult};
 use crate::disk;
-use crate::kubelet_file::{Fault, KubeletFile};
+use crate::kubelet_file::{DiskFault, KubeletFile};
 use crate::reason::Reason;
-use crate::source::{Content, Said, Watch};
-use crate::status::Board;
+use crate::source::{Credentials, SourceEvent, Watch};
+use crate::status::SharedStatus;
 use crate::units::{UnitError, Units};
 
-/// What the loop works with.
+/// The control loop and its state.
 pub struct Syncer<D, U> {
     file: KubeletFile<D>,
     units: U,
-    board: Board,
+    status: SharedStatus,
     revision: RevisionRule,
     state: State,
     effects: VecDeque<Effect>,
-    /// The last good content, for the looks to come.
-    content: Option<Content>,
+    /// The last valid credentials, for later comparisons.
+    credentials: Option<Credentials>,
     timer: Option<Instant>,
-    /// The restart or watch that is under way.
-    work: Option<Work>,
+    /// The restart or verification under way.
+    unit_operation: Option<UnitOperation>,
 }
 
-type Work = Pin<Box<dyn Future<Output = (Event, Option<UnitError>)>>>;
+type UnitOperation = Pin<Box<dyn Future<Output = UnitOutcome>>>;
 
-/// What this process has to do with revisions.
+/// The end of a restart or verification.
+struct UnitOutcome {
+    event: Event,
+    error: Option<UnitError>,
+}
+
+/// The revisions that this process applies, and reports ready with.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionRule {
-    /// The revision with which the process is ready; any if there is none.
+    /// The revision with which the process is ready; any if `None`.
     pub expected: Option<String>,
-    /// Whether content of another revision is left alone.
+    /// Leave content of another revision to other pods.
     pub only: bool,
 }
 
-/// What is heard by a running loop.
+/// The inputs of a running loop.
 #[derive(Debug)]
-pub struct Ears {
-    /// What the source says.
-    pub sayings: mpsc::Receiver<Said>,
-    /// Who touches the kubelet's file: its folder, and its name in it.
-    pub touches: Option<(Watch, Vec<u8>)>,
-    /// When to end.
+pub struct Inputs {
+    /// Events of the source.
+    pub source_events: mpsc::Receiver<SourceEvent>,
+    /// Changes of the kubelet's file; `None` if they cannot be watched.
+    pub file_events: Option<FileEvents>,
+    /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
 
+/// A watch for changes of one file.
+#[derive(Debug)]
+pub struct FileEvents {
+    /// The watch of the file's folder.
+    pub watch: Watch,
+    /// The file's name in the folder.
+    pub name: Vec<u8>,
+}
+
 impl<D: disk::Disk, U: Units> Syncer<D, U> {
-    /// A loop that takes up what an earlier one has left.
-    pub fn new(file: KubeletFile<D>, units: U, rules: Rules, revision: RevisionRule, board: Board) -> Self {
+    /// Resumes from the journal of an earlier process.
+    pub fn new(file: KubeletFile<D>, units: U, rules: Rules, revision: RevisionRule, status: SharedStatus) -> Self {
         let (state, effects) = decide::start(rules, file.journal(), Timestamp::now());
         let effects = effects.into();
-        Self { file, units, board, revision, state, effects, content: None, timer: None, work: None }
+        Self { file, units, status, revision, state, effects, credentials: None, timer: None, unit_operation: None }
     }
 
-    /// Runs until told to stop. Whatever is under way then is left to the next process, which finds it recorded.
-    pub async fn run(mut self, mut ears: Ears) {
-        self.act();
+    /// Runs until it is stopped. The next process finds an unfinished change in the journal.
+    pub async fn run(mut self, mut inputs: Inputs) {
+        self.perform_all();
         loop {
             let event = tokio::select! {
                 biased;
-                () = ears.stop.cancelled() => Event::Stop,
-                (event, error) = done(&mut self.work) => {
-                    self.work = None;
-                    self.tell_unit(event, error);
-                    event
+                () = inputs.stop.cancelled() => Event::Stop,
+                outcome = completed(&mut self.unit_operation) => {
+                    self.unit_operation = None;
+                    self.record_unit_error(&outcome);
+                    outcome.event
                 }
-                said = ears.sayings.recv() => match said {
-                    Some(said) => match self.hear(said) {
+                event = inputs.source_events.recv() => match event {
+                    Some(event) => match self.source_changed(event) {
                         Some(event) => event,
                         None => continue,
                     },
                     None => Event::Stop,
                 },
-                () = touched(ears.touches.as_ref()) => Event::FileTouched,
-                () = at(self.timer) => {
+                () = file_changed(inputs.file_events.as_ref()) => Event::FileChanged,
+                () = elapsed(self.timer) => {
                     self.timer = None;
-                    Event::TimeUp
+                    Event::TimerFired
                 }
             };
-            self.take(event);
+            self.handle(event);
             if event == Event::Stop {
                 return;
             }
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         let (state, effects) = decide::step(self.state, event, Timestamp::now());
         self.state = state;
         self.effects.extend(effects);
-        self.act();
+        self.perform_all();
     }
 
-    /// Does what is to be done. What is done on the disk is answered at once, and the answer decided upon.
-    fn act(&mut self) {
+    /// Performs the pending effects. An effect on the disk is answered at once, and its answer decided on.
+    fn perform_all(&mut self) {
         while let Some(effect) = self.effects.pop_front() {
             if let Some(event) = self.perform(effect) {
                 let (state, effects) = decide::step(self.state, event, Timestamp::now());
@@ -111,8 +127,9 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
             }
         }
         let ready = self.is_ready();
-        let revision = self.content.as_ref().filter(|_content| self.state.is_healthy()).and_then(Content::revision);
-        self.board.change(|status| {
+        let healthy = self.credentials.as_ref().filter(|_credentials| self.state.is_healthy());
+        let revision = healthy.and_then(Credentials::revision);
+        self.status.update(|status| {
             status.ready = ready;
             if revision.is_some() {
                 status.revision = revision.map(str::to_owned);
@@ -123,47 +140,49 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
     fn perform(&mut self, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Examine => Some(Event::Examined(match self.file.examine() {
-                Ok(found) => found,
+                Ok(version) => version,
                 Err(fault) => {
-                    self.tell_fault(&fault);
-                    Found::Unusable
+                    self.record_disk_fault(&fault);
+                    FileVersion::Unreadable
                 }
             })),
-            Effect::Look(id) => Some(Event::Looked(self.look(id))),
-            Effect::Prepare(id) => Some(self.done(|file| file.prepare(id))),
+            Effect::Compare(id) => Some(Event::Compared(self.compare(id))),
+            Effect::Prepare(id) => Some(self.on_disk(|file| file.prepare(id))),
             Effect::Write(id) => {
-                let done = self.done(|file| file.write(id));
-                if done == Event::Done(Disk::Good) {
+                let event = self.on_disk(|file| file.write(id));
+                if event == Event::DiskDone(DiskResult::Succeeded) {
                     info!(operation = "write", "The kubelet's file is replaced");
-                    self.board.change(|status| status.counts.writes += 1);
+                    self.status.update(|status| status.counts.writes += 1);
                 }
-                Some(done)
+                Some(event)
             }
             Effect::Commit(id) => {
-                let done = self.done(|file| file.commit(id));
-                self.board.change(|status| status.applied_at = Some(Timestamp::now()));
-                Some(done)
+                let event = self.on_disk(|file| file.commit(id));
+                self.status.update(|status| status.applied_at = Some(Timestamp::now()));
+                Some(event)
             }
-            Effect::Condemn => Some(self.done(KubeletFile::condemn)),
+            Effect::MarkForRollback => Some(self.on_disk(KubeletFile::mark_for_rollback)),
             Effect::RollBack => {
-                let done = self.done(KubeletFile::roll_back);
-                if done == Event::Done(Disk::Good) {
-                    warn!(operation = "roll-back", "The kubelet's file is as it was before");
-                    self.board.change(|status| status.counts.roll_backs += 1);
+                let event = self.on_disk(KubeletFile::roll_back);
+                if event == Event::DiskDone(DiskResult::Succeeded) {
+                    warn!(operation = "rollback", "The kubelet's previous file is put back");
+                    self.status.update(|status| status.counts.rollbacks += 1);
                 }
-                Some(done)
+                Some(event)
             }
-            Effect::Close(failed) => Some(self.done(|file| file.close(failed))),
+            Effect::FinishRollback(failed) => Some(self.on_disk(|file| file.finish_rollback(failed))),
             Effect::Restart => {
                 info!(operation = "restart", "Restarting the kubelet");
-                self.board.change(|status| status.counts.restarts += 1);
+                self.status.update(|status| status.counts.restarts += 1);
                 let units = self.units.clone();
-                self.work = Some(Box::pin(async move { outcome(units.restart().await, Event::Restarted) }));
+                self.unit_operation =
+                    Some(Box::pin(async move { UnitOutcome::of(units.restart().await, Event::Restarted) }));
                 None
             }
-            Effect::Prove => {
+            Effect::Verify => {
                 let units = self.units.clone();
-                self.work = Some(Box::pin(async move { outcome(units.prove().await, Event::Proved) }));
+                self.unit_operation =
+                    Some(Box::pin(async move { UnitOutcome::of(units.verify().await, Event::Verified) }));
                 None
             }
             Effect::Wait(time) => {
@@ -177,54 +196,58 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
         }
     }
 
-    fn look(&mut self, id: crate::content::ContentId) -> Look {
-        let Some(content) = self.content.as_ref().filter(|content| content.id() == id) else { return Look::Unusable };
-        match self.file.look(content) {
-            Ok(look) => look,
+    fn compare(&mut self, id: ContentId) -> Comparison {
+        let Some(credentials) = self.credentials.as_ref().filter(|credentials| credentials.id() == id) else {
+            return Comparison::Unreadable;
+        };
+        match self.file.compare(credentials) {
+            Ok(comparison) => comparison,
             Err(fault) => {
-                self.tell_fault(&fault);
-                Look::Unusable
+                self.record_disk_fault(&fault);
+                Comparison::Unreadable
             }
         }
     }
 
-    fn done(&mut self, effect: impl FnOnce(&mut KubeletFile<D>) -> Result<(), Fault>) -> Event {
-        Event::Done(match effect(&mut self.file) {
-            Ok(()) => Disk::Good,
-            Err(Fault::Moved) => Disk::Moved,
+    fn on_disk(&mut self, effect: impl FnOnce(&mut KubeletFile<D>) -> Result<(), DiskFault>) -> Event {
+        Event::DiskDone(match effect(&mut self.file) {
+            Ok(()) => DiskResult::Succeeded,
+            Err(DiskFault::FileChanged) => DiskResult::FileChanged,
             Err(fault) => {
-                self.tell_fault(&fault);
-                Disk::Fault
+                self.record_disk_fault(&fault);
+                DiskResult::Failed
             }
         })
     }
 
-    /// What the source says, as the machine hears it.
-    fn hear(&mut self, said: Said) -> Option<Event> {
-        let source = match said {
-            Said::Away(why) => {
-                if let Some(why) = &why {
-                    warn!(operation = "source", "The source cannot be asked: {why}");
-                } else {
-                    info!(operation = "source", "The source can be asked again");
-                }
-                self.board.change(|status| status.source_away = why);
+    /// Reports a change of the source. Returns the event to decide on, if there is one.
+    fn source_changed(&mut self, event: SourceEvent) -> Option<Event> {
+        let source = match event {
+            SourceEvent::Unavailable(reason) => {
+                warn!(operation = "source", "The source is unavailable: {reason}");
+                self.status.update(|status| status.source_unavailable = Some(reason));
                 return None;
             }
-            Said::Missing => Source::Missing,
-            Said::Invalid(why) => {
-                warn!(operation = "source", "The source's content cannot be used: {why}");
-                self.board.change(|status| status.fault = Some(format!("the source's content cannot be used: {why}")));
-                Source::Invalid
+            SourceEvent::Available => {
+                info!(operation = "source", "The source is available again");
+                self.status.update(|status| status.source_unavailable = None);
+                return None;
             }
-            Said::Content(content) => {
-                let is_ours = self.revision.expected.as_deref() == content.revision();
-                if self.revision.only && !is_ours {
-                    Source::OtherRevision
+            SourceEvent::Missing => SourceState::Missing,
+            SourceEvent::Invalid(reason) => {
+                warn!(operation = "source", "The source's content cannot be used: {reason}");
+                let fault = format!("the source's content cannot be used: {reason}");
+                self.status.update(|status| status.fault = Some(fault));
+                SourceState::Invalid
+            }
+            SourceEvent::Credentials(credentials) => {
+                let is_expected = self.revision.expected.as_deref() == credentials.revision();
+                if self.revision.only && !is_expected {
+                    SourceState::OtherRevision
                 } else {
-                    let id = content.id();
-                    self.content = Some(content);
-                    Source::Content(id)
+                    let id = credentials.id();
+                    self.credentials = Some(credentials);
+                    SourceState::Content(id)
                 }
             }
         };
@@ -232,39 +255,39 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
     }
 
     fn is_ready(&self) -> bool {
-        let applied = self.content.as_ref().and_then(Content::revision);
-        let fits = self.revision.expected.is_none() || self.revision.expected.as_deref() == applied;
-        self.state.is_healthy() && fits
+        let applied = self.credentials.as_ref().and_then(Credentials::revision);
+        let is_expected = self.revision.expected.is_none() || self.revision.expected.as_deref() == applied;
+        self.state.is_healthy() && is_expected
     }
 
-    fn tell_fault(&self, fault: &Fault) {
+    fn record_disk_fault(&self, fault: &DiskFault) {
         warn!(operation = "disk", "{fault}");
-        self.board.change(|status| {
+        self.status.update(|status| {
             status.counts.disk_faults += 1;
             status.fault = Some(fault.to_string());
         });
     }
 
-    fn tell_unit(&self, event: Event, error: Option<UnitError>) {
-        let Some(error) = error else { return };
-        let operation = if matches!(event, Event::Proved(_)) { "prove" } else { "restart" };
+    fn record_unit_error(&self, outcome: &UnitOutcome) {
+        let Some(error) = &outcome.error else { return };
+        let operation = if matches!(outcome.event, Event::Verified(_)) { "verify" } else { "restart" };
         warn!(operation, "{error}");
-        self.board.change(|status| {
-            match &error {
-                UnitError::Unreachable(_) => status.counts.unreachable += 1,
-                UnitError::Bad(_) => status.counts.failed_restarts += 1,
+        self.status.update(|status| {
+            match error {
+                UnitError::Unreachable(_) => status.counts.systemd_unreachable += 1,
+                UnitError::Failed(_) => status.counts.failed_restarts += 1,
             }
             status.fault = Some(error.to_string());
         });
     }
 
     fn report(&self, reason: Reason) {
-        let (name, meaning) = (reason.name(), reason.meaning());
+        let (name, meaning) = (reason.as_str(), reason.meaning());
         match reason {
             Reason::SourceInvalid
             | Reason::RestartFailed
             | Reason::RollingBack
-            | Reason::RollbackUnproven
+            | Reason::RollbackUnverified
             | Reason::ContentFailed
             | Reason::RepairDelayed
             | Reason::DiskFault
@@ -272,7 +295,7 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
             _ => info!(operation = "report", reason = name, "{meaning}"),
         }
         let (_, since) = self.state.reason();
-        self.board.change(|status| {
+        self.status.update(|status| {
             name.clone_into(&mut status.reason);
             meaning.clone_into(&mut status.message);
             status.since = since;
@@ -283,23 +306,30 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
     }
 }
 
-fn outcome(result: Result<(), UnitError>, event: fn(Unit) -> Event) -> (Event, Option<UnitError>) {
-    match result {
-        Ok(()) => (event(Unit::Good), None),
-        Err(error @ UnitError::Bad(_)) => (event(Unit::Bad), Some(error)),
-        Err(error @ UnitError::Unreachable(_)) => (event(Unit::Unreachable), Some(error)),
+// === impl UnitOutcome ===
+
+impl UnitOutcome {
+    fn of(result: Result<(), UnitError>, event: fn(UnitResult) -> Event) -> Self {
+        let unit = match &result {
+            Ok(()) => UnitResult::Succeeded,
+            Err(UnitError::Failed(_)) => UnitResult::Failed,
+            Err(UnitError::Unreachable(_)) => UnitResult::Unreachable,
+        };
+        Self { event: event(unit), error: result.err() }
     }
 }
 
-async fn done(work: &mut Option<Work>) -> (Event, Option<UnitError>) {
-    match work {
-        Some(work) => work.await,
+/// Waits for the end of a restart or verification; forever if there is none.
+async fn completed(operation: &mut Option<UnitOperation>) -> UnitOutcome {
+    match operation {
+        Some(operation) => operation.await,
         None => std::future::pending().await,
     }
 }
 
-async fn touched(touches: Option<&(Watch, Vec<u8>)>) {
-    if let Some((watch, name)) = touches
+/// Waits for a change of the file; forever if it is not watched.
+async fn file_changed(events: Option<&FileEvents>) {
+    if let Some(FileEvents { watch, name }) = events
         && watch.changed(|changed| changed.is_none_or(|changed| changed == name)).await.is_ok()
     {
         return;
@@ -307,7 +337,8 @@ async fn touched(touches: Option<&(Watch, Vec<u8>)>) {
     std::future::pending::<()>().await;
 }
 
-async fn at(timer: Option<Instant>) {
+/// Waits until the time of the timer; forever if there is none.
+async fn elapsed(timer: Option<Instant>) {
     match timer {
         Some(timer) => sleep_until(timer).await,
         None => std::future::pending().await,

@@ -1,6 +1,6 @@
-//! `/healthz`, `/readyz`, `/status` and `/metrics`, on a Unix socket and, if wanted, on loopback.
+//! Serves `/healthz`, `/readyz`, `/status` and `/metrics` on a Unix socket and, if configured, on loopback.
 //!
-//! Four fixed answers need no HTTP framework: the request's first line is looked at, nothing else.
+//! Four fixed responses need no HTTP framework: only the first line of a request is read.
 
 use std::io;
 use std::path::Path;
@@ -12,18 +12,18 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::status::Board;
+use crate::status::SharedStatus;
 
-/// How many are answered at once; others wait their turn.
-const AT_ONCE: usize = 8;
+/// Maximum requests served at once; others wait.
+const MAX_CONCURRENT: usize = 8;
 
-/// The longest head of a request.
-const LONGEST_HEAD: usize = 4096;
+/// Maximum bytes of the head of a request.
+const MAX_HEAD_BYTES: usize = 4096;
 
-/// How long a request, and its answer, may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of a request and its response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Listens on a Unix socket that only root can reach; what an earlier process has left there is replaced.
+/// Listens on a Unix socket that only root can reach. Replaces the socket of an earlier process.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::PermissionsExt as _;
     match std::fs::remove_file(path) {
@@ -35,74 +35,92 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers on the socket, for as long as nobody drops it.
-pub async fn socket(listener: UnixListener, board: Board) {
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+/// Serves the socket until the future is dropped.
+pub async fn socket(listener: UnixListener, status: SharedStatus) {
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         match listener.accept().await {
-            Ok((stream, _peer)) => take_on(stream, &board, &turns).await,
+            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits).await,
             Err(_too_many_open_files) => sleep(Duration::from_secs(1)).await,
         }
     }
 }
 
-/// Answers on loopback, for as long as nobody drops it.
-pub async fn loopback(listener: TcpListener, board: Board) {
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+/// Serves loopback until the future is dropped.
+pub async fn loopback(listener: TcpListener, status: SharedStatus) {
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         match listener.accept().await {
-            Ok((stream, _peer)) => take_on(stream, &board, &turns).await,
+            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits).await,
             Err(_too_many_open_files) => sleep(Duration::from_secs(1)).await,
         }
     }
 }
 
-async fn take_on<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, board: &Board, turns: &Arc<Semaphore>) {
-    let Ok(turn) = Arc::clone(turns).acquire_owned().await else { return };
-    let board = board.clone();
+async fn spawn_exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    status: &SharedStatus,
+    permits: &Arc<Semaphore>,
+) {
+    let Ok(permit) = Arc::clone(permits).acquire_owned().await else { return };
+    let status = status.clone();
     tokio::spawn(async move {
-        // Whoever asks and does not listen gets no answer.
-        let _unheard = timeout(PATIENCE, exchange(stream, &board)).await;
-        drop(turn);
+        // A client that disconnects gets no response.
+        let _disconnected = timeout(REQUEST_TIMEOUT, exchange(stream, &status)).await;
+        drop(permit);
     });
 }
 
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, board: &Board) -> io::Result<()> {
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, status: &SharedStatus) -> io::Result<()> {
     let mut head = Vec::with_capacity(512);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() > LONGEST_HEAD || stream.read_buf(&mut head).await? == 0 {
+        if head.len() > MAX_HEAD_BYTES || stream.read_buf(&mut head).await? == 0 {
             return Ok(());
         }
     }
     let head = String::from_utf8_lossy(&head);
-    let mut words = head.split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let (status, kind, body) = answer(method, path, board);
+    let mut parts = head.split(' ');
+    let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let Response { status, content_type, body } = respond(method, path, status);
     let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
 }
 
-fn answer(method: &str, path: &str, board: &Board) -> (&'static str, &'static str, String) {
-    const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
-    const JSON: &str = "application/json";
-    let json = |value: serde_json::Value| value.to_string() + "\n";
+struct Response {
+    status: &'static str,
+    content_type: &'static str,
+    body: String,
+}
+
+impl Response {
+    fn text(status: &'static str, body: impl Into<String>) -> Self {
+        Self { status, content_type: "text/plain; version=0.0.4; charset=utf-8", body: body.into() }
+    }
+
+    fn json(status: &'static str, value: &serde_json::Value) -> Self {
+        Self { status, content_type: "application/json", body: format!("{value}\n") }
+    }
+}
+
+fn respond(method: &str, path: &str, status: &SharedStatus) -> Response {
     if method != "GET" {
-        return ("405 Method Not Allowed", TEXT, "only GET\n".to_owned());
+        return Response::text("405 Method Not Allowed", "only GET\n");
     }
     match path {
-        "/healthz" => ("200 OK", JSON, json(serde_json::json!({ "status": "ok" }))),
+        "/healthz" => Response::json("200 OK", &serde_json::json!({ "status": "ok" })),
         "/readyz" => {
-            let status = board.read();
-            let word = if status.ready { "200 OK" } else { "503 Service Unavailable" };
+            let status = status.read();
+            let code = if status.ready { "200 OK" } else { "503 Service Unavailable" };
             let body = serde_json::json!({ "ready": status.ready, "reason": status.reason, "message": status.message });
-            (word, JSON, json(body))
+            Response::json(code, &body)
         }
-        "/status" => ("200 OK", JSON, json(serde_json::to_value(board.read()).unwrap_or_default())),
-        "/metrics" => ("200 OK", TEXT, board.read().to_metrics()),
-        _ => ("404 Not Found", TEXT, "there are /healthz, /readyz, /status and /metrics\n".to_owned()),
+        "/status" => Response::json("200 OK", &serde_json::to_value(status.read()).unwrap_or_default()),
+        "/metrics" => Response::text("200 OK", status.read().to_metrics()),
+        _ => Response::text("404 Not Found", "there are /healthz, /readyz, /status and /metrics\n"),
     }
 }

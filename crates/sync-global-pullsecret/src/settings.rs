@@ -10,7 +10,7 @@ use daemon::environment::Environment;
 use daemon::log;
 use daemon::settings::{Row, hint};
 
-use crate::combine::Foreign;
+use crate::combine::UnmanagedEntries;
 use crate::decide::{Delays, Rules};
 use crate::kubelet_file::FOLDER;
 use crate::run::RevisionRule;
@@ -27,7 +27,7 @@ pub struct Settings {
     /// Credential file of the kubelet.
     pub kubelet_file: PathBuf,
     /// Treatment of entries that other programs have written to it.
-    pub foreign: Foreign,
+    pub unmanaged_entries: UnmanagedEntries,
     /// The kubelet's unit.
     pub unit: UnitSettings,
     /// Rules of the state machine.
@@ -129,9 +129,9 @@ impl<'a, E: Environment> Values<'a, E> {
         let socket = self.socket_beside(kubelet_file.as_deref());
         let listen = self.optional("listen", loopback);
         let unit = self.unit();
-        let foreign = self.or_default("foreign-entries", |text| match text {
-            "keep" => Ok(Foreign::Keep),
-            "remove" => Ok(Foreign::Remove),
+        let unmanaged_entries = self.or_default("foreign-entries", |text| match text {
+            "keep" => Ok(UnmanagedEntries::Keep),
+            "remove" => Ok(UnmanagedEntries::Remove),
             _ => Err("must be keep or remove".to_owned()),
         });
         let restart = self.or_default("restart-policy", |text| match text {
@@ -151,9 +151,9 @@ impl<'a, E: Environment> Values<'a, E> {
             Some(Settings {
                 source: source?,
                 kubelet_file: kubelet_file?,
-                foreign: foreign?,
+                unmanaged_entries: unmanaged_entries?,
                 unit: unit?,
-                rules: Rules { restart: restart?, delays: Delays { held: held? } },
+                rules: Rules { restart: restart?, delays: Delays { failed_content: held? } },
                 revision: RevisionRule { expected, only: only? },
                 socket: socket?,
                 listen,

@@ -1,27 +1,27 @@
-//! The kubelet's unit: restarting it, and seeing whether it stays up.
+//! The kubelet's unit: restarts it and verifies that it stays up.
 
 mod systemd;
 
 pub use systemd::{Systemd, UnitSettings};
 
-/// Whoever starts and stops the kubelet.
+/// The service manager of the kubelet.
 ///
-/// Both calls may be dropped at any time: what was asked for goes on without us.
+/// Both futures may be dropped at any time; a restart that was requested goes on.
 pub trait Units: Clone + 'static {
-    /// Restarts the kubelet and waits until that has ended.
+    /// Restarts the kubelet and waits for the end of the restart.
     fn restart(&self) -> impl Future<Output = Result<(), UnitError>>;
 
-    /// Watches the kubelet for as long as it must stay up.
-    fn prove(&self) -> impl Future<Output = Result<(), UnitError>>;
+    /// Verifies that the kubelet stays up for the configured time.
+    fn verify(&self) -> impl Future<Output = Result<(), UnitError>>;
 }
 
-/// Why a restart, or a watch, did not end well.
+/// The error of a restart or a verification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// Nobody could be asked, or whoever was asked is about to shut the machine down: nothing was done.
-    #[error("systemd cannot be asked: {0}")]
+    /// systemd could not be reached, or is shutting the machine down: nothing was done.
+    #[error("systemd cannot be reached: {0}")]
     Unreachable(String),
     /// The restart was refused, failed or took too long, or the kubelet did not stay up.
     #[error("{0}")]
-    Bad(String),
+    Failed(String),
 }

@@ -21,7 +21,9 @@ use std::time::Duration;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::retry::Budget;
 use emulators::secret_manager::{SecretManager, Settings as StoreSettings};
-use hyperfleet_client::{Client, ListQuery, NewResource, Report, ReportCondition, Status, Transition, View};
+use hyperfleet_client::{
+    Client, Generation, ListQuery, NewCondition, NewReport, NewResource, Status, Transition, View,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::Api;
@@ -151,7 +153,7 @@ impl Plane {
 
     async fn report_all(&self, adapter: &'static str) {
         self.each(move |client, number| async move {
-            let condition = |kind: &str| ReportCondition {
+            let condition = |kind: &str| NewCondition {
                 kind: kind.to_owned(),
                 status: Status::True,
                 reason: None,
@@ -159,9 +161,9 @@ impl Plane {
                 last_transition_time: None,
             };
             let data = if adapter == "placement" { json!({"namespace": MANAGEMENT}) } else { json!({}) };
-            let report = Report {
+            let report = NewReport {
                 adapter: adapter.to_owned(),
-                observed_generation: 1,
+                observed_generation: Generation::FIRST,
                 conditions: ["Available", "Applied", "Health"].map(condition).to_vec(),
                 data: data.as_object().cloned().unwrap(),
                 observed_time: None,
@@ -259,7 +261,7 @@ fn budget() -> Budget {
 fn became_available(history: &[Transition], adapter: &str) -> f64 {
     let is_it =
         |change: &&Transition| change.adapter == adapter && change.kind == "Available" && change.to == Status::True;
-    let time = history.iter().rev().find(is_it).and_then(|change| change.time).unwrap();
+    let time = history.iter().rev().find(is_it).map(|change| change.time).unwrap();
     time.duration_since(Timestamp::UNIX_EPOCH).as_secs_f64()
 }
 

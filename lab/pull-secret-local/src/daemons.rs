@@ -10,7 +10,7 @@ use message_broker::{Broker, Name};
 use secrecy::ExposeSecret as _;
 use sentinel::Sentinel;
 use sentinel::leader::Election;
-use sentinel::publisher::ToTopic;
+use sentinel::publisher::TopicPublisher;
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -54,7 +54,7 @@ pub(crate) async fn sentinel(
     api: &str,
     broker: Broker,
     topic: &Name,
-) -> anyhow::Result<Sentinel<ToTopic>> {
+) -> anyhow::Result<Sentinel<TopicPublisher>> {
     let configuration = json!({
         "resource_type": "clusters",
         "clients": { "hyperfleet_api": { "base_url": api }, "broker": { "topic": topic.as_str() } },
@@ -64,7 +64,7 @@ pub(crate) async fn sentinel(
     });
     let flags = BTreeMap::from([("config", write(folder, "sentinel.yaml", &configuration)?)]);
     let plan = sentinel::Plan::load(flags, &BTreeMap::<&str, &str>::new());
-    let publisher = ToTopic { broker, topic: topic.clone() };
+    let publisher = TopicPublisher { broker, topic: topic.clone() };
     let sentinel =
         Sentinel::prepare(plan.map_err(Faults::of_configuration)?, publisher, Election::Alone, cli::build().0).await;
     sentinel.context("the Sentinel cannot start")

@@ -3,7 +3,7 @@
 mod printer;
 mod world;
 
-use hyperfleet_client::{Resource, Status, StatusItem};
+use hyperfleet_client::{Generation, Report, Resource, Status};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ async fn created(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
     print_waiting(&report, printer)?;
     for adapter in ["validation", "dns"] {
         let before = words(&report);
-        world.play(adapter, 1).await?;
+        world.play(adapter, Generation::from(1)).await?;
         printer.note(&format!("{adapter} reports that it is done"))?;
         let news = async |world: &World<'_>| Ok(world.report().await?.filter(|report| words(report) != before));
         report = world.until("the adapter's next report", news).await?;
@@ -58,18 +58,18 @@ async fn created(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("The cluster is ready: stored, read back, applied")?;
     world.place().await?;
-    world.play("placement", 1).await?;
+    world.play("placement", Generation::from(1)).await?;
     let ready = Instant::now();
     printer.note(&format!("placement reports that it is done, in namespace {NAMESPACE}: the cluster is ready"))?;
     let started = async |world: &World<'_>| Ok(world.report().await?.filter(|report| is(report, "Applied")));
     let report = world.until("the Job", started).await?;
     let job = report.metadata.as_ref().and_then(|run| run.job_name.clone()).unwrap_or_default();
     printer.note(&format!("the adapter has created the Job {job}"))?;
-    let report = world.until_available(1).await?;
+    let report = world.until_available(Generation::from(1)).await?;
     printer.ready_to_available(ready.elapsed());
     printer.note(&format!("Available=True: {}", words(&report).join(" ")))?;
     print_stored(world, &report, FIRST, printer).await?;
-    world.play(AFTER, 1).await?;
+    world.play(AFTER, Generation::from(1)).await?;
     let reconciled = async |world: &World<'_>| {
         let cluster = world.cluster().await?;
         Ok(cluster.filter(|cluster| cluster.condition("Reconciled").is_some_and(|found| found.status == Status::True)))
@@ -82,9 +82,9 @@ async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
 async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("The credential of quay.io is rotated: generation 2")?;
     world.patch(&spec(ROTATED, "stable")).await?;
-    world.play_all(2).await?;
+    world.play_all(Generation::from(2)).await?;
     printer.note("the new pull secret is in the API; the others have nothing to do and report at once")?;
-    let report = world.until_available(2).await?;
+    let report = world.until_available(Generation::from(2)).await?;
     print_stored(world, &report, ROTATED, printer).await?;
     world.check("a second version holds the new content", version(&report) == Some(2))?;
     printer.done("a new version, applied")
@@ -93,8 +93,8 @@ async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 async fn unchanged(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("Something else of the cluster changes: generation 3")?;
     world.patch(&spec(ROTATED, "fast")).await?;
-    world.play_all(3).await?;
-    let report = world.until_available(3).await?;
+    world.play_all(Generation::from(3)).await?;
+    let report = world.until_available(Generation::from(3)).await?;
     printer.note(&format!("Available=True: {}", words(&report).join(" ")))?;
     world.check("no version was added", version(&report) == Some(2) && world.versions().await?.len() == 2)?;
     printer.done("no version added")
@@ -104,7 +104,7 @@ async fn repaired(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()
     printer.chapter("The Kubernetes Secret is deleted by hand")?;
     world.delete_secret().await?;
     printer.note("deleted; the Sentinel's slow resync would trigger the adapter, and so does this event now")?;
-    world.announce(3).await?;
+    world.announce(Generation::from(3)).await?;
     let there = async |world: &World<'_>| world.applied_secret().await;
     let digest = world.until("the Kubernetes Secret again", there).await?;
     world.check("the Kubernetes Secret is as it was", digest == world.digest(ROTATED.as_bytes()))?;
@@ -129,12 +129,7 @@ async fn deleted(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 }
 
 /// Checks by digest that store and Kubernetes hold the desired content.
-async fn print_stored(
-    world: &World<'_>,
-    report: &StatusItem,
-    wanted: &str,
-    printer: &mut Printer,
-) -> anyhow::Result<()> {
+async fn print_stored(world: &World<'_>, report: &Report, wanted: &str, printer: &mut Printer) -> anyhow::Result<()> {
     let text = |name: &str| report.data.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
     let number = version(report).unwrap_or_default();
     let wanted = world.digest(wanted.as_bytes());
@@ -147,22 +142,22 @@ async fn print_stored(
     world.check("the report has the same digest", text("digest") == wanted)
 }
 
-fn print_waiting(report: &StatusItem, printer: &mut Printer) -> anyhow::Result<()> {
+fn print_waiting(report: &Report, printer: &mut Printer) -> anyhow::Result<()> {
     printer.note("the adapter does not start yet, and says why:")?;
     words(report).iter().try_for_each(|line| printer.quote(line))
 }
 
 /// Reason and message of the adapter's condition `Available`.
-fn words(report: &StatusItem) -> Vec<String> {
+fn words(report: &Report) -> Vec<String> {
     let message = report.condition("Available").and_then(|condition| condition.message.as_deref()).unwrap_or_default();
     message.lines().flat_map(|line| line.split("; ")).map(str::to_owned).collect()
 }
 
-fn is(report: &StatusItem, condition: &str) -> bool {
+fn is(report: &Report, condition: &str) -> bool {
     report.condition(condition).is_some_and(|condition| condition.status == Status::True)
 }
 
-fn version(report: &StatusItem) -> Option<u64> {
+fn version(report: &Report) -> Option<u64> {
     let version = report.data.get("secretVersion")?;
     version.as_u64().or_else(|| version.as_str()?.parse().ok())
 }

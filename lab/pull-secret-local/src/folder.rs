@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_refused_and_left_alone() {
+    fn an_unmanaged_folder_is_refused_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         File::create(folder.path().join("thesis.txt")).unwrap();
         let refused = Folder::open(Some(folder.path())).unwrap_err();

@@ -117,8 +117,7 @@ fn on_runtime(work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<ExitCo
     ended
 }
 
-/// What is plain HTTP here stays on this machine, so a proxy for it has no place: where one is set, this process becomes
-/// itself once more, without it.
+/// All plain HTTP here is on loopback and must not pass a proxy: if one is set, the process executes itself again without it.
 fn leave_proxies() -> anyhow::Result<()> {
     if !proxy::VARIABLES.iter().any(|name| matches!(ProcessEnvironment.text(name), Ok(Some(_)))) {
         return Ok(());

@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daemon::retry::Budget;
 use hyperfleet_client::{
-    Client, Error, NewResource, Patch, Report, ReportCondition, Resource, Settings, Status, WatchKind, WatchQuery,
+    Client, Error, Generation, NewCondition, NewReport, NewResource, Patch, Resource, Settings, Status, WatchKind,
+    WatchQuery,
 };
 use kubernetes::{Cluster, SecretKey};
 use secrecy::ExposeSecret as _;
@@ -190,9 +191,10 @@ pub fn view(cluster: &Resource) -> Value {
 }
 
 /// True if the adapter reports the pull secret as available at that generation.
-pub fn is_available(cluster: &Resource, generation: i64) -> bool {
+pub fn is_available(cluster: &Resource, generation: impl Into<Generation>) -> bool {
+    let generation = generation.into();
     let view = view(cluster);
-    view["available"] == "True" && view["observed_generation"] == generation
+    view["available"] == "True" && view["observed_generation"] == json!(generation)
 }
 
 /// One of the adapter's conditions.
@@ -240,20 +242,20 @@ impl Player {
     pub async fn report(
         &self,
         (adapter, id): (&str, &str),
-        generation: i64,
+        generation: impl Into<Generation>,
         conditions: &[(&str, Status, &str)],
         data: Value,
     ) {
-        let condition = |(kind, status, reason): &(&str, Status, &str)| ReportCondition {
+        let condition = |(kind, status, reason): &(&str, Status, &str)| NewCondition {
             kind: (*kind).to_owned(),
             status: *status,
             reason: Some((*reason).to_owned()),
             message: Some(format!("{reason} is so")),
             last_transition_time: None,
         };
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
-            observed_generation: generation,
+            observed_generation: generation.into(),
             conditions: conditions.iter().map(condition).collect(),
             data: data.as_object().cloned().unwrap_or_default(),
             observed_time: None,
@@ -263,15 +265,16 @@ impl Player {
     }
 
     /// Reports that an adapter is done.
-    pub async fn play(&self, adapter: &str, id: &str, generation: i64) {
+    pub async fn play(&self, adapter: &str, id: &str, generation: impl Into<Generation>) {
         let conditions =
             [("Applied", Status::True, "Done"), ("Available", Status::True, "Done"), ("Health", Status::True, "Done")];
         let data = if adapter == "placement" { json!({"namespace": namespace(id)}) } else { json!({}) };
-        self.report((adapter, id), generation, &conditions, data).await;
+        self.report((adapter, id), generation.into(), &conditions, data).await;
     }
 
     /// Makes the namespace, as placement does, and reports for all that come before.
-    pub async fn make_ready(&self, cluster: &Cluster, id: &str, generation: i64) {
+    pub async fn make_ready(&self, cluster: &Cluster, id: &str, generation: impl Into<Generation>) {
+        let generation = generation.into();
         cluster.ensure_namespace(&namespace(id)).await.unwrap();
         for adapter in BEFORE {
             self.play(adapter, id, generation).await;
@@ -279,7 +282,7 @@ impl Player {
     }
 
     /// Reports for all others that nothing of theirs is left.
-    pub async fn finalize(&self, id: &str, generation: i64) {
+    pub async fn finalize(&self, id: &str, generation: Generation) {
         let conditions = ["Applied", "Available", "Health", "Finalized"].map(|kind| (kind, Status::True, "Done"));
         for adapter in BEFORE.into_iter().chain(["hypershift"]) {
             self.report((adapter, id), generation, &conditions, json!({})).await;

@@ -1,9 +1,9 @@
-//! What is built in for the adapter type `pullsecret`.
+//! The built-in configuration of the adapter type `pullsecret`.
 
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources};
-use crate::binding::{Binding, Place, Required, ValueSource};
+use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
-/// The configuration where there is no file: the pull secret adapter's.
+/// The configuration that is used without a file: the pull secret adapter's.
 pub(super) const FILE: &str = "apiVersion: hyperfleet.redhat.com/v1alpha1
 kind: AdapterConfig
 metadata: {name: pullsecret-adapter, namespace: hyperfleet-system}
@@ -13,10 +13,10 @@ spec: {adapterType: pullsecret}
 /// The adapter's type.
 pub(super) const PULL_SECRET: &str = "pullsecret";
 
-/// The adapters that come before this one (specification 1, phase 2).
+/// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// What a cluster must have besides them. A reference to a Secret is as good as the content itself.
+/// The built-in preconditions. A reference to a Secret is equivalent to the content itself.
 const PRECONDITIONS: [&str; 3] = [
     r#"spec.provider == "gcp""#,
     "spec.gcp.projectId != nil",
@@ -26,24 +26,47 @@ const PRECONDITIONS: [&str; 3] = [
 const IMAGE: &str = concat!("quay.io/openshift-hyperfleet/pull-secret:", env!("CARGO_PKG_VERSION"));
 const ARGS: [&str; 2] = ["run-job", "pull-secret"];
 const DELETE_ARGS: [&str; 3] = ["run-job", "pull-secret", "--delete"];
-/// Where placement tells the namespace of the hosted control plane; and where we have told it before.
+/// The namespace of the hosted control plane, as placement reports it, or as this adapter has reported it before.
 const NAMESPACE: &[&str] = &["status.adapters[placement].data.namespace", "status.adapters[pullsecret].data.namespace"];
 
-/// The Job's variables: name, places, text, whether it can do without.
-type Variable = (&'static str, &'static [&'static str], Option<&'static str>, Required);
+/// A built-in variable of the Job.
+struct Variable {
+    name: &'static str,
+    /// The fields that it is read from.
+    from: &'static [&'static str],
+    /// The value if no field has one.
+    value: Option<&'static str>,
+    required: Required,
+}
+
 const VARIABLES: [Variable; 9] = [
-    ("CLUSTER_ID", &["metadata.id"], None, Required::Always),
-    ("CLUSTER_NAME", &["metadata.name"], None, Required::No),
-    ("GENERATION", &["metadata.generation"], None, Required::Always),
-    ("GCP_PROJECT_ID", &["spec.gcp.projectId", "status.adapters[pullsecret].data.gcpProject"], None, Required::Always),
-    ("SECRET_NAME", &["spec.pullSecret.secretName"], None, Required::No),
-    ("REPLICATION_POLICY", &["spec.pullSecret.replicationPolicy"], None, Required::No),
-    ("MANAGEMENT_NAMESPACE", NAMESPACE, None, Required::ToApply),
-    ("K8S_SECRET_NAME", &["spec.pullSecret.k8sSecretName"], None, Required::No),
-    ("PULL_SECRET_FILE", &[], Some("/var/run/pull-secret/pullsecret"), Required::No),
+    Variable { name: "CLUSTER_ID", from: &["metadata.id"], value: None, required: Required::Always },
+    Variable { name: "CLUSTER_NAME", from: &["metadata.name"], value: None, required: Required::No },
+    Variable { name: "GENERATION", from: &["metadata.generation"], value: None, required: Required::Always },
+    Variable {
+        name: "GCP_PROJECT_ID",
+        from: &["spec.gcp.projectId", "status.adapters[pullsecret].data.gcpProject"],
+        value: None,
+        required: Required::Always,
+    },
+    Variable { name: "SECRET_NAME", from: &["spec.pullSecret.secretName"], value: None, required: Required::No },
+    Variable {
+        name: "REPLICATION_POLICY",
+        from: &["spec.pullSecret.replicationPolicy"],
+        value: None,
+        required: Required::No,
+    },
+    Variable { name: "MANAGEMENT_NAMESPACE", from: NAMESPACE, value: None, required: Required::ToApply },
+    Variable { name: "K8S_SECRET_NAME", from: &["spec.pullSecret.k8sSecretName"], value: None, required: Required::No },
+    Variable {
+        name: "PULL_SECRET_FILE",
+        from: &[],
+        value: Some("/var/run/pull-secret/pullsecret"),
+        required: Required::No,
+    },
 ];
 
-/// Fills in what is not given.
+/// Completes a configuration of this type with the built-in values.
 pub(super) fn complete(config: &mut Config) {
     let spec = &mut config.spec;
     if spec.adapter_type != PULL_SECRET {
@@ -76,9 +99,9 @@ fn complete_job(job: &mut JobTemplate) {
         requests: pairs([("cpu", "100m"), ("memory", "128Mi")]),
         limits: pairs([("cpu", "500m"), ("memory", "512Mi")]),
     });
-    let binding = |(name, places, text, required): Variable| {
-        let ValueSource { from, value } = source(places, text);
-        Binding { name: name.to_owned(), from, value, required }
+    let binding = |variable: Variable| {
+        let ValueSource { from, value } = source(variable.from, variable.value);
+        Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
     let built_in = VARIABLES.into_iter().map(binding);
@@ -86,9 +109,9 @@ fn complete_job(job: &mut JobTemplate) {
     job.env = Some(kept.into_iter().chain(given).collect());
 }
 
-fn source(places: &[&str], text: Option<&str>) -> ValueSource {
-    // That each is a place is what a test checks.
-    let from = places.iter().filter_map(|place| place.parse::<Place>().ok()).collect();
+fn source(paths: &[&str], text: Option<&str>) -> ValueSource {
+    // A test checks that every path is valid.
+    let from = paths.iter().filter_map(|path| path.parse::<FieldPath>().ok()).collect();
     ValueSource { from, value: text.map(str::to_owned) }
 }
 
@@ -97,8 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_places_built_in_are_places() {
-        let places = VARIABLES.iter().flat_map(|(_, places, _, _)| places.iter()).chain(NAMESPACE);
-        assert!(places.into_iter().all(|place| place.parse::<Place>().is_ok()));
+    fn all_built_in_paths_are_valid() {
+        let paths = VARIABLES.iter().flat_map(|variable| variable.from.iter()).chain(NAMESPACE);
+        assert!(paths.into_iter().all(|path| path.parse::<FieldPath>().is_ok()));
     }
 }

@@ -108,7 +108,7 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
         "name: must be A-Z, 0-9 and _"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
-    } else if binding.from.iter().any(crate::binding::Place::is_of_the_pull_secret) {
+    } else if binding.from.iter().any(crate::binding::FieldPath::is_pull_secret_data) {
         "from: a pull secret is never a variable; the Job reads it from the file of spec.input"
     } else {
         return None;

@@ -1,21 +1,22 @@
-//! Whether a resource is ready for a run, and if not, what is awaited.
+//! Evaluates the preconditions and dependencies of a run.
 
+use fleet_model::names;
 use hyperfleet_client::View;
 use precondition::{AdapterFacts, Context, Outcome};
 use serde_json::Value;
 
 use crate::config::Plan as Config;
 
-/// Something that is awaited.
+/// A precondition or dependency that is not met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// In a line: `waiting for dns: not reported yet at generation 3`.
+    /// A summary in one line: `waiting for dns: not reported yet at generation 3`.
     pub line: String,
-    /// Every part of the expression with its value, for those who want to see all of it.
+    /// Every part of the expression with its value.
     pub detail: Option<String>,
 }
 
-/// What a resource lacks for a run; nothing where it is ready.
+/// Returns the preconditions and dependencies that a resource does not meet; empty if it is ready for a run.
 pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
     let generation = view.metadata.get("generation").and_then(Value::as_u64).unwrap_or_default();
     let reported = view.reported_generations();
@@ -34,14 +35,14 @@ pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
         Some(Unmet { line, detail: Some(verdict.explanation.tree().to_string()) })
     });
     let dependencies = config.dependencies.iter().filter_map(|adapter| {
-        let why = awaited(view.adapter(adapter), generation)?;
+        let why = unavailable(view.adapter(adapter), generation)?;
         Some(Unmet { line: format!("waiting for {adapter}: {why}"), detail: None })
     });
     conditions.chain(dependencies).collect()
 }
 
-/// Why an adapter is waited for. What it said of an older generation holds until it says otherwise.
-fn awaited(report: Option<&Value>, generation: u64) -> Option<String> {
+/// Returns the reason why an adapter is not available. A report about an older generation that says `True` still counts.
+fn unavailable(report: Option<&Value>, generation: u64) -> Option<String> {
     let Some(report) = report else { return Some(format!("not reported yet at generation {generation}")) };
     let available = report.get("available").and_then(Value::as_str).unwrap_or("Unknown");
     if available == "True" {
@@ -53,13 +54,14 @@ fn awaited(report: Option<&Value>, generation: u64) -> Option<String> {
     }
     Some(match reason(report) {
         Some(reason) => format!("it is not available ({reason})"),
-        None => format!("it is not available (it says {available})"),
+        None => format!("it is not available (status {available})"),
     })
 }
 
 fn reason(report: &Value) -> Option<&str> {
     let conditions = report.get("conditions")?.as_array()?;
-    let available =
-        conditions.iter().find(|condition| condition.get("type").is_some_and(|kind| kind == "Available"))?;
+    let available = conditions
+        .iter()
+        .find(|condition| condition.get("type").is_some_and(|kind| kind == names::condition::AVAILABLE))?;
     available.get("reason")?.as_str().filter(|reason| !reason.is_empty())
 }

@@ -1,74 +1,84 @@
-//! A resource that is being deleted: what was made for it is removed, and told when it is.
+//! Decides the clean-up of a resource that is being deleted.
 
 use std::time::Duration;
 
+use fleet_model::names;
 use hyperfleet_client::Status;
 use kubernetes::job::JobEnd;
 
 use super::facts::{Facts, Purpose, Run};
-use super::plan::{Action, Finding, Plan};
-use super::{begin, shown, told_failure, wait};
+use super::plan::{Action, Plan, PlannedCondition, StartRun};
+use super::{ADAPTER_WORKS, Failure, format_wait, start_run, wait};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
+/// Decides the actions and the conditions for a resource that is being deleted.
 pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
-    // What still makes must have stopped before anything is removed: it would make it again.
-    let makers = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
-    let makers: Vec<_> = makers.filter(|run| run.job.end.is_none() || run.job.is_terminating).collect();
-    if !makers.is_empty() {
-        return stopping(facts, &makers);
+    // Runs that apply must have stopped before anything is removed: they would create it again.
+    let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
+    let applying: Vec<_> = applying.filter(|run| run.job.end.is_none() || run.job.is_terminating).collect();
+    if !applying.is_empty() {
+        return stopping(facts, &applying);
     }
     if config.delete_args.is_none() {
-        return confirmed(facts, "this adapter has nothing outside that must be removed");
+        return confirmed(facts, "this adapter creates nothing that must be removed");
     }
     if let Some(why) = facts.missing(config, Purpose::Delete) {
-        return confirmed(facts, &format!("nothing was made, as a run was never possible ({why})"));
+        return confirmed(facts, &format!("nothing was created, as a run was never possible ({why})"));
     }
     let run = facts.run(Purpose::Delete);
     match run.map(|run| (run, run.job.end.as_ref())) {
         None => {
-            let mut plan = begin(facts, Purpose::Delete, None, 1, "the resource is being deleted".to_owned());
-            in_progress(&mut plan, "a Job was created that removes what was made");
+            let because = "the resource is being deleted".to_owned();
+            let run = StartRun { purpose: Purpose::Delete, replaces: None, attempt: 1, because };
+            let mut plan = start_run(facts, run);
+            in_progress(&mut plan, "a clean-up Job was created");
             plan
         }
         Some((run, None)) => removing(facts, run),
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) if is_outlived(facts, run) => {
-            let because = "a Job that makes has ended after the one that removes began".to_owned();
-            let mut plan = begin(facts, Purpose::Delete, Some(run), run.attempt.saturating_add(1), because);
-            in_progress(&mut plan, "another Job removes what was made meanwhile");
+            let because = "an applying Job has ended after the clean-up Job was created".to_owned();
+            let mut plan = start_run(facts, StartRun::after(run, because));
+            in_progress(&mut plan, "another clean-up Job removes what was created meanwhile");
             plan
         }
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => {
-            let words = run.outcome.as_ref().map(|outcome| outcome.message.clone());
-            let mut plan = confirmed(facts, &words.unwrap_or_else(|| format!("Job {} has completed", run.job.name)));
+            let message = run.outcome.as_ref().map(|outcome| outcome.message.clone());
+            let message = message.unwrap_or_else(|| format!("Job {} has completed", run.job.name));
+            let mut plan = confirmed(facts, &message);
             plan.job = Some(run.job.clone());
             plan
         }
     }
 }
 
-/// Whether something may have been made after it was removed: another replica, which had looked before the deletion, has begun
-/// a run at the same time.
-fn is_outlived(facts: &Facts<'_>, run: &Run<'_>) -> bool {
-    let makers = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
-    makers.map(|maker| maker.job.ended).any(|ended| ended.is_some() && ended > run.job.created)
+/// Returns true if an applying Job has ended after the clean-up Job was created, and may have created again what was removed:
+/// another replica, which had observed the resource before its deletion, has started it.
+fn is_outlived(facts: &Facts<'_>, cleanup: &Run<'_>) -> bool {
+    let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
+    applying.map(|run| run.job.ended).any(|ended| ended.is_some() && ended > cleanup.job.created)
 }
 
-fn stopping(facts: &Facts<'_>, makers: &[&Run<'_>]) -> Plan {
-    let names = makers.iter().map(|run| run.job.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut plan = Plan::new(Reason::CleanupInProgress, format!("waiting for {names} to stop"), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesExist, "Jobs are there");
-    in_progress(&mut plan, &format!("waiting for Jobs to stop: {names}"));
-    let running = makers.iter().filter(|run| !run.job.is_terminating);
+fn stopping(facts: &Facts<'_>, applying: &[&Run<'_>]) -> Plan {
+    let jobs = applying.iter().map(|run| run.job.name.as_str()).collect::<Vec<_>>().join(", ");
+    let mut plan = Plan::new(Reason::CleanupInProgress, format!("waiting for {jobs} to stop"), facts.reported_data());
+    plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, "Jobs exist");
+    in_progress(&mut plan, &format!("waiting for Jobs to stop: {jobs}"));
+    let running = applying.iter().filter(|run| !run.job.is_terminating);
     plan.actions.extend(running.map(|run| Action::DeleteJob(run.job.clone())));
     plan
 }
 
 fn removing(facts: &Facts<'_>, run: &Run<'_>) -> Plan {
-    let message = format!("Job {} removes what was made", run.job.name);
-    let mut plan = Plan::new(Reason::CleanupInProgress, message.clone(), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesExist, &format!("Job {} is there", run.job.name));
+    let message = format!("clean-up Job {} is running", run.job.name);
+    let mut plan = Plan::new(Reason::CleanupInProgress, message.clone(), facts.reported_data());
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesExist,
+        &format!("Job {} exists", run.job.name),
+    );
     in_progress(&mut plan, &message);
     plan.job = Some(run.job.clone());
     plan
@@ -76,45 +86,50 @@ fn removing(facts: &Facts<'_>, run: &Run<'_>) -> Plan {
 
 fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
     let outcome = run.outcome.as_ref().filter(|outcome| !outcome.is_success);
-    let (word, words) = told_failure(run, outcome, reason, message);
+    let Failure { reason, message } = Failure::of(run, outcome, reason, message);
     let is_permanent = outcome.is_some_and(|outcome| (2..=6).contains(&outcome.exit_code));
     let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
     let attempt = run.attempt.saturating_add(1);
     let wait = wait(first, attempt, run, facts).unwrap_or_default();
     if wait == Duration::ZERO && !run.job.is_terminating {
-        let because = format!("the last Job could not remove what was made ({word}) and its wait is over");
-        let mut plan = begin(facts, Purpose::Delete, Some(run), attempt, because);
-        in_progress(&mut plan, &format!("{words}; another Job tries it again"));
+        let because = format!("the last clean-up Job has failed ({reason}) and its back-off is over");
+        let mut plan = start_run(facts, StartRun::after(run, because));
+        in_progress(&mut plan, &format!("{message}; retrying with another Job"));
         return plan;
     }
-    let message = format!("{words}; another Job follows in {}", shown(wait));
-    let mut plan = Plan::new(Reason::DeletionError, message.clone(), facts.told_data());
-    plan.find("Applied", Status::True, Reason::ResourcesExist, &format!("Job {} is there", run.job.name));
-    plan.findings.push(Finding::new("Available", Status::False, word, message.clone()));
-    plan.find("Health", Status::False, Reason::DeletionError, &message);
-    plan.find("Finalized", Status::False, Reason::AdapterUnhealthy, &message);
-    plan.next = Some(wait);
+    let message = format!("{message}; retrying with another Job in {}", format_wait(wait));
+    let mut plan = Plan::new(Reason::DeletionError, message.clone(), facts.reported_data());
+    plan.set_condition(
+        names::condition::APPLIED,
+        Status::True,
+        Reason::ResourcesExist,
+        &format!("Job {} exists", run.job.name),
+    );
+    plan.conditions.push(PlannedCondition::new(names::condition::AVAILABLE, Status::False, reason, message.clone()));
+    plan.set_condition(names::condition::HEALTH, Status::False, Reason::DeletionError, &message);
+    plan.set_condition(names::condition::FINALIZED, Status::False, Reason::AdapterUnhealthy, &message);
+    plan.requeue_after = Some(wait);
     plan.job = Some(run.job.clone());
     plan
 }
 
-/// Puts the findings of a deletion that goes on in the place of those of a beginning.
+/// Replaces the conditions by those of a clean-up in progress.
 fn in_progress(plan: &mut Plan, message: &str) {
-    plan.findings.retain(|finding| finding.kind == "Applied");
-    plan.find("Available", Status::False, Reason::CleanupInProgress, message);
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
-    plan.find("Finalized", Status::False, Reason::CleanupInProgress, message);
+    plan.conditions.retain(|condition| condition.kind == names::condition::APPLIED);
+    plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::CleanupInProgress, message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+    plan.set_condition(names::condition::FINALIZED, Status::False, Reason::CleanupInProgress, message);
     plan.reason = Reason::CleanupInProgress;
 }
 
 fn confirmed(facts: &Facts<'_>, message: &str) -> Plan {
-    let mut plan = Plan::new(Reason::CleanupConfirmed, message.to_owned(), facts.told_data());
-    plan.find("Applied", Status::False, Reason::CleanupConfirmed, message);
-    plan.find("Available", Status::False, Reason::CleanupConfirmed, message);
-    plan.find("Health", Status::True, Reason::NoErrors, "the adapter works");
-    plan.find("Finalized", Status::True, Reason::CleanupConfirmed, message);
+    let mut plan = Plan::new(Reason::CleanupConfirmed, message.to_owned(), facts.reported_data());
+    plan.set_condition(names::condition::APPLIED, Status::False, Reason::CleanupConfirmed, message);
+    plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::CleanupConfirmed, message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+    plan.set_condition(names::condition::FINALIZED, Status::True, Reason::CleanupConfirmed, message);
     plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
-    let made = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
-    plan.actions.extend(made.map(|run| Action::DeleteJob(run.job.clone())));
+    let applied = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
+    plan.actions.extend(applied.map(|run| Action::DeleteJob(run.job.clone())));
     plan
 }

@@ -1,70 +1,71 @@
-//! What a decision looks at.
+//! The facts that a decision is based on.
 
-use hyperfleet_client::{Condition, Resource, Status, StatusItem, View};
+use fleet_model::names;
+use hyperfleet_client::{Report, ReportedCondition, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
 use super::SOURCE;
-use crate::binding::{Named, Required};
+use crate::binding::{Placeholders, Required};
 use crate::config::Plan as Config;
 use crate::outcome::Outcome;
 
-/// What a decision looks at.
+/// The observed state of a resource and its runs.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// The resource, its pull secret but a mark.
+    /// The resource; its pull secret is a redacted placeholder.
     pub resource: &'a Resource,
-    /// The same, as expressions see it.
+    /// The resource as preconditions see it.
     pub view: &'a View,
-    /// This adapter's last report, as the API has it.
-    pub told: Option<&'a StatusItem>,
+    /// This adapter's last report, as the API stores it.
+    pub last_report: Option<&'a Report>,
     /// The adapter's runs for this resource, whatever their generation.
     pub runs: Vec<Run<'a>>,
-    /// What is known of the pull secret.
-    pub source: Source,
-    /// What is known of what a run leaves behind.
+    /// The location of the pull secret.
+    pub source: PullSecretSource,
+    /// The state of the Secret that runs apply.
     pub output: OutputState,
     /// The input of the resource's runs; `None` if there is none.
     pub input: Option<InputState>,
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
 }
 
-/// A run: its Job, and what it has said.
+/// A run: its Job and its outcome.
 #[derive(Clone, Debug)]
 pub struct Run<'a> {
     /// The Job.
     pub job: &'a ObservedJob,
-    /// For which generation.
+    /// The generation that it applies.
     pub generation: i64,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Which attempt at this generation it is, from 1.
+    /// The number of the attempt at this generation, from 1.
     pub attempt: u32,
-    /// Which edition of a referenced pull secret it was given.
+    /// The revision of the referenced pull secret that it was given.
     pub source: Option<String>,
-    /// What it has said, where it was asked.
+    /// Its termination message, if it has ended or some of its Pods have failed.
     pub outcome: Option<Outcome>,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To make or to repair.
+    /// To store and apply the pull secret, or to repair it.
     Apply,
-    /// To remove.
+    /// To remove everything that other runs have created.
     Delete,
 }
 
-/// What is known of the pull secret.
+/// The location of the pull secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// It is in the resource: another one is another generation.
+pub enum PullSecretSource {
+    /// In the resource itself: a change increments the generation.
     Inline,
-    /// It is in a Secret, and this is its edition.
-    Edition(String),
-    /// It is not there yet, for this reason.
+    /// In a Secret of this revision (uid and resourceVersion).
+    Revision(String),
+    /// Not available, for this reason.
     Missing(String),
 }
 
@@ -79,77 +80,77 @@ pub struct InputState {
     pub has_owner: bool,
 }
 
-/// What is known of what a run leaves behind.
+/// The state of the Secret that runs apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputState {
-    /// It holds what it should.
-    Same,
-    /// It is not there.
-    Gone(String),
-    /// It holds something else.
+    /// It holds the desired pull secret.
+    InSync,
+    /// It does not exist.
+    Missing(String),
+    /// It holds another pull secret.
     Changed(String),
-    /// It is another's.
-    Foreign(String),
-    /// It was not looked at, for this reason.
-    NotLooked(&'static str),
+    /// It belongs to another owner.
+    Unmanaged(String),
+    /// It was not observed, for this reason.
+    NotChecked(&'static str),
 }
 
 // === impl Facts ===
 
 impl Facts<'_> {
-    /// The run of that purpose for this generation and this edition; the newest where there are several.
+    /// Returns the newest run of this purpose for the current generation and revision.
     pub fn run(&self, purpose: Purpose) -> Option<&Run<'_>> {
-        let edition = match &self.source {
-            Source::Edition(edition) if purpose == Purpose::Apply => Some(edition.as_str()),
+        let revision = match &self.source {
+            PullSecretSource::Revision(revision) if purpose == Purpose::Apply => Some(revision.as_str()),
             _ => None,
         };
-        let is_it = |run: &&Run<'_>| {
+        let matches = |run: &&Run<'_>| {
             run.purpose == purpose
                 && run.generation == self.resource.generation
-                && (edition.is_none() || run.source.as_deref() == edition)
+                && (revision.is_none() || run.source.as_deref() == revision)
         };
-        self.runs.iter().filter(is_it).max_by_key(|run| run.job.created)
+        self.runs.iter().filter(matches).max_by_key(|run| run.job.created)
     }
 
-    /// The generation that was last reported about.
-    pub fn told_generation(&self) -> Option<i64> {
-        self.told.map(|told| told.observed_generation)
+    /// Returns the generation of the last report.
+    pub fn reported_generation(&self) -> Option<i64> {
+        self.last_report.map(|report| report.observed_generation)
     }
 
-    /// The data that was last reported: what is stored stays known.
-    pub fn told_data(&self) -> Map<String, Value> {
-        self.told.map(|told| told.data.clone()).unwrap_or_default()
+    /// Returns the data of the last report; it is reported again until a run replaces it.
+    pub fn reported_data(&self) -> Map<String, Value> {
+        self.last_report.map(|report| report.data.clone()).unwrap_or_default()
     }
 
-    /// What was last reported, if it was that this generation and edition are available.
-    pub fn last_success(&self) -> Option<&Condition> {
-        let told = self.told.filter(|told| told.observed_generation == self.resource.generation)?;
-        let edition = told.data.get(SOURCE).and_then(Value::as_str);
+    /// Returns the last reported `Available` condition if it is true for the current generation and revision.
+    pub fn last_success(&self) -> Option<&ReportedCondition> {
+        let report = self.last_report.filter(|report| report.observed_generation == self.resource.generation)?;
+        let revision = report.data.get(SOURCE).and_then(Value::as_str);
         let is_same = match &self.source {
-            Source::Edition(now) => edition == Some(now),
-            Source::Inline => edition.is_none(),
-            // Whatever it was: it is stored, and what replaces it has not come yet.
-            Source::Missing(_) => true,
+            PullSecretSource::Revision(now) => revision == Some(now),
+            PullSecretSource::Inline => revision.is_none(),
+            // The reported one is stored, and nothing replaces it yet.
+            PullSecretSource::Missing(_) => true,
         };
-        told.condition("Available").filter(|available| is_same && available.status == Status::True)
+        report.condition(names::condition::AVAILABLE).filter(|available| is_same && available.status == Status::True)
     }
 
-    /// What a run of that purpose cannot do without and the resource does not have.
+    /// Names the values that a run of this purpose requires and the resource does not have.
     pub fn missing(&self, config: &Config, purpose: Purpose) -> Option<String> {
-        let named = self.named(config);
-        let lacks = config.bindings.iter().filter(|binding| match binding.required {
+        let placeholders = self.placeholders(config);
+        let missing = config.bindings.iter().filter(|binding| match binding.required {
             Required::No => false,
             Required::ToApply => purpose == Purpose::Apply,
             Required::Always => true,
         });
-        let lacks: Vec<_> = lacks.filter(|binding| binding.resolve(self.view, named).is_none()).collect();
-        let lines = lacks.iter().map(|binding| format!("waiting for {}: it has no value yet", binding.shown()));
+        let missing: Vec<_> = missing.filter(|binding| binding.resolve(self.view, placeholders).is_none()).collect();
+        let lines = missing.iter().map(|binding| format!("waiting for {}: it has no value yet", binding.describe()));
         Some(lines.collect::<Vec<_>>().join("; ")).filter(|lines| !lines.is_empty())
     }
 
-    /// What placeholders stand for.
-    pub fn named<'b>(&'b self, config: &'b Config) -> Named<'b> {
-        Named {
+    /// Returns the values of placeholders.
+    pub fn placeholders<'b>(&'b self, config: &'b Config) -> Placeholders<'b> {
+        Placeholders {
             id: &self.resource.id,
             name: &self.resource.name,
             generation: self.resource.generation,
@@ -161,7 +162,7 @@ impl Facts<'_> {
 // === impl Run ===
 
 impl Run<'_> {
-    /// What it has found, for the report.
+    /// Returns the data of its termination message, for the report.
     pub fn data(&self) -> Option<Map<String, Value>> {
         self.outcome.as_ref().map(Outcome::data).filter(|data| !data.is_empty())
     }

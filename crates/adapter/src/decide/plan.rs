@@ -1,144 +1,156 @@
-//! What is to be done about a resource, and told about it.
+//! The result of a decision: actions, and the conditions to report.
 
 use std::time::Duration;
 
+use fleet_model::names;
 use hyperfleet_client::Status;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
-use super::facts::{InputState, Purpose};
+use super::ADAPTER_WORKS;
+use super::facts::{InputState, Purpose, Run};
 use crate::reason::Reason;
 
-/// What is to be done about a resource, and told about it.
+/// The actions for a resource, and the conditions to report afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// To be done in this order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
-    /// To be told afterwards.
-    pub findings: Vec<Finding>,
+    /// The conditions of the report.
+    pub conditions: Vec<PlannedCondition>,
     /// The report's data.
     pub data: Map<String, Value>,
-    /// Why, in a word.
+    /// The reason of the decision.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// The reason as a sentence.
     pub because: String,
-    /// When to look again if nothing happens.
-    pub next: Option<Duration>,
-    /// The Job that it is about.
+    /// Time until the next pass if no event arrives.
+    pub requeue_after: Option<Duration>,
+    /// The Job that the report refers to.
     pub job: Option<ObservedJob>,
 }
 
-/// One step.
+/// One action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Begin a run: input and Job.
-    Begin(Box<Begin>),
+    /// Create the input and the Job of a run.
+    StartRun(Box<StartRun>),
     /// Delete a Job with its Pods.
     DeleteJob(ObservedJob),
-    /// Let the input go with this Job.
-    OwnInput(ObservedJob),
+    /// Make this Job the owner of the input, so that both are deleted together.
+    SetInputOwner(ObservedJob),
     /// Delete the input in the version that was observed.
     RemoveInput(InputState),
 }
 
-/// A run that is to begin.
+/// A run that is to be started.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Begin {
-    /// What for.
+pub struct StartRun {
+    /// Its purpose.
     pub purpose: Purpose,
-    /// The Job of the same name that must go first.
+    /// The Job of the same name that is deleted first.
     pub replaces: Option<ObservedJob>,
-    /// Which attempt at this generation it is, from 1.
+    /// The number of the attempt at this generation, from 1.
     pub attempt: u32,
-    /// Why.
+    /// The reason as a sentence.
     pub because: String,
 }
 
 /// One condition of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// `Applied`, `Available`, `Health` or `Finalized`.
+pub struct PlannedCondition {
+    /// Its type: `Applied`, `Available`, `Health` or `Finalized`.
     pub kind: &'static str,
-    /// Whether it holds.
+    /// Its status.
     pub status: Status,
-    /// Why, in a word: ours, or the Job's.
+    /// Its reason: one of [`Reason`], or the Job's own.
     pub reason: String,
-    /// Why, in a sentence.
+    /// Its message.
     pub message: String,
 }
 
 // === impl Plan ===
 
 impl Plan {
-    /// A plan without actions and findings.
+    /// Creates a plan without actions and conditions.
     pub(super) fn new(reason: Reason, because: String, data: Map<String, Value>) -> Self {
-        Self { actions: Vec::new(), findings: Vec::new(), data, reason, because, next: None, job: None }
+        Self { actions: Vec::new(), conditions: Vec::new(), data, reason, because, requeue_after: None, job: None }
     }
 
-    /// The plan where nothing could be decided, as Kubernetes has refused to be looked at.
+    /// Creates the plan for a pass that could not observe Kubernetes.
     pub fn of_failure(message: &str, data: Map<String, Value>, is_deleting: bool) -> Self {
         let mut plan = Self::new(Reason::KubernetesApiFailure, message.to_owned(), data);
         if is_deleting {
-            plan.find("Finalized", Status::False, Reason::AdapterUnhealthy, message);
+            plan.set_condition(names::condition::FINALIZED, Status::False, Reason::AdapterUnhealthy, message);
         }
         plan.refused(Reason::KubernetesApiFailure, message)
     }
 
-    /// Adds a finding.
-    pub(crate) fn find(&mut self, kind: &'static str, status: Status, reason: Reason, message: &str) {
-        self.findings.push(Finding::new(kind, status, reason.to_string(), message.to_owned()));
+    /// Adds a condition.
+    pub(crate) fn set_condition(&mut self, kind: &'static str, status: Status, reason: Reason, message: &str) {
+        self.conditions.push(PlannedCondition::new(kind, status, reason.to_string(), message.to_owned()));
     }
 
-    /// The finding of that kind.
-    pub fn finding(&self, kind: &str) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.kind == kind)
+    /// Returns the condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&PlannedCondition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
     }
 
-    /// The run that is to begin, if one is.
-    pub fn begins(&self) -> Option<&Begin> {
+    /// Returns the run that is to be started, if any.
+    pub fn starts_run(&self) -> Option<&StartRun> {
         self.actions.iter().find_map(|action| match action {
-            Action::Begin(begin) => Some(&**begin),
+            Action::StartRun(run) => Some(&**run),
             _ => None,
         })
     }
 
-    /// The plan where a run must wait for its project's quota.
+    /// Changes the plan so that its run waits for its project's quota.
     #[must_use]
     pub fn delayed(mut self, project: &str, wait: Duration) -> Self {
         let why = Reason::WaitingForQuota;
-        let message = format!("a Job waits for its turn: the quota of project {project} is used up for the moment");
-        self.actions.retain(|action| !matches!(action, Action::Begin(_)));
-        self.replace("Applied", Status::False, why, &message);
-        self.replace("Available", Status::False, why, &message);
-        Self { reason: why, because: message, next: Some(wait), ..self }
+        let message = format!("a run waits for the quota of project {project}, which is exhausted at the moment");
+        self.actions.retain(|action| !matches!(action, Action::StartRun(_)));
+        self.replace(names::condition::APPLIED, Status::False, why, &message);
+        self.replace(names::condition::AVAILABLE, Status::False, why, &message);
+        Self { reason: why, because: message, requeue_after: Some(wait), ..self }
     }
 
-    /// The plan after an action was refused for good.
+    /// Changes the plan so that it reports an action as refused.
     #[must_use]
     pub fn refused(mut self, reason: Reason, message: &str) -> Self {
-        self.replace("Applied", Status::False, reason, message);
-        self.replace("Available", Status::False, reason, message);
+        self.replace(names::condition::APPLIED, Status::False, reason, message);
+        self.replace(names::condition::AVAILABLE, Status::False, reason, message);
         let health = if reason == Reason::NameConflict { Status::True } else { Status::False };
-        let (health_reason, words) = match health {
-            Status::True => (Reason::NoErrors, "the adapter works"),
+        let (health_reason, health_message) = match health {
+            Status::True => (Reason::NoErrors, ADAPTER_WORKS),
             _ => (Reason::KubernetesApiFailure, message),
         };
-        self.replace("Health", health, health_reason, words);
-        if self.finding("Finalized").is_some() {
-            self.replace("Finalized", Status::False, Reason::AdapterUnhealthy, message);
+        self.replace(names::condition::HEALTH, health, health_reason, health_message);
+        if self.condition(names::condition::FINALIZED).is_some() {
+            self.replace(names::condition::FINALIZED, Status::False, Reason::AdapterUnhealthy, message);
         }
         Self { actions: Vec::new(), reason, because: message.to_owned(), ..self }
     }
 
     fn replace(&mut self, kind: &'static str, status: Status, reason: Reason, message: &str) {
-        self.findings.retain(|finding| finding.kind != kind);
-        self.find(kind, status, reason, message);
+        self.conditions.retain(|condition| condition.kind != kind);
+        self.set_condition(kind, status, reason, message);
     }
 }
 
-// === impl Finding ===
+// === impl StartRun ===
 
-impl Finding {
+impl StartRun {
+    /// Creates the next attempt after a run, whose Job it replaces.
+    pub(super) fn after(run: &Run<'_>, because: String) -> Self {
+        let attempt = run.attempt.saturating_add(1);
+        Self { purpose: run.purpose, replaces: Some(run.job.clone()), attempt, because }
+    }
+}
+
+// === impl PlannedCondition ===
+
+impl PlannedCondition {
     pub(super) fn new(kind: &'static str, status: Status, reason: String, message: String) -> Self {
         Self { kind, status, reason, message }
     }

@@ -1,8 +1,8 @@
-//! Facts and what is decided about them.
+//! Tables of facts and the decisions about them.
 
 use std::collections::BTreeMap;
 
-use hyperfleet_client::{Resource, StatusItem, View};
+use hyperfleet_client::{Report, Resource, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::Config as File;
 
-/// A world in which a decision is made; every member has a default in which the cluster is ready and nothing has happened.
+/// The state that a decision is made in. By default the cluster is ready and has no run.
 struct World {
     resource: Resource,
-    told: Option<StatusItem>,
+    last_report: Option<Report>,
     jobs: Vec<(ObservedJob, Purpose, Option<Outcome>)>,
-    source: Source,
+    source: PullSecretSource,
     output: OutputState,
     input: Option<InputState>,
 }
@@ -53,10 +53,10 @@ fn ready() -> Value {
 fn world() -> World {
     World {
         resource: resource(&ready()),
-        told: None,
+        last_report: None,
         jobs: Vec::new(),
-        source: Source::Inline,
-        output: OutputState::NotLooked("a test"),
+        source: PullSecretSource::Inline,
+        output: OutputState::NotChecked("a test"),
         input: None,
     }
 }
@@ -67,7 +67,7 @@ fn deleted() -> World {
     world
 }
 
-fn told(generation: i64, available: &str, data: &Value) -> Option<StatusItem> {
+fn report(generation: i64, available: &str, data: &Value) -> Option<Report> {
     serde_json::from_value(json!({
         "adapter": "pullsecret", "observed_generation": generation, "data": data,
         "conditions": [{"type": "Available", "status": available, "reason": "SecretStored", "message": "stored as 1"}],
@@ -78,11 +78,11 @@ fn told(generation: i64, available: &str, data: &Value) -> Option<StatusItem> {
 fn outcome(exit_code: i32, reason: &str) -> Outcome {
     let status = if exit_code == 0 { "success" } else { "failure" };
     let details = json!({"secretVersion": 1, "gcpProject": "p-1"});
-    let message = json!({"status": status, "reason": reason, "message": "it said so", "details": details});
+    let message = json!({"status": status, "reason": reason, "message": "a detail", "details": details});
     Outcome::of(exit_code, &message.to_string())
 }
 
-/// A Job of that generation that ended so many seconds ago.
+/// Returns a Job of this generation that ended `seconds` ago.
 fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> ObservedJob {
     let text =
         |pairs: &[(&str, String)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -127,7 +127,7 @@ impl World {
         let facts = Facts {
             resource: &self.resource,
             view: &view,
-            told: self.told.as_ref(),
+            last_report: self.last_report.as_ref(),
             runs: self.jobs.iter().map(run).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
@@ -138,42 +138,44 @@ impl World {
     }
 }
 
-/// The plan as one line a fact: what is done, what is told.
-fn shown(plan: &Plan) -> String {
+/// Renders a plan in one line: actions, conditions, time until the next pass.
+fn render(plan: &Plan) -> String {
     let action = |action: &Action| match action {
-        Action::Begin(begin) => {
-            let replaces = begin.replaces.as_ref().map(|job| format!(" replacing {}", job.name)).unwrap_or_default();
-            format!("begin {:?} {}{replaces}", begin.purpose, begin.attempt)
+        Action::StartRun(run) => {
+            let replaces = run.replaces.as_ref().map(|job| format!(" replacing {}", job.name)).unwrap_or_default();
+            format!("start {:?} {}{replaces}", run.purpose, run.attempt)
         }
         Action::DeleteJob(job) => format!("delete {}", job.name),
-        Action::OwnInput(job) => format!("own input by {}", job.name),
+        Action::SetInputOwner(job) => format!("set input owner {}", job.name),
         Action::RemoveInput(input) => format!("remove input {}/{}", input.uid, input.resource_version),
     };
-    let found =
-        plan.findings.iter().map(|finding| format!("{}={}/{}", finding.kind, finding.status.as_str(), finding.reason));
-    let next = plan.next.map(|next| format!("next in {} s", next.as_secs()));
-    plan.actions.iter().map(action).chain(found).chain(next).collect::<Vec<_>>().join("; ")
+    let conditions = plan
+        .conditions
+        .iter()
+        .map(|condition| format!("{}={}/{}", condition.kind, condition.status.as_str(), condition.reason));
+    let next = plan.requeue_after.map(|after| format!("next in {} s", after.as_secs()));
+    plan.actions.iter().map(action).chain(conditions).chain(next).collect::<Vec<_>>().join("; ")
 }
 
-const BEGUN: &str =
-    "begin Apply 1; Applied=True/ResourcesCreated; Available=False/WorkloadInProgress; Health=True/NoErrors";
+const STARTED: &str =
+    "start Apply 1; Applied=True/ResourcesCreated; Available=False/WorkloadInProgress; Health=True/NoErrors";
 const WAITING: &str = "Applied=False/PreconditionsNotMet; Available=False/PreconditionsNotMet; Health=True/NoErrors";
 const STORED: &str = "Applied=True/ResourcesExist; Available=True/SecretStored; Health=True/NoErrors";
 
 fn check(world: &World, expect: &str) -> Plan {
     let plan = world.decide();
-    assert_eq!(shown(&plan), expect, "{}", plan.because);
+    assert_eq!(render(&plan), expect, "{}", plan.because);
     plan
 }
 
 #[test]
-fn a_cluster_that_is_ready_gets_a_run() {
-    let plan = check(&world(), BEGUN);
+fn a_ready_cluster_gets_a_run() {
+    let plan = check(&world(), STARTED);
     assert_eq!(plan.because, "it has no run yet");
 }
 
 #[rstest]
-#[case::nobody(json!({}), "waiting for validation: not reported yet at generation 3; waiting for dns: not reported yet at \
+#[case::no_reports(json!({}), "waiting for validation: not reported yet at generation 3; waiting for dns: not reported yet at \
     generation 3; waiting for placement: not reported yet at generation 3")]
 #[case::one(json!({"validation": available(3), "placement": available(3)}), "waiting for dns: not reported yet at generation 3")]
 #[case::an_older_no(
@@ -189,38 +191,38 @@ fn a_cluster_that_is_ready_gets_a_run() {
     json!({"validation": available(3), "dns": available(3), "placement": {"available": "True", "observed_generation": 3}}),
     "waiting for `status.adapters[placement].data.namespace` or `status.adapters[pullsecret].data.namespace`: it has no value yet"
 )]
-fn a_cluster_that_is_not_says_what_is_awaited(#[case] adapters: Value, #[case] message: &str) {
+fn a_cluster_that_is_not_ready_names_what_is_missing(#[case] adapters: Value, #[case] message: &str) {
     let plan = check(&World { resource: resource(&adapters), ..world() }, WAITING);
-    assert_eq!(plan.finding("Available").unwrap().message, message);
+    assert_eq!(plan.condition("Available").unwrap().message, message);
 }
 
 #[rstest]
 #[case("/provider", json!("aws"), "`spec.provider == \"gcp\"` is false: left side is \"aws\"")]
 #[case("/gcp", json!({}), "`spec.gcp.projectId != nil` is false: left side is nil")]
-fn a_precondition_that_is_not_met_is_explained(#[case] place: &str, #[case] value: Value, #[case] message: &str) {
+fn a_precondition_that_is_not_met_is_explained(#[case] pointer: &str, #[case] value: Value, #[case] message: &str) {
     let mut world = world();
-    *world.resource.spec.pointer_mut(place).unwrap() = value;
+    *world.resource.spec.pointer_mut(pointer).unwrap() = value;
     let plan = check(&world, WAITING);
     assert!(plan.because.starts_with(message), "{}", plan.because);
 }
 
 #[test]
-fn what_older_adapters_said_holds_until_they_say_otherwise() {
+fn reports_about_older_generations_count_until_they_change() {
     let adapters = json!({"validation": available(1), "dns": available(2), "placement": available(1)});
-    check(&World { resource: resource(&adapters), ..world() }, BEGUN);
+    check(&World { resource: resource(&adapters), ..world() }, STARTED);
 }
 
 #[test]
-fn a_run_that_goes_on_is_told_as_such() {
+fn a_running_job_is_reported_as_in_progress() {
     let running = "Applied=True/ResourcesExist; Available=False/WorkloadInProgress; Health=True/NoErrors";
     check(&world().with(job(3, None, 0, 1), Purpose::Apply, None), running);
     let troubled = ObservedJob { failed: 2, ..job(3, None, 0, 1) };
     let plan = check(&world().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
-    assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 runs; 2 of its Pods failed (of 3 that may): it said so");
+    assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 is running; 2 of its Pods failed (backoffLimit 3): a detail");
 }
 
 #[test]
-fn a_run_that_succeeded_is_told_in_its_own_words() {
+fn a_succeeded_run_is_reported_with_its_own_reason() {
     let mut world =
         world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     let plan = check(&world, STORED);
@@ -238,70 +240,71 @@ fn an_input_is_removed_in_the_observed_version_only() {
     let removed = deleted().with(job(3, Some(JobEnd::Complete), 1, 1), Purpose::Delete, None);
     for world in [failed, removed] {
         let plan = with_input(world).decide();
-        assert!(plan.actions.contains(&Action::RemoveInput(input("7", true))), "{}", shown(&plan));
+        assert!(plan.actions.contains(&Action::RemoveInput(input("7", true))), "{}", render(&plan));
     }
     let running = World { input: Some(input("7", false)), ..world().with(job(3, None, 0, 1), Purpose::Apply, None) };
-    assert_eq!(running.decide().actions, [Action::OwnInput(job(3, None, 0, 1))]);
+    assert_eq!(running.decide().actions, [Action::SetInputOwner(job(3, None, 0, 1))]);
 }
 
 #[test]
-fn a_run_whose_words_are_lost_is_repeated_unless_they_were_heard() {
-    let mute = |attempt| world().with(job(3, Some(JobEnd::Complete), 5, attempt), Purpose::Apply, None);
-    check(&mute(1), &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
-    check(&mute(3), &STORED.replace("SecretStored", "JobSucceeded"));
-    let heard = World { told: told(3, "True", &json!({"secretVersion": 1})), ..mute(1) };
-    assert_eq!(check(&heard, STORED).data["secretVersion"], 1);
+fn a_run_whose_result_is_lost_is_repeated_unless_it_was_reported() {
+    let silent = |attempt| world().with(job(3, Some(JobEnd::Complete), 5, attempt), Purpose::Apply, None);
+    check(&silent(1), &STARTED.replace("start Apply 1", "start Apply 2 replacing pullsecret-cls-1-gen3"));
+    check(&silent(3), &STORED.replace("SecretStored", "JobSucceeded"));
+    let reported = World { last_report: report(3, "True", &json!({"secretVersion": 1})), ..silent(1) };
+    assert_eq!(check(&reported, STORED).data["secretVersion"], 1);
 }
 
 #[test]
-fn a_success_whose_job_is_forgotten_is_not_repeated() {
+fn a_success_whose_job_is_gone_is_not_repeated() {
     let data = json!({"secretVersion": 1});
-    let plan = check(&World { told: told(3, "True", &data), ..world() }, STORED);
+    let plan = check(&World { last_report: report(3, "True", &data), ..world() }, STORED);
     assert_eq!(plan.data["secretVersion"], 1);
-    // Also where a dependency fails later: what is stored is stored.
+    // Also if a dependency fails later.
     let adapters = json!({"validation": {"available": "False", "observed_generation": 3}});
-    check(&World { told: told(3, "True", &data), resource: resource(&adapters), ..world() }, STORED);
+    check(&World { last_report: report(3, "True", &data), resource: resource(&adapters), ..world() }, STORED);
 }
 
 #[test]
 fn a_newer_generation_gets_a_run_of_its_own() {
-    let plan = check(&World { told: told(2, "True", &json!({"secretVersion": 1})), ..world() }, BEGUN);
+    let plan = check(&World { last_report: report(2, "True", &json!({"secretVersion": 1})), ..world() }, STARTED);
     assert_eq!(plan.because, "generation 3 is newer than 2, the last that was reported");
-    assert_eq!(plan.data["secretVersion"], 1, "what is stored stays known");
-    // The Job of an older generation ends late.
+    assert_eq!(plan.data["secretVersion"], 1, "the data is kept");
+    // The Job of an older generation has ended late.
     let late = world().with(job(2, Some(JobEnd::Complete), 1, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
-    check(&late, BEGUN);
+    check(&late, STARTED);
 }
 
 #[test]
-fn a_run_for_an_older_generation_is_stopped_once_this_one_has_its_own() {
-    let older = |going| ObservedJob { is_terminating: going, ..job(2, None, 0, 1) };
-    // Until then what it stores is better than nothing.
-    check(&world().with(older(false), Purpose::Apply, None), BEGUN);
+fn a_run_for_an_older_generation_is_stopped_once_the_current_one_has_its_own() {
+    let older = |is_terminating| ObservedJob { is_terminating, ..job(2, None, 0, 1) };
+    // Until then its result is better than none.
+    check(&world().with(older(false), Purpose::Apply, None), STARTED);
     let done = || world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     check(&done().with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
     check(&done().with(older(true), Purpose::Apply, None), STORED);
-    let forgotten = World { told: told(3, "True", &json!({})), ..world() };
-    check(&forgotten.with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
+    let without_job = World { last_report: report(3, "True", &json!({})), ..world() };
+    check(&without_job.with(older(false), Purpose::Apply, None), &format!("delete pullsecret-cls-1-gen2; {STORED}"));
 }
 
 #[test]
-fn another_edition_of_a_referenced_secret_gets_a_run() {
-    let edition = |edition: &str| Source::Edition(edition.to_owned());
-    let stored = |source| World { told: told(3, "True", &json!({"source": "a/1"})), source, ..world() };
-    check(&stored(edition("a/1")), STORED);
-    check(&stored(edition("a/2")), BEGUN);
-    check(&stored(Source::Missing("gone".to_owned())), STORED);
-    let missing = World { source: Source::Missing("waiting for secret a/b: it is not there".to_owned()), ..world() };
-    assert_eq!(check(&missing, WAITING).because, "waiting for secret a/b: it is not there");
+fn another_revision_of_a_referenced_secret_gets_a_run() {
+    let revision = |revision: &str| PullSecretSource::Revision(revision.to_owned());
+    let stored = |source| World { last_report: report(3, "True", &json!({"source": "a/1"})), source, ..world() };
+    check(&stored(revision("a/1")), STORED);
+    check(&stored(revision("a/2")), STARTED);
+    check(&stored(PullSecretSource::Missing("gone".to_owned())), STORED);
+    let missing =
+        World { source: PullSecretSource::Missing("waiting for secret a/b: it does not exist".to_owned()), ..world() };
+    assert_eq!(check(&missing, WAITING).because, "waiting for secret a/b: it does not exist");
 }
 
 #[rstest]
 #[case::transient(75, "QuotaExceeded", 30, 1, Some("next in 30 s"))]
 #[case::transient_again(75, "QuotaExceeded", 30, 2, Some("next in 90 s"))]
 #[case::permanent(4, "PermissionDenied", 0, 1, Some("next in 1800 s"))]
-#[case::of_the_pull_secret_itself(3, "InvalidPullSecret", 0, 1, None)]
-fn a_run_that_failed_is_repeated_later(
+#[case::of_the_pull_secret(3, "InvalidPullSecret", 0, 1, None)]
+fn a_failed_run_is_repeated_after_a_back_off(
     #[case] code: i32,
     #[case] reason: &str,
     #[case] seconds: i64,
@@ -309,39 +312,43 @@ fn a_run_that_failed_is_repeated_later(
     #[case] next: Option<&str>,
 ) {
     let failed = world().with(job(3, Some(broken()), seconds, attempt), Purpose::Apply, Some(outcome(code, reason)));
-    let told = format!("Applied=True/ResourcesExist; Available=False/{reason}; Health=True/NoErrors");
-    check(&failed, &[Some(&*told), next].into_iter().flatten().collect::<Vec<_>>().join("; "));
+    let conditions = format!("Applied=True/ResourcesExist; Available=False/{reason}; Health=True/NoErrors");
+    check(&failed, &[Some(&*conditions), next].into_iter().flatten().collect::<Vec<_>>().join("; "));
 }
 
 #[test]
-fn a_wait_that_is_over_begins_another_run() {
+fn a_run_starts_when_the_back_off_is_over() {
     let failed = world().with(job(3, Some(broken()), 61, 1), Purpose::Apply, Some(outcome(75, "StoreUnavailable")));
-    check(&failed, &BEGUN.replace("begin Apply 1", "begin Apply 2 replacing pullsecret-cls-1-gen3"));
-    let mute = world().with(job(3, Some(broken()), 0, 1), Purpose::Apply, None);
+    check(&failed, &STARTED.replace("start Apply 1", "start Apply 2 replacing pullsecret-cls-1-gen3"));
+    let silent = world().with(job(3, Some(broken()), 0, 1), Purpose::Apply, None);
     let plan =
-        check(&mute, "Applied=True/ResourcesExist; Available=False/JobFailed; Health=True/NoErrors; next in 60 s");
-    assert!(plan.because.contains("BackoffLimitExceeded: too often; another Job follows in 60 s"), "{}", plan.because);
+        check(&silent, "Applied=True/ResourcesExist; Available=False/JobFailed; Health=True/NoErrors; next in 60 s");
+    assert!(
+        plan.because.contains("BackoffLimitExceeded: too often; retrying with another Job in 60 s"),
+        "{}",
+        plan.because
+    );
 }
 
 #[test]
-fn drift_is_repaired_and_a_quarrel_slowed_down() {
-    let repaired = "begin Apply 1; Applied=True/ResourcesCreated; Health=True/NoErrors; Available=False/Drifted";
-    let gone = OutputState::Gone("secret clusters-cls-1/cls-1-pull-secret".to_owned());
-    let forgotten = World { told: told(3, "True", &json!({})), output: gone.clone(), ..world() };
-    let plan = check(&forgotten, repaired);
-    assert_eq!(plan.because, "secret clusters-cls-1/cls-1-pull-secret is gone");
+fn drift_is_repaired_at_once_and_repeated_drift_after_a_back_off() {
+    let repaired = "start Apply 1; Applied=True/ResourcesCreated; Health=True/NoErrors; Available=False/Drifted";
+    let missing = OutputState::Missing("secret clusters-cls-1/cls-1-pull-secret".to_owned());
+    let without_job = World { last_report: report(3, "True", &json!({})), output: missing.clone(), ..world() };
+    let plan = check(&without_job, repaired);
+    assert_eq!(plan.because, "secret clusters-cls-1/cls-1-pull-secret was deleted");
     let done = |attempt| {
         let job = job(3, Some(JobEnd::Complete), 5, attempt);
-        World { output: gone.clone(), ..world() }.with(job, Purpose::Apply, Some(outcome(0, "SecretStored")))
+        World { output: missing.clone(), ..world() }.with(job, Purpose::Apply, Some(outcome(0, "SecretStored")))
     };
     check(&done(1), &repaired.replace("Apply 1", "Apply 2 replacing pullsecret-cls-1-gen3"));
     check(&done(2), "Applied=True/ResourcesExist; Available=False/Drifted; Health=True/NoErrors; next in 115 s");
 }
 
 #[test]
-fn a_foreign_secret_in_the_place_is_told_and_left_alone() {
-    let foreign = OutputState::Foreign("secret a/b belongs to another".to_owned());
-    let world = World { told: told(3, "True", &json!({})), output: foreign, ..world() };
+fn an_unmanaged_secret_is_reported_and_not_changed() {
+    let unmanaged = OutputState::Unmanaged("secret a/b is unmanaged".to_owned());
+    let world = World { last_report: report(3, "True", &json!({})), output: unmanaged, ..world() };
     check(&world, "Applied=False/NameConflict; Available=False/NameConflict; Health=True/NoErrors");
 }
 
@@ -352,15 +359,15 @@ fn a_run_that_was_superseded_is_not_available() {
 }
 
 #[test]
-fn a_deletion_stops_what_makes_then_removes_then_confirms() {
+fn a_deletion_stops_applying_jobs_then_cleans_up_then_confirms() {
     let in_progress = "Available=False/CleanupInProgress; Health=True/NoErrors; Finalized=False/CleanupInProgress";
-    let making = deleted().with(job(2, None, 0, 1), Purpose::Apply, None);
-    check(&making, &format!("delete pullsecret-cls-1-gen2; Applied=True/ResourcesExist; {in_progress}"));
+    let applying = deleted().with(job(2, None, 0, 1), Purpose::Apply, None);
+    check(&applying, &format!("delete pullsecret-cls-1-gen2; Applied=True/ResourcesExist; {in_progress}"));
     let stopping = deleted().with(ObservedJob { is_terminating: true, ..job(2, None, 0, 1) }, Purpose::Apply, None);
     check(&stopping, &format!("Applied=True/ResourcesExist; {in_progress}"));
-    check(&deleted(), &format!("begin Delete 1; Applied=True/ResourcesCreated; {in_progress}"));
-    let removing = deleted().with(job(3, None, 0, 1), Purpose::Delete, None);
-    check(&removing, &format!("Applied=True/ResourcesExist; {in_progress}"));
+    check(&deleted(), &format!("start Delete 1; Applied=True/ResourcesCreated; {in_progress}"));
+    let cleaning = deleted().with(job(3, None, 0, 1), Purpose::Delete, None);
+    check(&cleaning, &format!("Applied=True/ResourcesExist; {in_progress}"));
     let removed = deleted().with(job(2, Some(JobEnd::Complete), 60, 1), Purpose::Apply, None).with(
         job(3, Some(JobEnd::Complete), 1, 1),
         Purpose::Delete,
@@ -372,19 +379,19 @@ fn a_deletion_stops_what_makes_then_removes_then_confirms() {
 }
 
 #[test]
-fn what_is_made_while_it_is_removed_is_removed_again() {
-    let made = |seconds| {
-        let maker = job(2, Some(JobEnd::Complete), seconds, 1);
-        let remover = job(3, Some(JobEnd::Complete), 0, 1);
-        let world = deleted().with(maker, Purpose::Apply, None);
-        shown(&world.with(remover, Purpose::Delete, Some(outcome(0, "SecretDeleted"))).decide())
+fn what_is_created_during_the_clean_up_is_removed_again() {
+    let decided = |seconds| {
+        let applying = job(2, Some(JobEnd::Complete), seconds, 1);
+        let cleanup = job(3, Some(JobEnd::Complete), 0, 1);
+        let world = deleted().with(applying, Purpose::Apply, None);
+        render(&world.with(cleanup, Purpose::Delete, Some(outcome(0, "SecretDeleted"))).decide())
     };
-    assert!(made(-1).starts_with("begin Delete 2 replacing pullsecret-cls-1-gen3; "), "{}", made(-1));
-    assert!(made(0).contains("Finalized=True"), "{}", made(0));
+    assert!(decided(-1).starts_with("start Delete 2 replacing pullsecret-cls-1-gen3; "), "{}", decided(-1));
+    assert!(decided(0).contains("Finalized=True"), "{}", decided(0));
 }
 
 #[test]
-fn a_deletion_that_fails_is_told_and_tried_again() {
+fn a_failed_clean_up_is_reported_and_repeated() {
     let failed = deleted().with(job(3, Some(broken()), 0, 1), Purpose::Delete, Some(outcome(4, "PermissionDenied")));
     check(
         &failed,
@@ -394,24 +401,24 @@ fn a_deletion_that_fails_is_told_and_tried_again() {
 }
 
 #[test]
-fn a_cluster_that_never_could_have_a_run_needs_none_to_go() {
+fn a_cluster_that_never_had_a_run_needs_no_clean_up() {
     let mut world = deleted();
     *world.resource.spec.pointer_mut("/gcp").unwrap() = json!({});
     let plan = world.decide();
-    assert_eq!(plan.finding("Finalized").unwrap().status, Status::True);
-    assert!(plan.actions.is_empty() && plan.because.starts_with("nothing was made"), "{}", plan.because);
+    assert_eq!(plan.condition("Finalized").unwrap().status, Status::True);
+    assert!(plan.actions.is_empty() && plan.because.starts_with("nothing was created"), "{}", plan.because);
 }
 
 #[test]
-fn quota_and_refusals_change_what_is_told() {
+fn quota_and_refusals_change_the_conditions() {
     let delayed = world().decide().delayed("p-1", Duration::from_secs(2));
     assert_eq!(
-        shown(&delayed),
+        render(&delayed),
         "Health=True/NoErrors; Applied=False/WaitingForQuota; Available=False/WaitingForQuota; next in 2 s"
     );
     let refused = world().decide().refused(Reason::ResourceCreationFailed, "no");
     assert_eq!(
-        shown(&refused),
+        render(&refused),
         "Applied=False/ResourceCreationFailed; Available=False/ResourceCreationFailed; Health=False/KubernetesAPIFailure"
     );
 }

@@ -1,15 +1,15 @@
-//! The Jobs that are known by their news: what has changed that somebody should look at.
+//! Tracks the adapter's Jobs by their watch events, and says which resources these events concern.
 
 use std::collections::BTreeMap;
 
 use fleet_model::names;
-use kubernetes::{JobEvent, ObservedJob};
+use kubernetes::JobEvent;
 use tokio::time::Instant;
 
 use crate::limits::Limits;
-use crate::manifest::Occasion;
+use crate::manifest::Trigger;
 
-/// What is known of Jobs.
+/// The last known state of each Job, by its name.
 #[derive(Debug, Default)]
 pub(super) struct KnownJobs(BTreeMap<String, Known>);
 
@@ -22,65 +22,69 @@ struct Known {
     trace: Option<String>,
 }
 
+/// The resources that a Job event concerns.
+#[derive(Debug, Default)]
+pub(super) struct JobUpdate {
+    /// The resource of the Job, if the Job has changed in a way that is to be reported.
+    pub(super) changed: Option<(String, Trigger)>,
+    /// The resources whose runs waited for a free slot of the Job's project and may start now.
+    pub(super) unblocked: Vec<String>,
+}
+
 impl KnownJobs {
-    /// Takes news in; returns whose resource should be looked at. Those whose runs have a place now are added to `next`.
-    pub(super) fn hear(
-        &mut self,
-        news: &JobEvent,
-        (limits, next): (&mut Limits, &mut Vec<String>),
-        now: Instant,
-    ) -> Option<(String, Occasion)> {
-        let (job, is_gone) = match news {
+    /// Applies a watch event to the known Jobs and to the projects' limits.
+    pub(super) fn apply(&mut self, event: &JobEvent, limits: &mut Limits, now: Instant) -> JobUpdate {
+        let mut update = JobUpdate::default();
+        let (job, is_gone) = match event {
             JobEvent::Applied(job) => (job, false),
             JobEvent::Deleted(job) => (job, true),
         };
-        // One that another of its name has replaced already is no news.
+        // The deletion of a Job that another one of its name has already replaced changes nothing.
         if is_gone && self.0.get(&job.name).is_some_and(|known| known.uid != job.uid) {
-            return None;
+            return update;
         }
-        let resource = job.labels.get(names::LABEL_RUN_RESOURCE)?.clone();
+        let Some(resource) = job.labels.get(names::LABEL_RUN_RESOURCE).cloned() else { return update };
         let is_over = is_gone || job.end.is_some();
         if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
             if is_over {
-                next.extend(limits.is_over(project, &job.name, now));
+                update.unblocked = limits.finish(project, &job.name, now);
             } else {
-                limits.is_running(project, &job.name, now);
+                limits.mark_running(project, &job.name, now);
             }
         }
         let trace = job.annotations.get(names::ANNOTATION_TRACE).cloned();
-        let occasion = occasion(trace.as_deref());
+        let trigger = trigger(trace.as_deref());
         if is_gone {
             self.0.remove(&job.name);
-            return Some((resource, occasion));
+            update.changed = Some((resource, trigger));
+            return update;
         }
         let fresh = Known { resource: resource.clone(), uid: job.uid.clone(), is_over, failed: job.failed, trace };
         let before = self.0.insert(job.name.clone(), fresh);
-        let is_news = match before.filter(|before| before.uid == job.uid) {
-            None => is_over || has_trouble(job),
+        let is_change = match before.filter(|before| before.uid == job.uid) {
+            None => is_over || job.failed > 0,
             Some(before) => before.is_over != is_over || before.failed != job.failed,
         };
-        is_news.then_some((resource, occasion))
+        update.changed = is_change.then_some((resource, trigger));
+        update
     }
 
-    /// The resources whose Jobs are over.
-    pub(super) fn ended(&self) -> Vec<(String, Occasion)> {
+    /// Returns the resources whose Jobs have ended.
+    pub(super) fn ended(&self) -> Vec<(String, Trigger)> {
         let over = self.0.values().filter(|known| known.is_over);
-        over.map(|known| (known.resource.clone(), occasion(known.trace.as_deref()))).collect()
+        over.map(|known| (known.resource.clone(), trigger(known.trace.as_deref()))).collect()
     }
 }
 
-fn has_trouble(job: &ObservedJob) -> bool {
-    job.failed > 0
-}
-
-fn occasion(trace: Option<&str>) -> Occasion {
-    Occasion { event: None, trace: trace.and_then(|trace| trace.parse().ok()) }
+fn trigger(trace: Option<&str>) -> Trigger {
+    Trigger { event: None, trace: trace.and_then(|trace| trace.parse().ok()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use kubernetes::ObservedJob;
     use kubernetes::job::JobEnd;
 
     use super::*;
@@ -103,15 +107,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_of_one_that_was_replaced_changes_nothing() {
+    async fn the_end_of_a_replaced_job_changes_nothing() {
         let quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
         let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(quota), Instant::now());
-        let mut hear = |news| known.hear(&news, (&mut limits, &mut Vec::new()), now).map(|(id, _)| id);
-        assert_eq!(hear(JobEvent::Applied(job("a", None))), None, "that it runs is what whoever began it knows");
-        assert_eq!(hear(JobEvent::Applied(job("b", None))), None);
-        assert_eq!(hear(JobEvent::Deleted(job("a", None))), None);
-        assert_eq!(hear(JobEvent::Applied(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
-        assert_eq!(hear(JobEvent::Deleted(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        let mut apply = |event| known.apply(&event, &mut limits, now).changed.map(|(id, _)| id);
+        assert_eq!(
+            apply(JobEvent::Applied(job("a", None))),
+            None,
+            "the replica that created it has reported that it runs"
+        );
+        assert_eq!(apply(JobEvent::Applied(job("b", None))), None);
+        assert_eq!(apply(JobEvent::Deleted(job("a", None))), None);
+        assert_eq!(apply(JobEvent::Applied(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
+        assert_eq!(apply(JobEvent::Deleted(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
         assert_eq!((known.0.len(), limits.running()), (0, 0));
     }
 }

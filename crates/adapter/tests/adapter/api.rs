@@ -1,4 +1,4 @@
-//! The HyperFleet API in this process, and what the others do there.
+//! The HyperFleet API in this process, and the requests of users and other adapters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_client::{
-    Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Status, StatusItem, TokenSettings,
+    Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Status, TokenSettings,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A pull secret whose content shows nowhere but where it belongs.
-pub(crate) fn pull_secret(word: &str) -> Value {
-    // `user:` and the word, as base64.
-    let auth = match word {
+/// Returns a pull secret whose content is searched for in logs and objects.
+pub(crate) fn pull_secret(content: &str) -> Value {
+    // `user:` and a password, as base64.
+    let auth = match content {
         "one" => "dXNlcjpIdW50ZXIyLW9uZQ==",
         _ => "dXNlcjpIdW50ZXIyLXR3bw==",
     };
     json!({"auths": {"registry.example.com": {"auth": auth}}})
 }
 
-/// The beginning of every credential above.
+/// The common prefix of the credentials above.
 pub(crate) const CREDENTIAL: &str = "dXNlcjpIdW50ZXIy";
 
-/// An API server that can be taken away and given back.
+/// An API server that can be stopped and restarted.
 pub(crate) struct Api {
     folder: TempDir,
     pub(crate) address: String,
@@ -60,7 +60,7 @@ impl Api {
         Self { folder, address, stop, running }
     }
 
-    /// Takes it away. What is returned gives it back.
+    /// Stops the server; the returned future restarts it.
     pub(crate) async fn stop(self) -> impl Future<Output = Self> {
         self.stop.cancel();
         self.running.await.unwrap();
@@ -105,9 +105,9 @@ impl Api {
         self.client().within(&budget()).get("clusters", id).await.unwrap()
     }
 
-    /// An adapter says so much about generation 1.
+    /// Reports as another adapter about generation 1.
     pub(crate) async fn report(&self, id: &str, adapter: &str, available: Status, data: Value) {
-        let condition = |kind: &str, status| ReportCondition {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -115,9 +115,9 @@ impl Api {
             last_transition_time: None,
         };
         let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
-            observed_generation: 1,
+            observed_generation: Generation::FIRST,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: data.as_object().cloned().unwrap_or_default(),
             observed_time: None,
@@ -127,9 +127,9 @@ impl Api {
         assert!(matches!(reported, Reported::Stored(_)), "{reported:?}");
     }
 
-    /// An adapter says that it has cleaned up.
+    /// Reports `Finalized` as another adapter.
     pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: i64) {
-        let condition = |kind: &str, status| ReportCondition {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -138,7 +138,7 @@ impl Api {
         };
         let conditions = [("Available", Status::False), ("Applied", Status::False), ("Health", Status::True)];
         let conditions = conditions.into_iter().chain([("Finalized", Status::True)]);
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
             observed_generation: generation,
             conditions: conditions.map(|(kind, status)| condition(kind, status)).collect(),
@@ -149,7 +149,7 @@ impl Api {
         self.client().within(&budget()).report("clusters", id, &report).await.unwrap();
     }
 
-    /// Those that come before the pull secret say that they are done.
+    /// Reports as the adapters that the pull secret depends on.
     pub(crate) async fn make_ready(&self, id: &str, namespace: &str) {
         for adapter in ["validation", "dns"] {
             self.report(id, adapter, Status::True, json!({})).await;
@@ -157,8 +157,8 @@ impl Api {
         self.report(id, "placement", Status::True, json!({"namespace": namespace})).await;
     }
 
-    /// What the adapter has reported.
-    pub(crate) async fn told(&self, id: &str) -> Option<StatusItem> {
+    /// Returns the adapter's last report.
+    pub(crate) async fn last_report(&self, id: &str) -> Option<Report> {
         let all = self.client().within(&budget()).statuses("clusters", id).await.unwrap();
         all.into_iter().find(|item| item.adapter == "pullsecret")
     }

@@ -1,4 +1,4 @@
-//! Foreign objects in the way, messages that are none, and an adapter that may not.
+//! Unmanaged objects, malformed messages, and an adapter without the rights that it needs.
 
 use emulators::kubernetes::Settings;
 use fleet_model::names;
@@ -10,54 +10,54 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::api::budget;
-use crate::place::{Kind, Place};
+use crate::environment::{Environment, Kind};
 use crate::world::{World, eventually, is, message, topic};
 
 #[rstest]
 #[case(Kind::Emulator)]
 #[case(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_ours_is_named_and_left_alone(#[case] kind: Kind) {
+async fn unmanaged_objects_are_named_and_not_changed(#[case] kind: Kind) {
     let Some(world) = World::new(kind).await else { return };
     let adapter = world.adapter("").await;
     let secret = json!({"metadata": {"name": "cluster-cls-1-pullsecret-data"}, "stringData": {"theirs": "x"}});
     let secret = serde_json::from_value(secret).unwrap();
-    let theirs = world.place.inputs().create(&PostParams::default(), &secret).await.unwrap();
+    let theirs = world.environment.inputs().create(&PostParams::default(), &secret).await.unwrap();
     let pod = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "none"}]}});
     let job = json!({"metadata": {"name": "pullsecret-cls-2-gen1"}, "spec": {"template": pod}});
-    world.place.jobs().create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
+    world.environment.jobs().create(&PostParams::default(), &serde_json::from_value(job).unwrap()).await.unwrap();
     for (id, name) in [("cls-1", "cluster-cls-1-pullsecret-data"), ("cls-2", "pullsecret-cls-2-gen1")] {
         world.ready(id).await;
-        world.tell(id).await;
-        let told = world.until_reason(id, "NameConflict").await;
-        assert!(is(&told, "Applied", Status::False) && is(&told, "Health", Status::True));
-        assert!(message(&told, "Applied").contains(name), "{}", message(&told, "Applied"));
+        world.publish_event(id).await;
+        let report = world.until_reason(id, "NameConflict").await;
+        assert!(is(&report, "Applied", Status::False) && is(&report, "Health", Status::True));
+        assert!(message(&report, "Applied").contains(name), "{}", message(&report, "Applied"));
     }
-    let found = world.place.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
+    let found = world.environment.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
     assert_eq!(found.metadata.resource_version, theirs.metadata.resource_version);
-    assert!(world.place.job("pullsecret-cls-1-gen1").await.is_none());
+    assert!(world.environment.job("pullsecret-cls-1-gen1").await.is_none());
     adapter.stop().await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_pull_secret_of_hypershift_is_told() {
+async fn an_unmanaged_pull_secret_is_reported() {
     let world = World::new(Kind::Emulator).await.unwrap();
     let adapter = world.adapter("").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
-    let patch = json!({"metadata": {"labels": {"managed-by": "somebody"}}});
+    let patch = json!({"metadata": {"labels": {"managed-by": "another-team"}}});
     let parameters = kube::api::PatchParams::default();
-    world.place.outputs().patch("cls-1-pull-secret", &parameters, &kube::api::Patch::Merge(patch)).await.unwrap();
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", "NameConflict").await;
-    assert!(message(&told, "Available").contains("\"somebody\" as label `managed-by`"));
-    assert_eq!(world.node.begun("cls-1", 1), 1);
+    world.environment.outputs().patch("cls-1-pull-secret", &parameters, &kube::api::Patch::Merge(patch)).await.unwrap();
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "NameConflict").await;
+    assert!(message(&report, "Available").contains("\"another-team\" as label `managed-by`"));
+    assert_eq!(world.node.started("cls-1", 1), 1);
     adapter.stop().await;
 }
 
-/// A replica that has observed generation 1 acts after another one has begun the run of generation 2.
+/// A replica that has observed generation 1 acts after another one has started the run of generation 2.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_observation_does_not_replace_the_input_of_a_newer_run() {
     let world = World::new(Kind::Emulator).await.unwrap();
@@ -70,21 +70,21 @@ async fn an_older_observation_does_not_replace_the_input_of_a_newer_run() {
     let metadata =
         json!({"name": name, "labels": labels, "annotations": {names::ANNOTATION_RESOURCE_CREATED: created}});
     let newer = serde_json::from_value(json!({"metadata": metadata, "stringData": {"pullsecret": "newer"}})).unwrap();
-    let newer = world.place.inputs().create(&PostParams::default(), &newer).await.unwrap();
+    let newer = world.environment.inputs().create(&PostParams::default(), &newer).await.unwrap();
     let adapter = world.adapter("").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
-    let found = world.place.inputs().get(name).await.unwrap();
+    let found = world.environment.inputs().get(name).await.unwrap();
     assert_eq!(found.metadata.resource_version, newer.metadata.resource_version);
-    assert!(world.place.job("pullsecret-cls-1-gen1").await.is_none());
+    assert!(world.environment.job("pullsecret-cls-1-gen1").await.is_none());
     // The event is delivered again until the other replica's run has ended.
-    world.place.inputs().delete(name, &DeleteParams::default()).await.unwrap();
+    world.environment.inputs().delete(name, &DeleteParams::default()).await.unwrap();
     world.until_available("cls-1", 1).await;
     adapter.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_event_goes_among_the_dead_letters() {
+async fn malformed_messages_are_dead_lettered() {
     let world = World::new(Kind::Emulator).await.unwrap();
     let adapter = world.adapter("").await;
     let mut letters = world.dead_letters().await;
@@ -94,9 +94,9 @@ async fn what_is_no_event_goes_among_the_dead_letters() {
     for _ in 0..2 {
         letters.next().await.unwrap().ack().await.unwrap();
     }
-    // About another kind, or about nobody that the API knows: dealt with.
+    // An event about another kind, or about a cluster that the API does not have, is acked.
     world.publish(Event::new("s", "t", Timestamp::now(), json!({"id": "np-1", "kind": "NodePool"}))).await;
-    world.tell("cls-unknown").await;
+    world.publish_event("cls-unknown").await;
     eventually(async || adapter.count("hyperfleet_adapter_events_processed", "skipped").await >= 2).await;
     assert_eq!(adapter.count("hyperfleet_adapter_dlq_messages", "").await, 2);
     adapter.stop().await;
@@ -108,13 +108,13 @@ async fn what_is_no_event_goes_among_the_dead_letters() {
 // The watch lists too, and first.
 #[case("list/jobs:403*0", "KubernetesAPIFailure")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_adapter_that_may_not_says_so(#[case] fault: &str, #[case] reason: &str) {
+async fn missing_rights_are_reported(#[case] fault: &str, #[case] reason: &str) {
     let settings = Settings { faults: vec![fault.parse().unwrap()], ..Settings::default() };
-    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
     let adapter = world.adapter("").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", reason).await;
-    assert!(is(&told, "Health", Status::False), "{told:#?}");
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", reason).await;
+    assert!(is(&report, "Health", Status::False), "{report:#?}");
     adapter.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The manifests of `deploy/`: their configuration is taken, and their rights are enough and no more.
+//! The manifests of `deploy/`: their configuration is valid, and their rights are sufficient and minimal.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use kube::{Api, Client};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::place::{Kind, Place};
+use crate::environment::{Environment, Kind};
 use crate::world::{World, eventually, is};
 
 const ADAPTER: &str = include_str!("../../../../deploy/pullsecret-adapter.yaml");
 const CLUSTER: &str = include_str!("../../../../deploy/pullsecret-adapter-cluster.yaml");
 
-/// The objects of a manifest, in the places of a test.
-fn objects(manifest: &str, place: &Place) -> Vec<Value> {
+/// Returns the objects of a manifest, moved to the namespaces of a test.
+fn objects(manifest: &str, environment: &Environment) -> Vec<Value> {
     let text = manifest
-        .replace("hyperfleet-system", &place.namespace)
-        .replace("clusters-cls-123", &place.management)
+        .replace("hyperfleet-system", &environment.namespace)
+        .replace("clusters-cls-123", &environment.management)
         .replace("[pullsecret-adapter]", "[adapter]");
     serde_saphyr::from_multiple(&text).unwrap()
 }
 
-async fn apply(place: &Place, manifest: &str) {
-    for object in objects(manifest, place) {
+async fn apply(environment: &Environment, manifest: &str) {
+    for object in objects(manifest, environment) {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         let parameters = PostParams::default();
-        let client = || place.client.clone();
+        let client = || environment.client.clone();
         match object["kind"].as_str().unwrap() {
             "ServiceAccount" => {
                 let api: Api<ServiceAccount> = Api::namespaced(client(), &namespace);
-                // That of Jobs is there already.
+                // The service account of Jobs exists already.
                 let _there = api.create(&parameters, &serde_json::from_value(object).unwrap()).await;
             }
             "Role" => {
@@ -48,13 +48,13 @@ async fn apply(place: &Place, manifest: &str) {
                 api.create(&parameters, &serde_json::from_value(object).unwrap()).await.unwrap();
             }
             "Namespace" | "ConfigMap" | "Deployment" | "PodDisruptionBudget" => {}
-            other => panic!("{other} is not known to this test"),
+            other => panic!("this test cannot create a {other}"),
         }
     }
 }
 
 #[test]
-fn the_configuration_is_taken() {
+fn the_configuration_is_valid() {
     let documents: Vec<Value> = serde_saphyr::from_multiple(ADAPTER).unwrap();
     let map = documents.into_iter().find(|document| document["kind"] == "ConfigMap").unwrap();
     let map: ConfigMap = serde_json::from_value(map).unwrap();
@@ -68,33 +68,34 @@ fn the_configuration_is_taken() {
 #[case(Kind::Emulator)]
 #[case(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rights_are_enough_and_no_more(#[case] kind: Kind) {
+async fn the_rights_are_sufficient_and_minimal(#[case] kind: Kind) {
     let settings = Settings { authorization: Authorization::Rbac, ..Settings::default() };
-    let Some(place) = Place::with(kind, settings).await else { return };
-    apply(&place, ADAPTER).await;
-    apply(&place, &CLUSTER.replace("cls-123-pull-secret", "cls-1-pull-secret")).await;
-    let kubeconfig = place.kubeconfig_of("pullsecret-adapter").await;
-    let world = World::at(place.with_kubeconfig(kubeconfig)).await;
+    let Some(environment) = Environment::with(kind, settings).await else { return };
+    apply(&environment, ADAPTER).await;
+    apply(&environment, &CLUSTER.replace("cls-123-pull-secret", "cls-1-pull-secret")).await;
+    let kubeconfig = environment.kubeconfig_of("pullsecret-adapter").await;
+    let world = World::at(environment.with_kubeconfig(kubeconfig)).await;
     let adapter = world.replica("", Some("pod-1")).await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
-    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none()).await;
-    world.place.outputs().delete("cls-1-pull-secret", &DeleteParams::default()).await.unwrap();
-    world.tell("cls-1").await;
-    eventually(async || world.place.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_some()).await;
+    eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none())
+        .await;
+    world.environment.outputs().delete("cls-1-pull-secret", &DeleteParams::default()).await.unwrap();
+    world.publish_event("cls-1").await;
+    eventually(async || world.environment.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_some()).await;
     world.until_available("cls-1", 1).await;
     world.api.delete("cls-1").await;
-    world.tell("cls-1").await;
-    world.until("cls-1", |told| is(told, "Finalized", Status::True)).await;
+    world.publish_event("cls-1").await;
+    world.until("cls-1", |report| is(report, "Finalized", Status::True)).await;
     adapter.stop().await;
-    let client = world.place.client_of_adapter().await;
+    let client = world.environment.client_of_adapter().await;
     for (verb, resource, namespace) in [
-        ("list", "secrets", world.place.namespace.as_str()),
+        ("list", "secrets", world.environment.namespace.as_str()),
         ("get", "secrets", "kube-system"),
-        ("list", "secrets", &world.place.management),
-        ("delete", "secrets", &world.place.management),
-        ("create", "pods", &world.place.namespace),
+        ("list", "secrets", &world.environment.management),
+        ("delete", "secrets", &world.environment.management),
+        ("create", "pods", &world.environment.namespace),
         ("get", "nodes", ""),
     ] {
         assert!(!may(&client, verb, resource, namespace).await, "{verb} {resource} in {namespace}");

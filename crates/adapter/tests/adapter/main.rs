@@ -1,11 +1,11 @@
-//! The adapter beside the real API server, a broker in the process, and Kubernetes: the emulator's or a real one.
+//! Runs the adapter with the real API server, an in-process broker, and Kubernetes (emulated or real).
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "in a test that is the right way to fail"
+    reason = "tests fail by panicking"
 )]
 
 mod api;
@@ -13,9 +13,9 @@ mod conflicts;
 mod deletion;
 mod deployed;
 mod drift;
+mod environment;
 mod node;
 mod outages;
-mod place;
 mod quota;
 mod replicas;
 mod story;

@@ -1,4 +1,4 @@
-//! A node that is played: it ends the adapter's Pods as a test says, and does what the Job would do in Kubernetes.
+//! A simulated node: it ends the adapter's Pods with a scripted result, and applies the Secret that the Job would apply.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,34 +13,34 @@ use kube::runtime::watcher::{self, watcher};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::place::Place;
+use crate::environment::Environment;
 
-/// How Pods end.
+/// The result that Pods end with.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ending {
-    /// As a Job that has stored the pull secret, or removed it.
+pub(crate) enum PodResult {
+    /// Success: the pull secret was stored, or removed.
     Success,
-    /// With this exit code and reason.
+    /// Failure with this exit code and reason.
     Failure(i32, &'static str),
-    /// Not at all.
+    /// None: Pods keep running.
     Never,
 }
 
-/// A node that is played.
+/// A simulated node.
 pub(crate) struct Node {
-    ending: Arc<Mutex<Ending>>,
-    /// How many Pods were begun, by their clusters and generations.
-    begun: Arc<Mutex<BTreeMap<(String, String), usize>>>,
+    result: Arc<Mutex<PodResult>>,
+    /// The number of started Pods, by cluster and generation.
+    started: Arc<Mutex<BTreeMap<(String, String), usize>>>,
     task: JoinHandle<()>,
-    player: Player,
+    kubelet: Kubelet,
 }
 
 #[derive(Clone)]
-struct Player {
-    ending: Arc<Mutex<Ending>>,
-    begun: Arc<Mutex<BTreeMap<(String, String), usize>>>,
+struct Kubelet {
+    result: Arc<Mutex<PodResult>>,
+    started: Arc<Mutex<BTreeMap<(String, String), usize>>>,
     /// The content of the inputs that were mounted when their Pods started, by the Pods' uids. It is locked while a Pod is
-    /// played, so that the watch and a test do not play the same Pod at the same time.
+    /// processed, so that the watch and a test do not process the same Pod at the same time.
     mounted: Arc<tokio::sync::Mutex<BTreeMap<String, Option<ByteString>>>>,
     pods: Api<Pod>,
     inputs: Api<Secret>,
@@ -48,41 +48,41 @@ struct Player {
 }
 
 impl Node {
-    pub(crate) fn start(place: &Place) -> Self {
-        let (ending, begun) = (Arc::new(Mutex::new(Ending::Success)), Arc::default());
-        let player = Player {
-            ending: Arc::clone(&ending),
-            begun: Arc::clone(&begun),
+    pub(crate) fn start(environment: &Environment) -> Self {
+        let (result, started) = (Arc::new(Mutex::new(PodResult::Success)), Arc::default());
+        let kubelet = Kubelet {
+            result: Arc::clone(&result),
+            started: Arc::clone(&started),
             mounted: Arc::default(),
-            pods: Api::namespaced(place.client.clone(), &place.namespace),
-            inputs: place.inputs(),
-            outputs: place.outputs(),
+            pods: Api::namespaced(environment.client.clone(), &environment.namespace),
+            inputs: environment.inputs(),
+            outputs: environment.outputs(),
         };
-        let playing = player.clone();
+        let running = kubelet.clone();
         let task = tokio::spawn(async move {
-            // Without waits it would not yield while the server is gone, and nobody could end it.
-            let mut events = watcher(playing.pods.clone(), watcher::Config::default()).default_backoff().boxed();
+            // Without a back-off it would not yield while the server is down, and could not be aborted.
+            let mut events = watcher(running.pods.clone(), watcher::Config::default()).default_backoff().boxed();
             while let Some(event) = events.next().await {
                 if let Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) = event {
-                    playing.play(&pod).await;
+                    running.run_pod(&pod).await;
                 }
             }
         });
-        Self { ending, begun, task, player }
+        Self { result, started, task, kubelet }
     }
 
-    /// From now on Pods end so; those that wait, too.
-    pub(crate) async fn will(&self, ending: Ending) {
-        *self.ending.lock().unwrap() = ending;
-        for pod in self.player.pods.list(&kube::api::ListParams::default()).await.unwrap().items {
-            self.player.play(&pod).await;
+    /// Sets the result of all Pods, those that are running included.
+    pub(crate) async fn end_pods_with(&self, result: PodResult) {
+        *self.result.lock().unwrap() = result;
+        for pod in self.kubelet.pods.list(&kube::api::ListParams::default()).await.unwrap().items {
+            self.kubelet.run_pod(&pod).await;
         }
     }
 
-    /// How many Pods were begun for a cluster at a generation.
-    pub(crate) fn begun(&self, cluster: &str, generation: i64) -> usize {
+    /// Returns the number of Pods that were started for a cluster at a generation.
+    pub(crate) fn started(&self, cluster: &str, generation: i64) -> usize {
         let key = (cluster.to_owned(), generation.to_string());
-        self.begun.lock().unwrap().get(&key).copied().unwrap_or_default()
+        self.started.lock().unwrap().get(&key).copied().unwrap_or_default()
     }
 }
 
@@ -92,19 +92,19 @@ impl Drop for Node {
     }
 }
 
-impl Player {
-    /// Plays a Pod as it is now: a watch may be behind, and a kubelet does not run Pods that have gone.
-    async fn play(&self, observed: &Pod) {
+impl Kubelet {
+    /// Runs a Pod in its current state: the watch may lag, and a kubelet does not run deleted Pods.
+    async fn run_pod(&self, observed: &Pod) {
         let mut mounted = self.mounted.lock().await;
         let name = observed.metadata.name.as_deref().unwrap_or_default();
-        // The server may be gone; the watch lists the Pods again when it is back.
+        // The server may be down; the watch lists the Pods again when it is back.
         let Ok(Some(pod)) = self.pods.get_opt(name).await else { return };
         if pod.metadata.uid != observed.metadata.uid || pod.metadata.deletion_timestamp.is_some() {
             return;
         }
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let pod = serde_json::to_value(pod).unwrap();
-        let text = |place: &str| pod.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |environment: &str| pod.pointer(environment).and_then(Value::as_str).unwrap_or_default().to_owned();
         let label = |name: &str| text(&format!("/metadata/labels/{}", name.replace('/', "~1")));
         let (name, cluster) = (text("/metadata/name"), label("hyperfleet.io/resource-id"));
         let phase = text("/status/phase");
@@ -112,23 +112,23 @@ impl Player {
             return;
         }
         if phase != "Running" {
-            // As a kubelet: without its volumes a Pod does not start.
+            // As with a kubelet, a Pod does not start without its volumes.
             let Some(volume) = self.mount(&pod, &cluster).await else { return };
             mounted.insert(uid.clone(), volume);
             let key = (cluster.clone(), label("hyperfleet.io/generation"));
-            *self.begun.lock().unwrap().entry(key).or_default() += 1;
+            *self.started.lock().unwrap().entry(key).or_default() += 1;
             self.report(&name, "Running", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}})).await;
         }
-        let ending = self.ending.lock().unwrap().clone();
-        let (code, said) = match ending {
-            Ending::Never => return,
-            Ending::Success => (0, self.succeed(&pod, &cluster, mounted.get(&uid).cloned().flatten()).await),
-            Ending::Failure(code, reason) => {
-                (code, json!({"status": "failure", "reason": reason, "message": "it went wrong", "details": {}}))
+        let result = self.result.lock().unwrap().clone();
+        let (code, message) = match result {
+            PodResult::Never => return,
+            PodResult::Success => (0, self.succeed(&pod, &cluster, mounted.get(&uid).cloned().flatten()).await),
+            PodResult::Failure(code, reason) => {
+                (code, json!({"status": "failure", "reason": reason, "message": "a scripted failure", "details": {}}))
             }
         };
         let phase = if code == 0 { "Succeeded" } else { "Failed" };
-        let terminated = json!({"exitCode": code, "reason": "Completed", "message": said.to_string(),
+        let terminated = json!({"exitCode": code, "reason": "Completed", "message": message.to_string(),
             "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z"});
         self.report(&name, phase, &json!({"terminated": terminated})).await;
     }
@@ -137,11 +137,11 @@ impl Player {
         let container = json!({"name": "pull-secret", "image": "none", "imageID": "", "ready": false, "restartCount": 0,
             "state": state});
         let status = json!({"status": {"phase": phase, "containerStatuses": [container]}});
-        // It may have been removed meanwhile.
+        // The Pod may have been deleted meanwhile.
         let _gone = self.pods.patch_status(pod, &PatchParams::default(), &Patch::Merge(&status)).await;
     }
 
-    /// Reads the input that the Pod mounts; the inner `None` is a Pod that mounts none, the outer one an input that is missing.
+    /// Reads the input that the Pod mounts. The inner `None` is a Pod that mounts none, the outer one a missing input.
     async fn mount(&self, pod: &Value, cluster: &str) -> Option<Option<ByteString>> {
         let volumes = pod["spec"]["volumes"].as_array().unwrap();
         if !volumes.iter().any(|volume| volume["name"] == "input") {
@@ -151,7 +151,7 @@ impl Player {
         Some(input.data.unwrap().remove("pullsecret"))
     }
 
-    /// Does what the Job would do, and says what it would say.
+    /// Applies or deletes the Secret as the Job would, and returns its termination message.
     async fn succeed(&self, pod: &Value, cluster: &str, content: Option<ByteString>) -> Value {
         let container = &pod["spec"]["containers"][0];
         let variable = |name: &str| {

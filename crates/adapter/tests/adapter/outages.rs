@@ -1,14 +1,14 @@
-//! The API goes, Kubernetes fails, the adapter dies in the middle: nothing is lost.
+//! Outages of the API, of Kubernetes and of the adapter itself: no event is lost.
 
 use emulators::kubernetes::Settings;
 use rstest::rstest;
 
-use crate::node::Ending;
-use crate::place::{Kind, Place};
+use crate::environment::{Environment, Kind};
+use crate::node::PodResult;
 use crate::world::{World, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_waits_until_the_api_is_back() {
+async fn an_event_is_retried_until_the_api_is_back() {
     let mut world = World::new(Kind::Emulator).await.unwrap();
     let adapter = world.adapter("").await;
     world.ready("cls-1").await;
@@ -29,14 +29,14 @@ async fn an_event_waits_until_the_api_is_back() {
 #[case::cut_while_watching("watch/jobs:cut*2")]
 #[case::slow_reads("get/secrets:503*2")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_kubernetes_is_outlasted(#[case] fault: &str) {
+async fn failures_of_kubernetes_are_retried(#[case] fault: &str) {
     let settings = Settings { faults: vec![fault.parse().unwrap()], ..Settings::default() };
-    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
     let adapter = world.adapter("").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
-    assert_eq!(world.node.begun("cls-1", 1), 1);
+    assert_eq!(world.node.started("cls-1", 1), 1);
     adapter.stop().await;
 }
 
@@ -44,19 +44,19 @@ async fn a_failing_kubernetes_is_outlasted(#[case] fault: &str) {
 #[case(Kind::Emulator)]
 #[case(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_a_job_is_told_by_whoever_comes_after(#[case] kind: Kind) {
+async fn a_restarted_adapter_reports_the_end_of_a_job(#[case] kind: Kind) {
     let Some(world) = World::new(kind).await else { return };
-    world.node.will(Ending::Never).await;
+    world.node.end_pods_with(PodResult::Never).await;
     let first = world.adapter("").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_reason("cls-1", "WorkloadInProgress").await;
-    eventually(async || world.node.begun("cls-1", 1) == 1).await;
+    eventually(async || world.node.started("cls-1", 1) == 1).await;
     first.kill().await;
-    world.node.will(Ending::Success).await;
+    world.node.end_pods_with(PodResult::Success).await;
     let second = world.adapter("").await;
     world.until_available("cls-1", 1).await;
-    assert_eq!(world.node.begun("cls-1", 1), 1);
+    assert_eq!(world.node.started("cls-1", 1), 1);
     second.stop().await;
     world.end().await;
 }
@@ -64,15 +64,17 @@ async fn the_end_of_a_job_is_told_by_whoever_comes_after(#[case] kind: Kind) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_without_a_job_is_used_by_the_next_run() {
     let settings = Settings { faults: vec!["create/jobs:hang*1".parse().unwrap()], ..Settings::default() };
-    let world = World::at(Place::with(Kind::Emulator, settings).await.unwrap()).await;
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
     let first = world.adapter("").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
-    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_some()).await;
+    world.publish_event("cls-1").await;
+    eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_some())
+        .await;
     first.kill().await;
     let second = world.adapter("").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
-    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none()).await;
+    eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none())
+        .await;
     second.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A cluster's pull secret from its first event to a rotation, told as it goes.
+//! A cluster's pull secret from its first event to a rotation.
 
 use hyperfleet_client::Status;
 use message_broker::Event;
@@ -6,62 +6,63 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::api::CREDENTIAL;
-use crate::node::Ending;
-use crate::place::Kind;
+use crate::environment::Kind;
+use crate::node::PodResult;
 use crate::world::{World, eventually, is, message};
 
 #[rstest]
 #[case(Kind::Emulator)]
 #[case(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_gets_its_pull_secret_and_another_one(#[case] kind: Kind) {
+async fn a_pull_secret_is_stored_and_rotated(#[case] kind: Kind) {
     let Some(world) = World::new(kind).await else { return };
     let adapter = world.adapter("").await;
     world.api.create("cls-1").await;
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", "PreconditionsNotMet").await;
-    assert!(is(&told, "Health", Status::True) && is(&told, "Applied", Status::False));
-    assert!(message(&told, "Available").contains("waiting for dns: not reported yet at generation 1"));
-    world.node.will(Ending::Never).await;
-    world.api.make_ready("cls-1", &world.place.management).await;
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", "WorkloadInProgress").await;
-    assert!(is(&told, "Applied", Status::True));
-    eventually(async || world.node.begun("cls-1", 1) == 1).await;
-    let job = world.place.job("pullsecret-cls-1-gen1").await.unwrap();
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "PreconditionsNotMet").await;
+    assert!(is(&report, "Health", Status::True) && is(&report, "Applied", Status::False));
+    assert!(message(&report, "Available").contains("waiting for dns: not reported yet at generation 1"));
+    world.node.end_pods_with(PodResult::Never).await;
+    world.api.make_ready("cls-1", &world.environment.management).await;
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "WorkloadInProgress").await;
+    assert!(is(&report, "Applied", Status::True));
+    eventually(async || world.node.started("cls-1", 1) == 1).await;
+    let job = world.environment.job("pullsecret-cls-1-gen1").await.unwrap();
     assert!(!job.to_string().contains(CREDENTIAL));
-    let input = world.place.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
+    let input = world.environment.inputs().get("cluster-cls-1-pullsecret-data").await.unwrap();
     assert_eq!(input.metadata.owner_references.unwrap()[0].uid, job["metadata"]["uid"].as_str().unwrap());
-    // No event tells of the Job's end.
-    world.node.will(Ending::Success).await;
-    let told = world.until_available("cls-1", 1).await;
-    assert_eq!(told.condition("Available").unwrap().reason.as_deref(), Some("SecretStored"));
-    assert_eq!((&told.data["secretVersion"], &told.data["gcpProject"]), (&json!(1), &json!("redhat-prod-1")));
-    assert!(!told.data.contains_key("apiCalls"));
-    assert_eq!(told.metadata.unwrap().job_name.as_deref(), Some("pullsecret-cls-1-gen1"));
-    eventually(async || world.place.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none()).await;
+    // No event is published at the end of the Job.
+    world.node.end_pods_with(PodResult::Success).await;
+    let report = world.until_available("cls-1", 1).await;
+    assert_eq!(report.condition("Available").unwrap().reason.as_deref(), Some("SecretStored"));
+    assert_eq!((&report.data["secretVersion"], &report.data["gcpProject"]), (&json!(1), &json!("redhat-prod-1")));
+    assert!(!report.data.contains_key("apiCalls"));
+    assert_eq!(report.metadata.unwrap().job_name.as_deref(), Some("pullsecret-cls-1-gen1"));
+    eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none())
+        .await;
     world.api.rotate("cls-1").await;
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 2).await;
-    let output = world.place.outputs().get("cls-1-pull-secret").await.unwrap();
+    let output = world.environment.outputs().get("cls-1-pull-secret").await.unwrap();
     assert_eq!(output.metadata.annotations.unwrap()["hyperfleet.io/generation"], "2");
-    assert_eq!((world.node.begun("cls-1", 1), world.node.begun("cls-1", 2)), (1, 1));
+    assert_eq!((world.node.started("cls-1", 1), world.node.started("cls-1", 2)), (1, 1));
     adapter.stop().await;
     world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_job_is_the_specifications() {
+async fn the_job_follows_the_specification() {
     let world = World::new(Kind::Emulator).await.unwrap();
-    world.node.will(Ending::Never).await;
+    world.node.end_pods_with(PodResult::Never).await;
     let adapter = world.adapter("").await;
     world.ready("cls-123").await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let mut event = Event::new("s", "cluster.create", jiff::Timestamp::now(), json!({"id": "cls-123"}));
     event.extensions.insert("traceparent".to_owned(), trace.to_owned());
     world.publish(event.clone()).await;
-    eventually(async || world.place.job("pullsecret-cls-123-gen1").await.is_some()).await;
-    let job = world.place.job("pullsecret-cls-123-gen1").await.unwrap();
+    eventually(async || world.environment.job("pullsecret-cls-123-gen1").await.is_some()).await;
+    let job = world.environment.job("pullsecret-cls-123-gen1").await.unwrap();
     let spec = &job["spec"]["template"]["spec"];
     let container = &spec["containers"][0];
     assert_eq!(spec["serviceAccountName"], "pullsecret-adapter-job");
@@ -82,7 +83,7 @@ async fn the_job_is_the_specifications() {
             {"name": "CLUSTER_NAME", "value": "cls-123"},
             {"name": "GENERATION", "value": "1"},
             {"name": "GCP_PROJECT_ID", "value": "redhat-prod-1"},
-            {"name": "MANAGEMENT_NAMESPACE", "value": world.place.management},
+            {"name": "MANAGEMENT_NAMESPACE", "value": world.environment.management},
             {"name": "PULL_SECRET_FILE", "value": "/var/run/pull-secret/pullsecret"},
             {"name": "TRACEPARENT", "value": trace},
         ])
@@ -96,71 +97,72 @@ async fn the_job_is_the_specifications() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_told_many_times_is_done_once() {
+async fn many_events_cause_one_run() {
     let world = World::new(Kind::Emulator).await.unwrap();
     let adapter = world.adapter("").await;
     world.ready("cls-1").await;
     for _ in 0..50 {
-        world.tell("cls-1").await;
+        world.publish_event("cls-1").await;
     }
     world.until_available("cls-1", 1).await;
-    // The Job is forgotten, as after its time to live.
+    // The Job is deleted, as after its time to live.
     let parameters = kube::api::DeleteParams::background();
-    world.place.jobs().delete("pullsecret-cls-1-gen1", &parameters).await.unwrap();
-    let told = adapter.count("hyperfleet_adapter_status_reports", "success").await;
-    world.tell("cls-1").await;
-    eventually(async || adapter.count("hyperfleet_adapter_status_reports", "success").await > told).await;
+    world.environment.jobs().delete("pullsecret-cls-1-gen1", &parameters).await.unwrap();
+    let report = adapter.count("hyperfleet_adapter_status_reports", "success").await;
+    world.publish_event("cls-1").await;
+    eventually(async || adapter.count("hyperfleet_adapter_status_reports", "success").await > report).await;
     eventually(async || adapter.count("hyperfleet_adapter_events_processed", "").await >= 51).await;
-    assert_eq!(world.node.begun("cls-1", 1), 1);
+    assert_eq!(world.node.started("cls-1", 1), 1);
     assert_eq!(adapter.count("pullsecret_adapter_jobs_created", "").await, 1);
     assert_eq!(adapter.count("hyperfleet_adapter_status_reports", "discarded").await, 0);
-    let told = world.until_available("cls-1", 1).await;
-    assert_eq!(told.data["secretVersion"], 1, "what was stored stays known");
+    let report = world.until_available("cls-1", 1).await;
+    assert_eq!(report.data["secretVersion"], 1, "the data is kept");
     adapter.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_fails_is_told_and_repeated() {
+async fn a_failed_run_is_reported_and_repeated() {
     let world = World::new(Kind::Emulator).await.unwrap();
-    world.node.will(Ending::Failure(4, "PermissionDenied")).await;
+    world.node.end_pods_with(PodResult::Failure(4, "PermissionDenied")).await;
     let adapter = world.adapter("retry: {transientAfter: 1s, permanentAfter: 1s}").await;
     world.ready("cls-1").await;
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", "PermissionDenied").await;
-    assert!(is(&told, "Applied", Status::True) && is(&told, "Health", Status::True));
-    assert!(message(&told, "Available").starts_with("it went wrong; another Job follows in"));
-    world.node.will(Ending::Success).await;
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "PermissionDenied").await;
+    assert!(is(&report, "Applied", Status::True) && is(&report, "Health", Status::True));
+    assert!(message(&report, "Available").starts_with("a scripted failure; retrying with another Job in"));
+    world.node.end_pods_with(PodResult::Success).await;
     world.until_available("cls-1", 1).await;
-    assert!(world.node.begun("cls-1", 1) >= 2);
+    assert!(world.node.started("cls-1", 1) >= 2);
     adapter.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pull_secret_in_a_secret_is_taken_from_there() {
+async fn a_referenced_secret_is_used_in_every_revision() {
     let world = World::new(Kind::Emulator).await.unwrap();
     let adapter = world.adapter("").await;
-    let reference = json!({"secretRef": {"namespace": world.place.namespace, "name": "theirs", "key": "config.json"}});
+    let reference =
+        json!({"secretRef": {"namespace": world.environment.namespace, "name": "theirs", "key": "config.json"}});
     world.api.create_of("cls-1", &reference).await;
-    world.api.make_ready("cls-1", &world.place.management).await;
-    world.tell("cls-1").await;
-    let told = world.until_reason("cls-1", "PreconditionsNotMet").await;
-    assert!(message(&told, "Available").contains("/theirs: it is not there"), "{}", message(&told, "Available"));
+    world.api.make_ready("cls-1", &world.environment.management).await;
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "PreconditionsNotMet").await;
+    assert!(message(&report, "Available").contains("/theirs: it does not exist"), "{}", message(&report, "Available"));
     let secret = |content: &str| {
         serde_json::from_value(json!({"metadata": {"name": "theirs"}, "stringData": {"config.json": content}})).unwrap()
     };
-    let inputs = world.place.inputs();
+    let inputs = world.environment.inputs();
     let one = crate::api::pull_secret("one").to_string();
     inputs.create(&kube::api::PostParams::default(), &secret(&one)).await.unwrap();
-    world.tell("cls-1").await;
+    world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
     let before = world.until_available("cls-1", 1).await.data["source"].clone();
     inputs
         .replace("theirs", &kube::api::PostParams::default(), &secret(&crate::api::pull_secret("two").to_string()))
         .await
         .unwrap();
-    world.tell("cls-1").await;
-    world.until("cls-1", |told| is(told, "Available", Status::True) && told.data["source"] != before).await;
-    let output = world.place.outputs().get("cls-1-pull-secret").await.unwrap();
+    world.publish_event("cls-1").await;
+    world.until("cls-1", |report| is(report, "Available", Status::True) && report.data["source"] != before).await;
+    let output = world.environment.outputs().get("cls-1-pull-secret").await.unwrap();
     let content = String::from_utf8(output.data.unwrap()[".dockerconfigjson"].0.clone()).unwrap();
     assert_eq!(content, crate::api::pull_secret("two").to_string());
     adapter.stop().await;

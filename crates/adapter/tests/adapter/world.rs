@@ -1,11 +1,11 @@
-//! All parts together: an API, a broker, Kubernetes with a node that is played, and adapters.
+//! The test rig: an API, a broker, Kubernetes with a simulated node, and adapters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adapter::{Adapter, Config, Parts, Plan};
 use daemon::backoff::Backoff;
-use hyperfleet_client::{Resource, Status, StatusItem};
+use hyperfleet_client::{Generation, Report, Resource, Status};
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
 use message_broker::memory::Memory;
@@ -15,21 +15,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, budget};
+use crate::environment::{Environment, Kind};
 use crate::node::Node;
-use crate::place::{Kind, Place};
 
-/// So long a test waits for what must happen, on a machine that has much else to do.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Maximum time until an expected state is reached, also on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct World {
-    /// Goes before what it watches.
+    /// Declared first, as it must be dropped before the API server that it watches.
     pub(crate) node: Node,
     pub(crate) api: Api,
     pub(crate) broker: Broker,
-    pub(crate) place: Place,
+    pub(crate) environment: Environment,
 }
 
-/// An adapter that runs.
+/// A running adapter.
 pub(crate) struct Running {
     pub(crate) metrics: String,
     stop: CancellationToken,
@@ -38,25 +38,30 @@ pub(crate) struct Running {
 
 impl World {
     pub(crate) async fn new(kind: Kind) -> Option<Self> {
-        let place = Place::new(kind).await?;
-        Some(Self::at(place).await)
+        let environment = Environment::new(kind).await?;
+        Some(Self::at(environment).await)
     }
 
-    pub(crate) async fn at(place: Place) -> Self {
-        let node = Node::start(&place);
-        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), place, node }
+    pub(crate) async fn at(environment: Environment) -> Self {
+        let node = Node::start(&environment);
+        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), environment, node }
     }
 
-    /// An adapter with these settings besides, as members of `spec`.
+    /// Starts an adapter with additional settings, given as members of `spec`.
     pub(crate) async fn adapter(&self, settings: &str) -> Running {
         self.replica(settings, None).await
     }
 
-    /// The same, as one of several that share a Lease.
+    /// Starts an adapter as one of several replicas that share a Lease.
     pub(crate) async fn replica(&self, settings: &str, holder: Option<&str>) -> Running {
-        let cluster = self.place.cluster().await;
+        let cluster = self.environment.cluster().await;
         let leadership = holder.map(|holder| {
-            Leadership::new(cluster.clone(), self.place.namespace.clone(), "adapter".to_owned(), holder.to_owned())
+            Leadership::new(
+                cluster.clone(),
+                self.environment.namespace.clone(),
+                "adapter".to_owned(),
+                holder.to_owned(),
+            )
         });
         let parts = Parts { broker: self.broker.clone(), cluster, leadership };
         let adapter = Box::pin(Adapter::prepare(self.plan(settings), parts, "test")).await.unwrap();
@@ -72,7 +77,7 @@ impl World {
             "{{apiVersion: hyperfleet.redhat.com/v1alpha1, kind: AdapterConfig, \
              metadata: {{name: pullsecret-adapter, namespace: {}}}, spec: {{adapterType: pullsecret, \
              hyperfleetAPI: {{url: 'http://{}'}}, health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}}}",
-            self.place.namespace, self.api.address
+            self.environment.namespace, self.api.address
         );
         let none = BTreeMap::<&str, &str>::new();
         let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();
@@ -82,8 +87,8 @@ impl World {
         plan
     }
 
-    /// Publishes what the Sentinel would.
-    pub(crate) async fn tell(&self, id: &str) {
+    /// Publishes an event as the Sentinel does.
+    pub(crate) async fn publish_event(&self, id: &str) {
         let data = json!({"id": id, "kind": "Cluster", "generation": 1});
         self.publish(Event::new(
             "hyperfleet-sentinel",
@@ -98,43 +103,43 @@ impl World {
         self.broker.publish(&topic(), &event, &budget()).await.unwrap();
     }
 
-    /// What went among the dead letters.
+    /// Subscribes to the dead letters.
     pub(crate) async fn dead_letters(&self) -> Deliveries {
         let subscription = self.broker.dead_letters(&self.plan("").subscription);
         let consume = Consume { max_attempts: None, ..Consume::default() };
         self.broker.subscribe(&subscription, consume, &CancellationToken::new()).await.unwrap()
     }
 
-    /// Waits until the adapter's report is as wanted.
-    pub(crate) async fn until(&self, id: &str, wanted: impl Fn(&StatusItem) -> bool) -> StatusItem {
+    /// Waits until the adapter's report fulfils the condition.
+    pub(crate) async fn until(&self, id: &str, is_expected: impl Fn(&Report) -> bool) -> Report {
         let waiting = async {
             loop {
-                if let Some(told) = self.api.told(id).await.filter(&wanted) {
-                    return told;
+                if let Some(report) = self.api.last_report(id).await.filter(&is_expected) {
+                    return report;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, waiting).await {
-            Ok(told) => told,
+        match tokio::time::timeout(TIMEOUT, waiting).await {
+            Ok(report) => report,
             Err(tokio::time::error::Elapsed { .. }) => {
-                panic!("{id}: the last report is {:#?}", self.api.told(id).await)
+                panic!("{id}: the last report is {:#?}", self.api.last_report(id).await)
             }
         }
     }
 
-    /// Waits until the adapter says that the pull secret of this generation is available.
-    pub(crate) async fn until_available(&self, id: &str, generation: i64) -> StatusItem {
-        self.until(id, |told| told.observed_generation == generation && is(told, "Available", Status::True)).await
+    /// Waits until the adapter reports the pull secret of this generation as available.
+    pub(crate) async fn until_available(&self, id: &str, generation: i64) -> Report {
+        self.until(id, |report| report.observed_generation == generation && is(report, "Available", Status::True)).await
     }
 
-    /// Waits until `Available` has that reason.
-    pub(crate) async fn until_reason(&self, id: &str, reason: &str) -> StatusItem {
-        self.until(id, |told| told.condition("Available").and_then(|found| found.reason.as_deref()) == Some(reason))
+    /// Waits until `Available` has this reason.
+    pub(crate) async fn until_reason(&self, id: &str, reason: &str) -> Report {
+        self.until(id, |report| report.condition("Available").and_then(|found| found.reason.as_deref()) == Some(reason))
             .await
     }
 
-    /// Waits until the API does not know the cluster any more.
+    /// Waits until the API has deleted the cluster.
     pub(crate) async fn until_gone(&self, id: &str) {
         eventually(async || self.api.get(id).await.is_none()).await;
     }
@@ -142,13 +147,13 @@ impl World {
     /// A cluster for which everything is done that comes before its pull secret.
     pub(crate) async fn ready(&self, id: &str) -> Resource {
         let created = self.api.create(id).await;
-        self.api.make_ready(id, &self.place.management).await;
+        self.api.make_ready(id, &self.environment.management).await;
         created
     }
 
     pub(crate) async fn end(self) {
         drop(self.node);
-        self.place.end().await;
+        self.environment.end().await;
     }
 }
 
@@ -156,22 +161,22 @@ pub(crate) fn topic() -> Name {
     "hyperfleet-system-clusters".parse().unwrap()
 }
 
-pub(crate) fn is(told: &StatusItem, kind: &str, status: Status) -> bool {
-    told.condition(kind).is_some_and(|condition| condition.status == status)
+pub(crate) fn is(report: &Report, kind: &str, status: Status) -> bool {
+    report.condition(kind).is_some_and(|condition| condition.status == status)
 }
 
-pub(crate) fn message<'a>(told: &'a StatusItem, kind: &str) -> &'a str {
-    told.condition(kind).and_then(|condition| condition.message.as_deref()).unwrap_or_default()
+pub(crate) fn message<'a>(report: &'a Report, kind: &str) -> &'a str {
+    report.condition(kind).and_then(|condition| condition.message.as_deref()).unwrap_or_default()
 }
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 pub(crate) async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_so().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "it did not come to be so");
+    assert!(tokio::time::timeout(TIMEOUT, waiting).await.is_ok(), "the expected state was not reached in time");
 }
 
 impl Running {
@@ -180,7 +185,7 @@ impl Running {
         self.task.await.unwrap();
     }
 
-    /// Ends it as `kill -9` would.
+    /// Ends the adapter without a shutdown, as `kill -9` does.
     pub(crate) async fn kill(self) {
         self.task.abort();
         let _aborted = self.task.await;

@@ -8,7 +8,7 @@ use super::row::{Kind, Row};
 
 /// A type that a setting can have.
 pub trait Setting {
-    /// How its text is read and what it accepts.
+    /// The kind of value that it accepts.
     const KIND: Kind;
 }
 

@@ -14,7 +14,7 @@ pub const CONFIG: &str = "config";
 pub struct Flags {
     /// The settings.
     pub table: Table,
-    /// How the configuration file is found, for the help of `--config`; `None` where there is none.
+    /// End of the help of `--config`: variable and default; `None` if there is no configuration file.
     pub config: Option<&'static str>,
     /// Flags that may be given several times; their values are joined by commas.
     pub repeated: &'static [&'static str],

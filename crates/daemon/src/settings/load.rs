@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::configuration::{self, File};
 use super::row::{Kind, Row, Table};
 use super::{hint, tree};
 use crate::environment::Environment;
 
-/// What was given besides variables.
+/// Flags and file that were given.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// The configuration file, if there is one.
@@ -20,16 +21,7 @@ pub struct Given {
     pub ignored: Vec<&'static str>,
 }
 
-/// A configuration file.
-#[derive(Clone, Debug)]
-pub struct File {
-    /// Its name for messages; empty for a text that is no file.
-    pub name: String,
-    /// Its text.
-    pub text: String,
-}
-
-/// Settings as far as they could be read, and everything that is wrong with what was given.
+/// Settings as far as they could be read, and all faults.
 #[derive(Debug)]
 pub struct Loaded<T> {
     settings: Option<T>,
@@ -51,12 +43,13 @@ pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, 
         if !file.name.is_empty() {
             reader.suffix = format!(" (in {})", file.name);
         }
-        match parse_file(file) {
+        match configuration::parse(file) {
             Ok(tree) => reader.tree = tree,
             Err(fault) => reader.faults.push(fault),
         }
     }
     reader.rename_keys();
+    reader.refuse_retired_keys();
     let mut keys = std::mem::take(&mut reader.tree);
     reader.refuse_unknown_keys(&mut keys, "");
     reader.tree = keys;
@@ -73,70 +66,11 @@ pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, 
     Loaded { settings, faults: reader.faults }
 }
 
-/// The configuration file: that of the flag `--config`, that of the variable, or the first that is where it is looked
-/// for.
-///
-/// # Errors
-///
-/// A file that was named, or is there, cannot be read.
-pub fn configuration(
-    flag: Option<&str>,
-    environment: &impl Environment,
-    variable: &str,
-    searched: &[&str],
-) -> Result<Option<File>, String> {
-    let given = environment.text(variable).map_err(|error| error.to_string())?;
-    let named = flag.map(|path| ("--config", path.to_owned())).or_else(|| given.map(|path| (variable, path)));
-    if let Some((origin, path)) = named {
-        return match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(File { name: printable(&path).unwrap_or_default().to_owned(), text })),
-            Err(error) => Err(format!("{origin}: {}", unreadable(&path, &error))),
-        };
-    }
-    for path in searched {
-        match std::fs::read_to_string(path) {
-            Ok(text) => return Ok(Some(File { name: (*path).to_owned(), text })),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(path, &error)),
-        }
-    }
-    Ok(None)
-}
-
 /// The fault of a setting that is needed and not given, such as `broker.url: missing; set BROKER_URL or --broker-url`.
 pub fn missing(table: &Table, path: &str) -> String {
     let row = table.all().into_iter().find(|row| row.path == path);
     let ways = row.map(|row| table.ways(row)).unwrap_or_default();
     format!("{path}: missing; set {ways}")
-}
-
-/// Message about a file that cannot be read, such as `cannot read /etc/x.yaml: permission denied`.
-pub fn unreadable(path: &str, error: &std::io::Error) -> String {
-    format!("cannot read {}: {}", printable(path).unwrap_or("that file"), error.kind())
-}
-
-/// The path, unless it does not look like one: a credential is easily given in its place.
-fn printable(path: &str) -> Option<&str> {
-    let is_path = path.starts_with(['/', '.']) || path.ends_with(".yaml") || path.ends_with(".yml");
-    Some(path).filter(|path| is_path && path.len() < 256 && !path.contains(['{', '"', '\n']))
-}
-
-/// The file as a tree. A fault names line and column, never the text there.
-fn parse_file(file: &File) -> Result<Map<String, Value>, String> {
-    let name = if file.name.is_empty() { "the configuration file" } else { &file.name };
-    let options = serde_saphyr::options! { with_snippet: false };
-    let tree: Value =
-        serde_saphyr::from_str_with_options(&file.text, options).map_err(|error| match error.location() {
-            Some(location) => {
-                format!("{name}: not valid YAML at line {}, column {}", location.line(), location.column())
-            }
-            None => format!("{name}: not valid YAML"),
-        })?;
-    match tree {
-        Value::Object(tree) => Ok(tree),
-        Value::Null => Ok(Map::new()),
-        _ => Err(format!("{name}: must be a mapping of keys")),
-    }
 }
 
 struct Reader<'a> {
@@ -171,18 +105,26 @@ impl Reader<'_> {
         }
     }
 
+    fn refuse_retired_keys(&mut self) {
+        for (path, instead) in self.table.retired {
+            if tree::take(&mut self.tree, path).is_some() {
+                self.fault_of_key(path, &format!("not a key of this program: {instead}"));
+            }
+        }
+    }
+
     fn refuse_unknown_keys(&mut self, keys: &mut Map<String, Value>, above: &str) {
         for key in keys.keys().cloned().collect::<Vec<_>>() {
             let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
             let inside = format!("{path}.");
-            let retired = self.table.retired.iter().find(|(retired, _)| *retired == path);
             let is_section = self.rows.iter().any(|row| row.path.starts_with(&inside));
             // Only other spellings and retired keys are in there.
             let was_section = self.rows.iter().flat_map(|row| row.other_keys).any(|other| other.starts_with(&inside))
                 || self.table.retired.iter().any(|(retired, _)| retired.starts_with(&inside));
-            if let Some((_, instead)) = retired {
-                self.fault_of_key(&path, &format!("not a key of this program: {instead}"));
-            } else if key.contains('.') {
+            if self.rows.iter().any(|row| row.path == path && !key.contains('.')) {
+                continue;
+            }
+            if key.contains('.') {
                 self.fault_of_key(&path, "unknown key: write each part of a key as a mapping of its own");
             } else if is_section || was_section {
                 match keys.get_mut(&key) {
@@ -193,8 +135,6 @@ impl Reader<'_> {
                 if is_section {
                     continue;
                 }
-            } else if self.rows.iter().any(|row| row.path == path) {
-                continue;
             } else {
                 let known: Vec<&str> = self.rows.iter().map(|row| row.path).collect();
                 let hint = hint::did_you_mean(hint::similar_key(&path, &known));
@@ -357,7 +297,7 @@ impl<T> Loaded<T> {
         self.settings.as_ref()
     }
 
-    /// The settings, or everything that is wrong.
+    /// Returns the settings.
     ///
     /// # Errors
     ///
@@ -366,7 +306,7 @@ impl<T> Loaded<T> {
         self.then(Ok)
     }
 
-    /// The settings if a check of the whole finds nothing either, or everything that is wrong.
+    /// Returns the settings if a check of the whole finds no fault either.
     ///
     /// # Errors
     ///
@@ -378,7 +318,7 @@ impl<T> Loaded<T> {
         })
     }
 
-    /// What is made of the settings, or everything that is wrong with them and with that.
+    /// Makes something of the settings.
     ///
     /// # Errors
     ///

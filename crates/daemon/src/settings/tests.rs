@@ -1,4 +1,4 @@
-//! Which value holds, and how what is wrong is named.
+//! Precedence of values, and the wording of faults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::*;
 crate::settings! {
     /// Settings of a test.
     #[derive(PartialEq)]
-    pub struct Wanted {
+    struct Desired {
         /// A section
         pub server: Server,
         /// A text
@@ -26,7 +26,7 @@ crate::settings! {
 crate::settings! {
     /// A section.
     #[derive(PartialEq)]
-    pub struct Server {
+    struct Server {
         /// A port
         pub port: u16 = Row::at("server.port").flag("port").default("80").or_keys(&["listen.port"]).or_variables(&["PORT"]),
         /// A switch
@@ -42,7 +42,7 @@ crate::settings! {
 
 crate::choices! {
     /// A choice.
-    pub enum Mode {
+    enum Mode {
         /// One.
         Fast = "fast" | "quick",
         /// The other.
@@ -52,7 +52,7 @@ crate::choices! {
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Item {
+struct Item {
     kind: String,
     #[serde(default)]
     size: u8,
@@ -60,13 +60,13 @@ pub struct Item {
 
 const TABLE: Table = Table {
     variable: |path| variable("X", path),
-    retired: &[("server.old", "use server.port")],
+    retired: &[("server.old", "use server.port"), ("items.old", "leave it out"), ("gone.old", "leave it out")],
     families: &["X_"],
     further: &["X_CONFIG"],
-    ..Table::of(Wanted::ROWS)
+    ..Table::of(Desired::ROWS)
 };
 
-fn loaded(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Wanted, Vec<String>> {
+fn loaded(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Desired, Vec<String>> {
     let environment: BTreeMap<&str, &str> = environment.iter().copied().collect();
     let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
     let file = Some(File { name: "/etc/x.yaml".to_owned(), text: file.to_owned() });
@@ -77,22 +77,22 @@ fn faults(file: &str, environment: &[(&str, &str)]) -> Vec<String> {
     loaded(file, environment, &[]).unwrap_err()
 }
 
-fn wanted(port: u16, secure: bool, timeout: u64) -> Wanted {
+fn desired(port: u16, secure: bool, timeout: u64) -> Desired {
     let timeout = Duration::from_millis(timeout);
-    Wanted { server: Server { port, secure, timeout, workers: 2, mode: Mode::Fast }, name: None, items: Vec::new() }
+    Desired { server: Server { port, secure, timeout, workers: 2, mode: Mode::Fast }, name: None, items: Vec::new() }
 }
 
 #[test]
 fn flags_come_before_variables_before_the_file_before_defaults() {
-    assert_eq!(loaded("", &[], &[]).unwrap(), wanted(80, false, 5_000));
+    assert_eq!(loaded("", &[], &[]).unwrap(), desired(80, false, 5_000));
     let file = "server: {port: 81, timeout: 1m30s}";
-    assert_eq!(loaded(file, &[], &[]).unwrap(), wanted(81, false, 90_000));
+    assert_eq!(loaded(file, &[], &[]).unwrap(), desired(81, false, 90_000));
     assert_eq!(
         loaded(file, &[("X_SERVER_PORT", "82"), ("X_SERVER_SECURE", "true")], &[]).unwrap(),
-        wanted(82, true, 90_000)
+        desired(82, true, 90_000)
     );
-    assert_eq!(loaded(file, &[("X_SERVER_PORT", "82")], &[("port", "83")]).unwrap(), wanted(83, false, 90_000));
-    assert_eq!(loaded(file, &[("X_SERVER_PORT", " ")], &[("port", "")]).unwrap(), wanted(81, false, 90_000));
+    assert_eq!(loaded(file, &[("X_SERVER_PORT", "82")], &[("port", "83")]).unwrap(), desired(83, false, 90_000));
+    assert_eq!(loaded(file, &[("X_SERVER_PORT", " ")], &[("port", "")]).unwrap(), desired(81, false, 90_000));
 }
 
 #[test]
@@ -125,6 +125,8 @@ fn other_spellings_are_accepted() {
 #[case("server: {mode: hunter2}", "server.mode: must be one of fast, slow (in /etc/x.yaml)")]
 #[case("server: {mode: slwo}", "server.mode: must be one of fast, slow; did you mean slow? (in /etc/x.yaml)")]
 #[case("server: {old: 1}", "server.old: not a key of this program: use server.port (in /etc/x.yaml)")]
+#[case("gone: {old: 1}", "gone.old: not a key of this program: leave it out (in /etc/x.yaml)")]
+#[case("gone: {prot: 1}", "gone.prot: unknown key (in /etc/x.yaml)")]
 #[case("server: {prot: hunter2}", "server.prot: unknown key; did you mean server.port? (in /etc/x.yaml)")]
 #[case("port: hunter2", "port: unknown key; did you mean server.port? (in /etc/x.yaml)")]
 #[case("listen: {prot: 1}", "listen.prot: unknown key (in /etc/x.yaml)")]
@@ -134,8 +136,13 @@ fn other_spellings_are_accepted() {
 #[case("items: [{kind: a, szie: 1}]", "items[0].szie: unknown key; did you mean size? (in /etc/x.yaml)")]
 #[case("items: [{kind: a, size: hunter2}]", "items[0].size: has the wrong form (in /etc/x.yaml)")]
 #[case("hunter2", "/etc/x.yaml: must be a mapping of keys")]
-fn what_is_wrong_is_named_by_its_place_and_without_its_value(#[case] file: &str, #[case] expected: &str) {
+fn faults_name_their_place_and_never_the_value(#[case] file: &str, #[case] expected: &str) {
     assert_eq!(faults(file, &[]), [expected]);
+}
+
+#[test]
+fn a_list_beside_a_retired_key_is_read() {
+    assert_eq!(loaded("items: [{kind: a}]", &[], &[]).unwrap().items.len(), 1);
 }
 
 #[test]
@@ -167,7 +174,7 @@ fn all_faults_are_listed_at_once() {
 #[test]
 fn a_check_of_the_whole_adds_its_faults_to_the_others() {
     let environment = BTreeMap::from([("X_SERVER_PORT", "hunter2"), ("X_SERVER_SECURE", "true")]);
-    let loaded = load::<Wanted>(&TABLE, &environment, &Given::default());
+    let loaded = load::<Desired>(&TABLE, &environment, &Given::default());
     let faults = loaded.checked(|settings| {
         assert_eq!(
             (settings.server.port, settings.server.secure),
@@ -186,7 +193,7 @@ fn variables_one_edit_away_from_a_known_one_are_refused() {
     }
     let harmless =
         [("X_CONFIG", "a"), ("PROT", "1"), ("PATH", "/bin"), ("X_SOMETHING_ELSE", "1"), ("X_SERVER_PERIOD", "1")];
-    assert_eq!(loaded("", &harmless, &[]).unwrap(), wanted(80, false, 5_000));
+    assert_eq!(loaded("", &harmless, &[]).unwrap(), desired(80, false, 5_000));
 }
 
 #[test]
@@ -198,14 +205,14 @@ fn kubernetes_variables_of_services_are_never_refused() {
         ("X_SERVER_SERVICE_PORT", "80"),
         ("X_SERVER_PORT_80_TCP_PORT", "80"),
     ];
-    assert_eq!(loaded("", &of_services, &[]).unwrap(), wanted(80, false, 5_000));
+    assert_eq!(loaded("", &of_services, &[]).unwrap(), desired(80, false, 5_000));
 }
 
 #[test]
-fn what_is_ignored_is_not_read() {
+fn ignored_settings_are_not_read() {
     let given = Given { ignored: vec!["server.port"], ..Given::default() };
     let environment = BTreeMap::from([("X_SERVER_PORT", "hunter2")]);
-    assert_eq!(load::<Wanted>(&TABLE, &environment, &given).done().unwrap().server.port, 80);
+    assert_eq!(load::<Desired>(&TABLE, &environment, &given).done().unwrap().server.port, 80);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is accepted, what is refused and in which words, and what two documents have in common.
+//! Accepted and refused documents, their messages, and the equality of documents.
 
 mod bad;
 mod corpus;

@@ -1,4 +1,4 @@
-//! The reader: recursive descent, with a bound on the depth.
+//! Parses JSON by recursive descent, with bounded depth.
 
 use zeroize::Zeroizing;
 
@@ -6,12 +6,12 @@ use super::text::{Text, problem};
 use super::{Content, Member, Value};
 use crate::problem::{Position, Problem, ProblemKind};
 
-/// Whatever the caller allows: deeper than this the stack would be at stake.
-const DEEPEST: usize = 128;
+/// Maximum depth regardless of the limits, which protects the stack.
+const MAX_DEPTH: usize = 128;
 
-/// Reads one JSON value and nothing behind it; `max_depth` counts arrays and objects within each other.
+/// Parses one JSON value and nothing after it. `max_depth` counts nested arrays and objects.
 pub(crate) fn read(text: &str, max_depth: usize) -> Result<Value, Problem> {
-    let allowed = max_depth.min(DEEPEST);
+    let allowed = max_depth.min(MAX_DEPTH);
     let mut reader = Reader { text: Text::new(text), allowed, depth: 0 };
     reader.text.skip_white_space();
     let value = reader.value(ProblemKind::ExpectedValue)?;
@@ -92,7 +92,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind an element: whether the list ends; if not, the comma is passed.
+    /// After an element: returns true at the end of the list, otherwise consumes the comma.
     fn ends(&mut self, bracket: char) -> Result<bool, Problem> {
         self.text.skip_white_space();
         if self.text.take(bracket) {
@@ -132,7 +132,7 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<Zeroizing<String>, Problem> {
         let start = self.text.position();
         self.text.next();
-        // Room for all of it at once: a string that grows leaves copies behind.
+        // The full capacity at once: a string that grows leaves copies behind.
         let mut string = Zeroizing::new(String::with_capacity(raw_length(self.text.rest())));
         loop {
             let position = self.text.position();
@@ -190,7 +190,7 @@ impl Reader<'_> {
     }
 }
 
-/// The length up to the closing quote; unescaping only makes it shorter.
+/// Returns the length up to the closing quote; unescaping only makes it shorter.
 fn raw_length(rest: &str) -> usize {
     let mut escaped = false;
     rest.bytes()

@@ -8,23 +8,23 @@ use crate::problem::Position;
 
 const DEPTH: usize = 64;
 
-fn same(ours: &Value, theirs: &serde_json::Value) -> bool {
+fn same(actual: &Value, expected: &serde_json::Value) -> bool {
     use serde_json::Value as Theirs;
-    match (&ours.content, theirs) {
+    match (&actual.content, expected) {
         (Content::Null, Theirs::Null) => true,
-        (Content::Boolean(ours), Theirs::Bool(theirs)) => ours == theirs,
-        (Content::Number(ours), Theirs::Number(theirs)) => {
-            serde_json::from_str::<serde_json::Number>(ours).unwrap() == *theirs
+        (Content::Boolean(actual), Theirs::Bool(expected)) => actual == expected,
+        (Content::Number(actual), Theirs::Number(expected)) => {
+            serde_json::from_str::<serde_json::Number>(actual).unwrap() == *expected
         }
-        (Content::Text(ours), Theirs::String(theirs)) => **ours == *theirs,
-        (Content::Array(ours), Theirs::Array(theirs)) => {
-            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(o, t)| same(o, t))
+        (Content::Text(actual), Theirs::String(expected)) => **actual == *expected,
+        (Content::Array(actual), Theirs::Array(expected)) => {
+            actual.len() == expected.len() && actual.iter().zip(expected).all(|(o, t)| same(o, t))
         }
-        (Content::Object(ours), Theirs::Object(theirs)) => {
-            // Of repeated names theirs keeps the last.
-            let last = |name: &str| ours.iter().rev().find(|m| *m.name == name);
-            ours.iter().all(|m| theirs.contains_key(m.name.as_str()))
-                && theirs.iter().all(|(name, t)| last(name).is_some_and(|m| same(&m.value, t)))
+        (Content::Object(actual), Theirs::Object(expected)) => {
+            // Of repeated names expected keeps the last.
+            let last = |name: &str| actual.iter().rev().find(|m| *m.name == name);
+            actual.iter().all(|m| expected.contains_key(m.name.as_str()))
+                && expected.iter().all(|(name, t)| last(name).is_some_and(|m| same(&m.value, t)))
         }
         _ => false,
     }
@@ -32,11 +32,11 @@ fn same(ours: &Value, theirs: &serde_json::Value) -> bool {
 
 /// Both accept, and see the same; or both refuse.
 fn agree(bytes: &[u8]) -> bool {
-    let ours = std::str::from_utf8(bytes).ok().and_then(|text| read(text, DEPTH).ok());
-    match (ours, serde_json::from_slice::<serde_json::Value>(bytes)) {
-        (Some(ours), Ok(theirs)) => same(&ours, &theirs),
+    let actual = std::str::from_utf8(bytes).ok().and_then(|text| read(text, DEPTH).ok());
+    match (actual, serde_json::from_slice::<serde_json::Value>(bytes)) {
+        (Some(actual), Ok(expected)) => same(&actual, &expected),
         (None, Err(_)) => true,
-        // Ours keeps numbers as text, so none is too large.
+        // This reader keeps numbers as text, so none is too large.
         (Some(_), Err(error)) => error.to_string().contains("out of range"),
         (None, Ok(_)) => false,
     }

@@ -1,4 +1,4 @@
-//! The characters of a document, each with its place.
+//! Reads the characters of a document with their positions.
 
 use std::str::Chars;
 
@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
         Some(character)
     }
 
-    /// Passes `expected` if it comes next.
+    /// Consumes `expected` if it comes next.
     pub(super) fn take(&mut self, expected: char) -> bool {
         let found = self.peek() == Some(expected);
         if found {
@@ -43,10 +43,10 @@ impl<'a> Text<'a> {
         found
     }
 
-    /// Passes as many characters as `wanted` agrees to, and gives them back.
-    pub(super) fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
+    /// Consumes and returns the characters up to the first that `accepts` refuses.
+    pub(super) fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
-        let length = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        let length = rest.find(|c| !accepts(c)).unwrap_or(rest.len());
         let (taken, _) = rest.split_at(length);
         for _ in taken.chars() {
             self.next();
@@ -58,7 +58,7 @@ impl<'a> Text<'a> {
         self.take_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
     }
 
-    /// The problem of something else standing here than `expected`.
+    /// Returns the problem of another character than the expected one.
     pub(super) fn unexpected(&self, expected: ProblemKind) -> Problem {
         let kind = match self.peek() {
             None => ProblemKind::UnexpectedEnd,
@@ -69,7 +69,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A problem of the JSON as such; it belongs to no member.
+/// Returns a syntax problem, which belongs to no member.
 pub(super) fn problem(kind: ProblemKind, position: Position) -> Problem {
     Problem::new(Path::root(), kind, position)
 }

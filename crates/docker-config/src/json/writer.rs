@@ -1,21 +1,21 @@
-//! The writer: compact JSON, the same for the same value, into memory that is taken once at its full size.
+//! Writes compact JSON, identical for identical values, into memory that is allocated once at its full size.
 
 use zeroize::Zeroizing;
 
 use super::{Content, Value};
 
-/// Takes the pieces of a text, one after the other.
+/// Receives the pieces of a text in order.
 pub(crate) trait Sink {
-    /// Takes the next piece.
+    /// Receives the next piece.
     fn take(&mut self, piece: &[u8]);
 }
 
-/// Something that can be written piece by piece, as often as one likes.
+/// A text that can be written piece by piece, repeatedly.
 pub(crate) trait Piece {
     /// Writes all of it.
     fn write(&self, sink: &mut dyn Sink);
 
-    /// All of it in one piece. A buffer that grows would leave copies behind, so it is measured first.
+    /// Returns the whole text. A buffer that grows would leave copies behind, so it is measured first.
     fn bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut length = Length(0);
         self.write(&mut length);

@@ -1,33 +1,34 @@
-//! What of an additional document may be merged.
+//! Selects the valid entries of an additional document.
 
 use std::collections::BTreeSet;
 
+use crate::credentials::{self, Document};
 use crate::document::{Limits, parse};
-use crate::kept::{self, Document};
-use crate::problem::{Findings, Problem, Problems};
+use crate::problem::{Findings, Problem};
+use crate::problems::Problems;
 
-/// What is done about an additional document with a bad entry.
+/// The treatment of an additional document with an invalid entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InvalidEntries {
     /// The whole document is refused.
     #[default]
     RejectAll,
-    /// The bad entry is left out.
+    /// The invalid entry is left out.
     Skip,
 }
 
-/// An additional document, as far as it is good.
+/// The valid part of an additional document.
 #[derive(Debug)]
 pub struct Admitted {
-    /// Its good entries.
+    /// The valid entries.
     pub document: Document,
-    /// What is wrong with those that were left out, in the order of the document.
+    /// The problems of the entries that were left out, in document order.
     pub left_out: Vec<Problem>,
-    /// What was accepted but is worth saying.
+    /// The warnings.
     pub warnings: Vec<Problem>,
 }
 
-/// Checks an additional document. Fails where there is nothing in it that may be used.
+/// Checks an additional document. Fails if it has no usable entry.
 pub fn admit(bytes: &[u8], limits: &Limits, invalid: InvalidEntries) -> Result<Admitted, Problems> {
     let mut findings = Findings::default();
     let problems = match parse(bytes, limits) {
@@ -38,7 +39,7 @@ pub fn admit(bytes: &[u8], limits: &Limits, invalid: InvalidEntries) -> Result<A
         Err(problems) if invalid == InvalidEntries::RejectAll => return Err(problems),
         Err(problems) => problems,
     };
-    let Ok(kept::Read { mut document, repeated }) = kept::read(bytes, limits, &mut findings) else {
+    let Ok(credentials::Read { mut document, repeated }) = credentials::read(bytes, limits, &mut findings) else {
         return Err(problems);
     };
     let good = problems.entries().iter().map(|entry| entry.key().as_written());

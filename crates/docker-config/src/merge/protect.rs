@@ -1,4 +1,4 @@
-//! Parts of registries in which only the original has a say.
+//! Protected prefixes: parts of registries that additional documents cannot change.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,15 +12,15 @@ use crate::registry_key::RegistryKey;
 pub struct Prefix(String);
 
 impl Prefix {
-    /// Reads what is written like the key of an entry; a prefix with a glob protects nothing and is refused.
+    /// Parses a prefix, written like the key of an entry. A prefix with a glob would protect nothing and is refused.
     pub fn parse(text: &str) -> Result<Self, ProblemKind> {
         let key = RegistryKey::parse(text)?;
         if key.has_glob() { Err(ProblemKind::KeyGlob) } else { Ok(Self(key.normalized().to_owned())) }
     }
 
-    /// Whether an entry under `key` would be used for images here, in place of the original's.
+    /// Returns true if an entry under `key` would be used for images with this prefix, instead of the original's.
     ///
-    /// A key in the protected part always would; one above it would where the original has nothing that comes before it.
+    /// A key in the protected part always is; one above it is if the original has no key that takes precedence.
     pub(crate) fn is_shadowed_by(&self, key: &str, original_keys: &BTreeSet<String>) -> bool {
         let Ok(parsed) = RegistryKey::parse(key) else { return false };
         // For containers/image a key with a scheme is its host, whatever path it has.
@@ -29,33 +29,33 @@ impl Prefix {
         // kubelet tries keys in reverse order.
         let first_of_original = original_keys.iter().rev().find(|original| covers(original, &self.0));
         let comes_first = |form: &String| first_of_original.is_some_and(|original| form >= original);
-        forms.iter().any(|form| match self.holds(form) {
-            Holds::Surely => true,
-            Holds::PerhapsByGlob => comes_first(form),
-            Holds::No => covers(form, &self.0) && comes_first(form),
+        forms.iter().any(|form| match self.relation(form) {
+            Relation::Within => true,
+            Relation::ByGlob => comes_first(form),
+            Relation::Outside => covers(form, &self.0) && comes_first(form),
         })
     }
 
-    /// Whether a key is this prefix or below it.
-    fn holds(&self, key: &str) -> Holds {
+    /// Compares a key with this prefix.
+    fn relation(&self, key: &str) -> Relation {
         let (host, path) = self.0.split_once('/').unwrap_or((&self.0, ""));
         let (key_host, key_path) = key.split_once('/').unwrap_or((key, ""));
         let rest =
             key_path.strip_prefix(path).filter(|rest| path.is_empty() || rest.is_empty() || rest.starts_with('/'));
         match rest {
-            Some(_) if key_host == host => Holds::Surely,
-            Some(_) if covers(key_host, host) => Holds::PerhapsByGlob,
-            _ => Holds::No,
+            Some(_) if key_host == host => Relation::Within,
+            Some(_) if covers(key_host, host) => Relation::ByGlob,
+            _ => Relation::Outside,
         }
     }
 }
 
-/// Whether a key is in the protected part.
-enum Holds {
-    Surely,
-    /// It is for some registries, of which this is one. kubelet tries such keys after those that name the registry.
-    PerhapsByGlob,
-    No,
+/// The relation of a key to the protected part.
+enum Relation {
+    Within,
+    /// Its glob matches this registry. kubelet tries such keys after those that name the registry.
+    ByGlob,
+    Outside,
 }
 
 impl fmt::Display for Prefix {

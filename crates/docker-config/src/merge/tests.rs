@@ -1,4 +1,4 @@
-//! Who wins where, and the laws of merging.
+//! Precedence, and the invariants of merging.
 
 mod admitting;
 
@@ -42,11 +42,11 @@ fn merged(original: &str, additional: &[&str], policy: &Policy) -> Result<Merged
     merge(&document(original), &sources, policy)
 }
 
-fn told(merged: &Merged) -> String {
-    merged.because.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn rendered(merged: &Merged) -> String {
+    merged.decisions.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The peer's table (reference, §5.1), by either policy: what wins where only `r1` is named by both.
+/// The cases of HyperShift's own controller, by either policy; both documents name only `r1`.
 #[rstest]
 #[case("r1=V", "r2=V", "r1=V r2=V", "r1=V r2=V")]
 #[case("r1=V", "r2=V r3=V", "r1=V r2=V r3=V", "r1=V r2=V r3=V")]
@@ -55,24 +55,29 @@ fn told(merged: &Merged) -> String {
 #[case("r1=O r2=O", "r1=V r3=V", "r1=V r2=O r3=V", "r1=O r2=O r3=V")]
 #[case("r1=O r2=O", "r1=V r2=V r3=V", "r1=V r2=V r3=V", "r1=O r2=O r3=V")]
 #[case("r1=V r2=V", "", "r1=V r2=V", "r1=V r2=V")]
-fn the_peers_table(#[case] original: &str, #[case] additional: &str, #[case] ours: &str, #[case] peers: &str) {
+fn cases_of_hypershift(
+    #[case] original: &str,
+    #[case] additional: &str,
+    #[case] additional_wins: &str,
+    #[case] original_wins: &str,
+) {
     let by = |conflict| written(&merged(original, &[additional], &policy(conflict, &[])).unwrap().document);
-    assert_eq!(by(ADDITIONAL), ours);
-    assert_eq!(by(ORIGINAL), peers);
+    assert_eq!(by(ADDITIONAL), additional_wins);
+    assert_eq!(by(ORIGINAL), original_wins);
 }
 
 #[rstest]
 #[case::spellings_are_one_registry(ADDITIONAL, "https://quay.io/=O quay.io/v2/=P", &["QUAY.io=V"], "QUAY.io=V",
-    "quay.io: from s1, which comes before the original (over the original)")]
+    "quay.io: from s1, which takes precedence over the original (over the original)")]
 #[case::ports_are_another(ADDITIONAL, "quay.io=O", &["quay.io:443=V"], "quay.io=O quay.io:443=V",
     "quay.io: from the original, the only one that names it; quay.io:443: from s1, the only one that names it")]
 #[case::docker_hub(ORIGINAL, "https://index.docker.io/v1/=O", &["docker.io=V"], "https://index.docker.io/v1/=O",
-    "docker.io: from the original, which comes before additional ones (over s1)")]
+    "docker.io: from the original, which takes precedence over additional ones (over s1)")]
 #[case::the_first_of_several(ADDITIONAL, "a.io=O", &["a.io=V b.io=V", "a.io=W b.io=W c.io=W"], "a.io=V b.io=V c.io=W",
-    "a.io: from s1, which comes before the original (over the original, s2); b.io: from s1, the first of several additional ones (over s2); c.io: from s2, the only one that names it")]
+    "a.io: from s1, which takes precedence over the original (over the original, s2); b.io: from s1, the first of several additional ones (over s2); c.io: from s2, the only one that names it")]
 #[case::the_same_is_no_conflict(ADDITIONAL, "a.io=YTpi", &["a.io=YTpi"], "a.io=YTpi",
-    "a.io: from the original, as all say the same (over s1)")]
-fn decisions_are_told(
+    "a.io: from the original, as all have the same entry (over s1)")]
+fn decisions_are_rendered(
     #[case] conflict: ConflictPolicy,
     #[case] original: &str,
     #[case] additional: &[&str],
@@ -81,7 +86,7 @@ fn decisions_are_told(
 ) {
     let merged = merged(original, additional, &policy(conflict, &[])).unwrap();
     assert_eq!(written(&merged.document), expected);
-    assert_eq!(told(&merged), because);
+    assert_eq!(rendered(&merged), because);
 }
 
 #[rstest]
@@ -107,10 +112,10 @@ fn protected_parts_are_the_originals(
 ) {
     for conflict in [ADDITIONAL, ORIGINAL] {
         let merged = merged(original, &[additional], &policy(conflict, &[protected])).unwrap();
-        let is_refused = merged.because.iter().any(|decision| decision.why == super::Why::Protected);
-        assert_eq!(!is_refused, taken, "{}", told(&merged));
-        assert_eq!(written(&merged.document).contains("=V"), taken, "{}", told(&merged));
-        assert!(written(&merged.document).contains("=O"), "{}", told(&merged));
+        let is_refused = merged.decisions.iter().any(|decision| decision.reason == super::MergeReason::Protected);
+        assert_eq!(!is_refused, taken, "{}", rendered(&merged));
+        assert_eq!(written(&merged.document).contains("=V"), taken, "{}", rendered(&merged));
+        assert!(written(&merged.document).contains("=O"), "{}", rendered(&merged));
     }
 }
 
@@ -128,7 +133,7 @@ fn members_beside_auths_are_the_originals() {
 }
 
 #[test]
-fn what_grows_too_large_is_refused() {
+fn a_result_that_is_too_large_is_refused() {
     let small = Policy { max_bytes: 60, ..policy(ADDITIONAL, &[]) };
     assert!(merged("a.io=O", &["b.io=V"], &small).is_ok());
     let error = merged("a.io=O", &["b.io=V c.io=V"], &small).unwrap_err();
@@ -171,7 +176,7 @@ proptest! {
         let merged = merged(&original, &[&one, &two], &policy).unwrap();
         let result: Vec<String> = merged.document.keys().map(super::compared).collect();
         for key in document(&original).keys() {
-            prop_assert!(result.contains(&super::compared(key)), "{} in {}", key, told(&merged));
+            prop_assert!(result.contains(&super::compared(key)), "{} in {}", key, rendered(&merged));
         }
     }
 
@@ -187,6 +192,6 @@ proptest! {
         let there = merge(&document(&original), &[one, two], &policy).unwrap();
         let back = merge(&document(&original), &[two, one], &policy).unwrap();
         prop_assert_eq!(written(&there.document), written(&back.document));
-        prop_assert_eq!(there.because, back.because);
+        prop_assert_eq!(there.decisions, back.decisions);
     }
 }

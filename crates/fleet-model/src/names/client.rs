@@ -5,6 +5,8 @@ names! {
     PROGRAMS:
     /// The fleet plane's program; field manager of what a Job applies.
     PULL_SECRET = "pull-secret";
+    /// The server of HyperFleet's API; named in the history as the source of its own conditions.
+    HYPERFLEET_API = "hyperfleet-api";
     /// The Sentinel as a client of HyperFleet's API.
     SENTINEL = "hyperfleet-sentinel";
     /// An adapter as a client of HyperFleet's API.

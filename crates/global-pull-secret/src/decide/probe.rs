@@ -1,4 +1,4 @@
-//! Which credentials their registries are to be asked about, and what the answers hold back.
+//! The credentials to probe at their registries, and the entries that a finding holds back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,81 +6,81 @@ use std::time::Duration;
 
 use daemon::backoff::Backoff;
 use docker_config::merge::{Decision, Origin};
-use docker_config::{Digest, Document, KeptEntry, RegistryKey, shown_key};
+use docker_config::{Digest, Document, RawEntry, RegistryKey, shown_key};
 use jiff::Timestamp;
 use secrecy::SecretSlice;
 use serde::{Deserialize, Serialize};
 
-use super::content::{Deployed, Judged};
+use super::content::{Deployed, ValidatedSecret};
 use super::later;
 
 /// Back-off before a refused credential is probed again: registries lock accounts after frequent refusals.
 const REFUSED: Backoff = Backoff::doubling(Duration::from_mins(10), Duration::from_hours(1)).with_factor(6);
 /// Back-off after a probe without an answer.
 const UNREACHABLE: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_hours(1)).with_factor(4);
-/// Where the registry of Docker Hub is.
+/// The name of Docker Hub, and the host of its registry.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
-/// What answers are good for.
+/// The mode of probing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody is asked.
+    /// No registry is probed.
     #[default]
     Off,
-    /// They are told.
+    /// Findings are reported.
     Warn,
-    /// They are told, and what was refused is not rolled out.
+    /// Findings are reported, and refused entries are not rolled out.
     Block,
 }
 
-/// The rules of asking.
+/// The rules of probing.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// What answers are good for.
+    /// The mode.
     pub mode: Mode,
-    /// Hosts, with all below them, that are never asked.
+    /// Hosts, with all subdomains, that are never probed.
     pub deny: Vec<String>,
 }
 
-/// What is known of a credential.
+/// The verdict on a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The registry takes it.
+    /// The registry accepts it.
     Accepted,
-    /// The registry does not.
+    /// The registry refuses it.
     Refused,
-    /// The registry gives no answer that tells.
+    /// The registry gives no conclusive answer.
     Unreachable,
-    /// The registry is not asked.
-    NotAsked,
+    /// The registry is not probed.
+    NotProbed,
 }
 
-/// What asking has come to.
+/// The result of one probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// In one word.
+    /// The verdict.
     pub verdict: Verdict,
-    /// For people; nothing that the registry has said.
-    pub words: String,
+    /// A message for people; it quotes nothing of the registry's answer.
+    pub message: String,
 }
 
-/// The last finding about an entry.
+/// The last result of probing an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProbeResult {
     /// The finding.
     pub finding: Finding,
-    /// Since when the verdict is this one.
+    /// Time since which the verdict is this one.
     pub since: Timestamp,
-    /// When it was last asked.
+    /// Time of the last probe.
     pub at: Timestamp,
-    /// How often in a row the verdict was this one.
+    /// Number of probes in a row with this verdict.
     pub times: usize,
 }
 
-/// A question to a registry. Holds a credential: nothing of it is shown.
-pub struct Question {
-    /// What the entry means.
+/// A probe to start. Holds a credential: its `Debug` shows nothing.
+pub struct ProbeRequest {
+    /// The digest of the entry's meaning.
     pub digest: Digest,
     /// Host and port.
     pub host: String,
@@ -88,47 +88,47 @@ pub struct Question {
     pub credential: SecretSlice<u8>,
 }
 
-/// A finding about one entry, as it is told.
+/// A finding about one entry as it is reported in the status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told {
+pub struct ReportedFinding {
     /// The entry's key, fit to be shown.
     pub registry: String,
     /// The Secret that the entry is from.
     pub from: String,
-    /// What was found.
+    /// The verdict.
     pub verdict: Verdict,
-    /// In words.
+    /// The message.
     pub message: String,
-    /// Since when.
+    /// Time since which this holds.
     pub since: Timestamp,
-    /// Whether the entry is not rolled out for it.
+    /// True if the entry is held back because of it.
     pub held_back: bool,
 }
 
-/// What was seen for one decision.
+/// The inputs of probing in one decision.
 pub(super) struct Known<'a> {
     pub(super) rules: &'a Rules,
-    pub(super) answers: &'a BTreeMap<Digest, Answer>,
-    /// What was told last, unless it is about other content.
-    pub(super) told: Vec<Told>,
+    pub(super) results: &'a BTreeMap<Digest, ProbeResult>,
+    /// The findings of the last status, unless it is about other content.
+    pub(super) reported: Vec<ReportedFinding>,
     pub(super) deployed: Option<&'a Deployed>,
     pub(super) original: &'a Document,
     pub(super) now: Timestamp,
 }
 
-/// What a decision says about asking.
+/// The findings of one decision, and the probes to start.
 #[derive(Default)]
 pub(super) struct Probing {
-    pub(super) told: Vec<Told>,
-    pub(super) ask: Vec<Question>,
-    /// When to ask again.
+    pub(super) reported: Vec<ReportedFinding>,
+    pub(super) requests: Vec<ProbeRequest>,
+    /// Time of the next probe.
     pub(super) next: Option<Timestamp>,
-    /// Whether content waits for answers.
+    /// True if content waits for probes.
     pub(super) is_waiting: bool,
 }
 
-/// Whether the host is on the list, or below one that is.
+/// Returns true if the host is on the list, or a subdomain of one that is.
 pub fn is_denied(host: &str, deny: &[String]) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     deny.iter().any(|denied| {
@@ -140,16 +140,16 @@ pub fn is_denied(host: &str, deny: &[String]) -> bool {
 // === impl Finding ===
 
 impl Finding {
-    /// A finding.
-    pub fn new(verdict: Verdict, words: impl Into<String>) -> Self {
-        Self { verdict, words: words.into() }
+    /// A finding with its message.
+    pub fn new(verdict: Verdict, message: impl Into<String>) -> Self {
+        Self { verdict, message: message.into() }
     }
 }
 
-// === impl Answer ===
+// === impl ProbeResult ===
 
-impl Answer {
-    /// The answer that was found now, after what was known before.
+impl ProbeResult {
+    /// The result of a probe that has just ended, after the previous one.
     pub fn of(finding: Finding, before: Option<&Self>, now: Timestamp) -> Self {
         match before.filter(|before| before.finding.verdict == finding.verdict) {
             Some(before) => Self { finding, since: before.since, at: now, times: before.times.saturating_add(1) },
@@ -157,10 +157,10 @@ impl Answer {
         }
     }
 
-    /// When to ask again.
+    /// Time of the next probe.
     fn due(&self) -> Option<Timestamp> {
         let backoff = match self.finding.verdict {
-            Verdict::Accepted | Verdict::NotAsked => return None,
+            Verdict::Accepted | Verdict::NotProbed => return None,
             Verdict::Refused => REFUSED,
             Verdict::Unreachable => UNREACHABLE,
         };
@@ -172,80 +172,80 @@ impl Answer {
 // === impl Probing ===
 
 impl Probing {
-    /// Looks at all entries that a merge would take, and takes back from the Secrets what must wait or is refused.
-    pub(super) fn of(judged: &mut [Judged], because: &[Decision], known: &Known<'_>) -> Self {
+    /// Evaluates all entries that a merge would take, and withdraws those that must wait or are refused.
+    pub(super) fn of(validated: &mut [ValidatedSecret], because: &[Decision], known: &Known<'_>) -> Self {
         let mut probing = Self::default();
-        for judged in judged {
-            let winner = Some(Origin::Additional(judged.name.clone()));
+        for validated in validated {
+            let winner = Some(Origin::Additional(validated.name.clone()));
             let its = because.iter().filter(|decision| decision.winner == winner);
             let keys: BTreeSet<&String> = its.flat_map(|decision| &decision.keys).collect();
-            probing.look(judged, &keys, known);
+            probing.look(validated, &keys, known);
         }
         probing
     }
 
-    fn look(&mut self, judged: &mut Judged, keys: &BTreeSet<&String>, known: &Known<'_>) {
-        let Some(used) = &judged.used else { return };
+    fn look(&mut self, validated: &mut ValidatedSecret, keys: &BTreeSet<&String>, known: &Known<'_>) {
+        let Some(used) = &validated.used else { return };
         let deployed = known.deployed.and_then(|deployed| deployed.document.as_ref());
-        let (mut refused, mut told, mut waits) = (Vec::new(), Vec::new(), false);
+        let (mut refused, mut reported, mut waits) = (Vec::new(), Vec::new(), false);
         for key in keys {
             let (Some(entry), Some(digest)) = (used.entry(key), used.entry_digest(key)) else { continue };
             let is_new = deployed.and_then(|deployed| deployed.entry_digest(key)) != Some(digest);
-            let (finding, since) = match known.answers.get(&digest) {
-                Some(answer) => {
-                    self.again(answer, (key, entry, digest), known);
-                    (answer.finding.clone(), Some(answer.since))
+            let (finding, since) = match known.results.get(&digest) {
+                Some(result) => {
+                    self.again(result, (key, entry, digest), known);
+                    (result.finding.clone(), Some(result.since))
                 }
-                // Known already when it was rolled out; another controller need not ask again.
+                // Probed before it was rolled out; a restarted controller need not probe again.
                 None if !is_new => {
-                    told.extend(known.last(key, &judged.name).cloned());
+                    reported.extend(known.last(key, &validated.name).cloned());
                     continue;
                 }
-                None => match question(key, entry, digest, known.rules) {
-                    Ok(question) => {
-                        self.ask.push(question);
+                None => match request(key, entry, digest, known.rules) {
+                    Ok(request) => {
+                        self.requests.push(request);
                         waits = true;
                         continue;
                     }
-                    Err(why) => (Finding::new(Verdict::NotAsked, why), None),
+                    Err(why) => (Finding::new(Verdict::NotProbed, why), None),
                 },
             };
             let held_back = known.rules.mode == Mode::Block && finding.verdict == Verdict::Refused && is_new;
             if held_back {
                 refused.push((*key).clone());
             }
-            let last = known.last(key, &judged.name).filter(|last| last.verdict == finding.verdict);
+            let last = known.last(key, &validated.name).filter(|last| last.verdict == finding.verdict);
             let since = since.or(last.map(|last| last.since)).unwrap_or(known.now);
-            let (registry, from) = (shown_key(key), judged.name.clone());
-            let Finding { verdict, words } = finding;
-            told.push(Told { registry, from, verdict, message: words, since, held_back });
+            let (registry, from) = (shown_key(key), validated.name.clone());
+            let Finding { verdict, message } = finding;
+            reported.push(ReportedFinding { registry, from, verdict, message, since, held_back });
         }
         self.is_waiting |= waits;
         if waits {
-            // All of it comes at once: each roll-out restarts kubelets.
-            judged.used = known.last_good(&judged.name);
-            told = known.told.iter().filter(|told| told.from == judged.name).cloned().collect();
+            // All entries are rolled out at once: each roll-out restarts kubelets.
+            validated.used = known.last_good(&validated.name);
+            reported = known.reported.iter().filter(|reported| reported.from == validated.name).cloned().collect();
         } else if !refused.is_empty() {
-            hold_back(judged, &refused, known.last_good(&judged.name).as_ref());
+            hold_back(validated, &refused, known.last_good(&validated.name).as_ref());
         }
-        self.told.extend(told);
+        self.reported.extend(reported);
     }
 
-    /// Asks again what was refused or not answered, when its time has come.
-    fn again(&mut self, answer: &Answer, (key, entry, digest): (&str, &KeptEntry, Digest), known: &Known<'_>) {
-        let Some(due) = answer.due() else { return };
+    /// Probes again what was refused or not answered, when it is due.
+    fn again(&mut self, result: &ProbeResult, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
+        let Some(due) = result.due() else { return };
         if due > known.now {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
         } else {
-            self.ask.extend(question(key, entry, digest, known.rules).ok());
+            self.requests.extend(request(key, entry, digest, known.rules).ok());
         }
     }
 }
 
 impl Known<'_> {
-    fn last(&self, key: &str, from: &str) -> Option<&Told> {
+    fn last(&self, key: &str, from: &str) -> Option<&ReportedFinding> {
         let registry = shown_key(key);
-        self.told.iter().find(|told| told.registry == registry && told.from == from)
+        self.reported.iter().find(|reported| reported.registry == registry && reported.from == from)
     }
 
     fn last_good(&self, name: &str) -> Option<Document> {
@@ -253,25 +253,25 @@ impl Known<'_> {
     }
 }
 
-/// What to ask; or why nobody is asked.
-fn question(key: &str, entry: &KeptEntry, digest: Digest, rules: &Rules) -> Result<Question, &'static str> {
+/// The probe of an entry, or the reason for which there is none.
+fn request(key: &str, entry: &RawEntry, digest: Digest, rules: &Rules) -> Result<ProbeRequest, &'static str> {
     let parsed = RegistryKey::parse(key).map_err(|_problem| "the key names no registry")?;
     if parsed.has_glob() {
         return Err("the key is for many registries");
     }
-    let credential = entry.basic().ok_or("only users with passwords are asked about")?;
+    let credential = entry.basic().ok_or("only users with passwords are probed")?;
     let host = parsed.normalized().split('/').next().unwrap_or_default();
     let host = if host == DOCKER_HUB.0 { DOCKER_HUB.1 } else { host };
     let name = host.rsplit_once(':').map_or(host, |(name, _port)| name);
     if is_denied(name, &rules.deny) {
         return Err("the registry is on the deny list");
     }
-    Ok(Question { digest, host: host.to_owned(), credential })
+    Ok(ProbeRequest { digest, host: host.to_owned(), credential })
 }
 
-/// Takes entries out; for each, the last good ones of its registry come in its place.
-fn hold_back(judged: &mut Judged, keys: &[String], last_good: Option<&Document>) {
-    let Some(used) = &mut judged.used else { return };
+/// Removes entries; the last good ones of the same registry replace them.
+fn hold_back(validated: &mut ValidatedSecret, keys: &[String], last_good: Option<&Document>) {
+    let Some(used) = &mut validated.used else { return };
     let registry = |key: &str| RegistryKey::parse(key).ok().map(|key| key.normalized().to_owned());
     for key in keys {
         used.remove(key);
@@ -284,23 +284,23 @@ fn hold_back(judged: &mut Judged, keys: &[String], last_good: Option<&Document>)
         }
     }
     if used.is_empty() {
-        judged.used = None;
+        validated.used = None;
     }
 }
 
 impl Verdict {
-    /// In one word, as metrics have it.
+    /// The verdict in one word, as metric label and log field.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
             Self::Refused => "refused",
             Self::Unreachable => "unreachable",
-            Self::NotAsked => "not-asked",
+            Self::NotProbed => "not-probed",
         }
     }
 }
 
-impl fmt::Debug for Question {
+impl fmt::Debug for ProbeRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Question(redacted)")
     }

@@ -1,10 +1,10 @@
-//! Whether an object is as it is to be, but for what the server fills in.
+//! Comparison of an object with its desired state, apart from the server's defaults.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What servers fill in where nothing is said. Filled in otherwise it is somebody's change.
+/// Defaults that servers set. Another value of such a field is a change by another client.
 const DEFAULTS: &[(&str, &str)] = &[
     ("dnsPolicy", "\"ClusterFirst\""),
     ("failureThreshold", "3"),
@@ -24,42 +24,43 @@ const DEFAULTS: &[(&str, &str)] = &[
 /// The older name of a Pod's `serviceAccountName`, which servers keep beside it.
 const ALIAS: &str = "serviceAccount";
 
-/// Whether what is there is not what is wanted. Of its metadata only our labels and annotations count, of its status
-/// nothing. What somebody has added is a difference, too.
-pub fn differs(wanted: &impl Serialize, seen: &impl Serialize) -> bool {
-    let (Ok(Value::Object(mut wanted)), Ok(Value::Object(mut seen))) =
-        (serde_json::to_value(wanted), serde_json::to_value(seen))
+/// Returns true if the live object is not as desired. Of its metadata only the managed labels and annotations count, of its
+/// status nothing. A field that another client has added is a difference, too.
+pub fn differs(desired: &impl Serialize, observed: &impl Serialize) -> bool {
+    let (Ok(Value::Object(mut desired)), Ok(Value::Object(mut observed))) =
+        (serde_json::to_value(desired), serde_json::to_value(observed))
     else {
         return true;
     };
-    let (wanted_metadata, seen_metadata) = (wanted.remove("metadata"), seen.remove("metadata"));
-    seen.remove("status");
+    let (wanted_metadata, seen_metadata) = (desired.remove("metadata"), observed.remove("metadata"));
+    observed.remove("status");
     // Older servers give service accounts a token's name.
-    seen.remove("secrets").filter(|_| wanted.contains_key("secrets"));
+    observed.remove("secrets").filter(|_| desired.contains_key("secrets"));
     let ours = |member: &str| {
         let members = |metadata: &Option<Value>| metadata.as_ref()?.get(member)?.as_object().cloned();
         let there = members(&seen_metadata).unwrap_or_default();
         members(&wanted_metadata).unwrap_or_default().iter().all(|(name, value)| there.get(name) == Some(value))
     };
-    !ours("labels") || !ours("annotations") || objects_differ(&wanted, &seen)
+    !ours("labels") || !ours("annotations") || objects_differ(&desired, &observed)
 }
 
-fn objects_differ(wanted: &Map<String, Value>, seen: &Map<String, Value>) -> bool {
-    let missing = wanted.iter().any(|(name, value)| match seen.get(name) {
+fn objects_differ(desired: &Map<String, Value>, observed: &Map<String, Value>) -> bool {
+    let missing = desired.iter().any(|(name, value)| match observed.get(name) {
         Some(there) => values_differ(value, there),
         // Servers drop what is empty. What is false is not: without it another default may hold.
         None => !is_empty(value),
     });
-    missing || seen.iter().any(|(name, value)| !wanted.contains_key(name) && !is_filled_in(name, value))
+    missing || observed.iter().any(|(name, value)| !desired.contains_key(name) && !is_filled_in(name, value))
 }
 
-fn values_differ(wanted: &Value, seen: &Value) -> bool {
-    match (wanted, seen) {
-        (Value::Object(wanted), Value::Object(seen)) => objects_differ(wanted, seen),
-        (Value::Array(wanted), Value::Array(seen)) => {
-            wanted.len() != seen.len() || wanted.iter().zip(seen).any(|(wanted, seen)| values_differ(wanted, seen))
+fn values_differ(desired: &Value, observed: &Value) -> bool {
+    match (desired, observed) {
+        (Value::Object(desired), Value::Object(observed)) => objects_differ(desired, observed),
+        (Value::Array(desired), Value::Array(observed)) => {
+            desired.len() != observed.len()
+                || desired.iter().zip(observed).any(|(desired, observed)| values_differ(desired, observed))
         }
-        (wanted, seen) => wanted != seen,
+        (desired, observed) => desired != observed,
     }
 }
 
@@ -81,7 +82,7 @@ fn is_filled_in(name: &str, value: &Value) -> bool {
     is_nothing(value) || name == ALIAS || DEFAULTS.contains(&(name, value.to_string().as_str()))
 }
 
-/// What changes when somebody changes what is wanted of the object: its generation, or where it has none its version.
+/// A version that changes with the object's spec: its generation, or its resourceVersion if it has none.
 pub fn version(metadata: &ObjectMeta) -> String {
     let generation = metadata.generation.map(|generation| format!("generation {generation}"));
     let version = generation.or_else(|| metadata.resource_version.clone()).unwrap_or_default();

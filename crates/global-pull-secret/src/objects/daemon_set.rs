@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-/// How the syncer is run.
+/// The options of the syncer's DaemonSet.
 #[derive(Clone, Debug)]
 pub struct Syncer {
     /// The image.
@@ -16,15 +16,15 @@ pub struct Syncer {
     pub priority_class: String,
     /// The labels of the nodes that it runs on; all nodes if empty.
     pub node_selector: BTreeMap<String, String>,
-    /// How many nodes may be without a ready Pod during a roll-out: a number or a percentage.
+    /// Maximum number of nodes without a ready Pod during a roll-out: a number or a percentage.
     pub max_unavailable: String,
-    /// Whether the syncer restarts the kubelet: `always` or `never`.
+    /// The syncer's restart policy for the kubelet: `always` or `never`.
     pub restart_policy: String,
 }
 
 /// The syncer's program in its image.
 const PROGRAM: &str = "sync-global-pullsecret";
-/// Where the kubelet keeps its file, and where the bus is; the same on the node and in the container.
+/// The folders of the kubelet's file and of the bus; the same on the node and in the container.
 const FOLDERS: [(&str, &str); 2] = [("kubelet", "/var/lib/kubelet"), ("dbus", "/var/run/dbus")];
 
 /// The DaemonSet. With a revision its Pods are for that one only, so that a new one means new Pods.

@@ -33,21 +33,24 @@ fn the_daemon_set_is_what_the_syncer_needs() {
 
 #[test]
 fn others_labels_and_finalizers_stay() {
-    let seen = ObjectMeta {
+    let observed = ObjectMeta {
         labels: Some([("theirs".to_owned(), "x".to_owned())].into()),
         finalizers: Some(vec!["theirs/f".to_owned()]),
         uid: Some("u".to_owned()),
         ..ObjectMeta::default()
     };
-    let ours = metadata("a", BTreeMap::new(), Some(&seen));
-    assert_eq!((ours.labels.unwrap().len(), ours.finalizers, ours.uid), (2, seen.finalizers.clone(), seen.uid.clone()));
+    let ours = metadata("a", BTreeMap::new(), Some(&observed));
+    assert_eq!(
+        (ours.labels.unwrap().len(), ours.finalizers, ours.uid),
+        (2, observed.finalizers.clone(), observed.uid.clone())
+    );
 }
 
 #[test]
 fn differences_count_both_ways() {
-    let wanted = serde_json::json!({"spec": {"a": 1, "list": [{"b": "x"}]}});
+    let desired = serde_json::json!({"spec": {"a": 1, "list": [{"b": "x"}]}});
     let same = serde_json::json!({"metadata": {"uid": "u"}, "status": {"x": 1}, "spec": {"a": 1, "list": [{"b": "x", "dnsPolicy": "ClusterFirst", "empty": {}}]}});
-    assert!(!differs(&wanted, &same));
+    assert!(!differs(&desired, &same));
     for other in [
         serde_json::json!({"spec": {"a": 2, "list": [{"b": "x"}]}}),
         serde_json::json!({"spec": {"a": 1, "list": []}}),
@@ -55,6 +58,6 @@ fn differences_count_both_ways() {
         serde_json::json!({"spec": {"a": 1, "list": [{"b": "x"}], "more": true}}),
         serde_json::json!({"spec": {"list": [{"b": "x"}]}}),
     ] {
-        assert!(differs(&wanted, &other), "{other}");
+        assert!(differs(&desired, &other), "{other}");
     }
 }

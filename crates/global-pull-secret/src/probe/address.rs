@@ -1,8 +1,8 @@
-//! Which addresses a question may be led to.
+//! The addresses that a probe may connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is neither loopback nor private, and yet no place of a registry: this network, link-local (metadata services),
+/// Ranges that are neither loopback nor private, and yet hold no registry: this network, link-local (metadata services),
 /// protocol assignments, documentation, benchmarks, multicast, reserved (RFC 6890), and Azure's and Alibaba's metadata.
 const NEVER: [(Ipv4Addr, u32); 12] = [
     (Ipv4Addr::UNSPECIFIED, 8),
@@ -40,7 +40,7 @@ const AMAZON: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 /// Google's.
 const GOOGLE: Ipv6Addr = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
 
-/// Whether the address may be asked; `private` lets loopback and private ones in, and no others.
+/// Returns true if the address may be probed; `private` also allows loopback and private ones, and no others.
 pub(super) fn is_allowed(address: IpAddr, private: bool) -> bool {
     match address {
         IpAddr::V4(address) => is_allowed_v4(address, private),
@@ -105,7 +105,7 @@ mod tests {
     #[case::multicast_v6("ff02::1", false, false)]
     #[case::broadcast("255.255.255.255", false, false)]
     #[case::documentation("192.0.2.1", false, false)]
-    fn only_places_of_registries_are_asked(#[case] address: &str, #[case] public: bool, #[case] private: bool) {
+    fn only_addresses_of_registries_are_probed(#[case] address: &str, #[case] public: bool, #[case] private: bool) {
         let address = address.parse().unwrap();
         assert_eq!((is_allowed(address, false), is_allowed(address, true)), (public, private));
     }

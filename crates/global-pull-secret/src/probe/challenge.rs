@@ -3,7 +3,7 @@
 /// The longest header that is read.
 const LONGEST: usize = 4096;
 
-/// What a registry asks for.
+/// The authentication that a registry demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// A token, from there.

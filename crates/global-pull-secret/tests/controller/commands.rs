@@ -4,7 +4,7 @@ use std::process::Command;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::place::{Kind, STATUS, until};
+use crate::cluster::{Kind, STATUS, until};
 use crate::rig::{Rig, document};
 
 /// Exit code, stdout and stderr.
@@ -36,7 +36,7 @@ fn files_are_merged_as_the_controller_does() {
             0,
             "q.io: from the original, the only one that names it\n\
              q.io/x: not taken, as the registry is protected (over additional 2)\n\
-             r.io: from additional 1, which comes before the original (over the original, additional 2)\n"
+             r.io: from additional 1, which takes precedence over the original (over the original, additional 2)\n"
         )
     );
     let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&merged).unwrap()).unwrap();
@@ -76,11 +76,11 @@ fn what_is_missing_is_named_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn explaining_says_which_key_wins_for_an_image() {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
-    let kubeconfig = rig.place.kubeconfig().to_str().unwrap().to_owned();
+    let kubeconfig = rig.cluster.kubeconfig().to_str().unwrap().to_owned();
     let (code, out, _) = run(&["explain", "--hosted-kubeconfig", &kubeconfig]);
     assert_eq!((code, out.as_str()), (1, "there is no global-pull-secret\n"));
     rig.add("q.io/team=2").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     let (code, out, error) = run(&["explain", "q.io/team/app:1", "--hosted-kubeconfig", &kubeconfig]);
     assert_eq!(code, 0, "{error}");
     let expected = "q.io/team/app\n\
@@ -98,7 +98,7 @@ async fn explaining_says_which_key_wins_for_an_image() {
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&parsed["image"], parsed.get("kubelet")), (&"other.io/x".into(), None));
     assert_eq!(run(&["explain", "not an image", "--hosted-kubeconfig", &kubeconfig]).0, 1);
-    let status: ConfigMap = rig.place.get(STATUS).await.unwrap();
+    let status: ConfigMap = rig.cluster.get(STATUS).await.unwrap();
     assert!(status.data.unwrap()["summary"].contains("RolledOut=True (RolledOut): 3/3 nodes have the content"));
     // A node that does not have it any more.
     rig.broken.breaks("node-001");

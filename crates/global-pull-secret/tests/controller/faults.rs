@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use rstest::rstest;
 
-use crate::place::{ADDITIONAL, GLOBAL, Kind, SYNCER, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, until};
 use crate::rig::Rig;
 
-/// Whatever happens to calls, what is wanted is there in the end.
+/// The desired state is reached through any fault of calls.
 #[rstest]
 #[case::watches_are_cut(&["watch/*:cut(after=0)*20"])]
 #[case::watches_are_too_old(&["watch/secrets:gone(after=1)*3", "watch/pods:gone(after=0)*2"])]
@@ -17,13 +17,13 @@ use crate::rig::Rig;
 #[case::conflicts(&["update/*:409*4", "create/daemonsets:409(reason=AlreadyExists)*2"])]
 #[case::done_without_an_answer(&["create/*:commit-then-cut*5", "update/*:commit-then-timeout*3"])]
 #[case::refused_for_a_while(&["create/daemonsets:403*2", "create/roles:500*2"])]
-#[case::patience(&["create/*:429(retry-after=1s)*3"])]
+#[case::throttled(&["create/*:429(retry-after=1s)*3"])]
 #[case::no_events(&["*/events:403*0"])]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wanted_is_there_in_the_end(#[case] faults: &[&str]) {
+async fn the_desired_state_is_reached_through_faults(#[case] faults: &[&str]) {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     for fault in faults {
-        rig.place.emulator.as_ref().unwrap().inject(fault.parse::<Fault>().unwrap());
+        rig.cluster.emulator.as_ref().unwrap().inject(fault.parse::<Fault>().unwrap());
     }
     // The rig's own calls may meet a fault, too: it tries again.
     let secret: Secret = serde_json::from_value(serde_json::json!({
@@ -32,33 +32,33 @@ async fn what_is_wanted_is_there_in_the_end(#[case] faults: &[&str]) {
         "stringData": {".dockerconfigjson": crate::rig::document("r.io=2")},
     }))
     .unwrap();
-    let api = rig.place.api::<Secret>("kube-system");
+    let api = rig.cluster.api::<Secret>("kube-system");
     until("the additional Secret is there", async || {
         drop(api.create(&PostParams::default(), &secret).await);
         api.get_opt(ADDITIONAL).await.ok().flatten()
     })
     .await;
     rig.deploys("q.io=1 r.io=2").await;
-    rig.tells("RolledOut=True/RolledOut").await;
-    rig.tells("Degraded=False/AsExpected").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    rig.shows("Degraded=False/AsExpected").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_told_where_it_can_be_read() {
+async fn a_failed_write_is_reported_in_the_status() {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
-    rig.place.emulator.as_ref().unwrap().inject("create/daemonsets:403*0".parse().unwrap());
+    rig.cluster.emulator.as_ref().unwrap().inject("create/daemonsets:403*0".parse().unwrap());
     rig.add("r.io=2").await;
-    let told = rig.tells("Degraded=True/ServerRefuses").await.message;
+    let reported = rig.shows("Degraded=True/ApiServerError").await;
     assert!(
-        told.starts_with("cannot create daemonset kube-system/global-pull-secret-syncer: permission denied"),
-        "{told}"
+        reported.starts_with("cannot create daemonset kube-system/global-pull-secret-syncer: permission denied"),
+        "{reported}"
     );
     let mut progress = rig.progress.clone();
-    progress.wait_for(|progress| progress.trouble.is_some()).await.unwrap();
-    rig.place.emulator.as_ref().unwrap().clear_faults();
-    rig.tells("Degraded=False/AsExpected").await;
-    rig.tells("RolledOut=True/RolledOut").await;
-    progress.wait_for(|progress| progress.trouble.is_none()).await.unwrap();
+    progress.wait_for(|progress| progress.failure.is_some()).await.unwrap();
+    rig.cluster.emulator.as_ref().unwrap().clear_faults();
+    rig.shows("Degraded=False/AsExpected").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    progress.wait_for(|progress| progress.failure.is_none()).await.unwrap();
 }
 
 /// Ended at any write, on the way in and on the way out: another controller goes on.
@@ -66,29 +66,29 @@ async fn a_refusal_is_told_where_it_can_be_read() {
 async fn a_controller_may_die_at_any_write() {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     for write in 1..=6 {
-        rig.place.emulator.as_ref().unwrap().clear_faults();
+        rig.cluster.emulator.as_ref().unwrap().clear_faults();
         let fault = format!(
             "*/{}:commit-then-hang",
             ["secrets", "serviceaccounts", "roles", "rolebindings", "daemonsets", "configmaps"][write - 1]
         );
         rig.restart().await;
         let mut progress = rig.progress.clone();
-        progress.wait_for(|progress| progress.is_complete).await.unwrap();
+        progress.wait_for(|progress| progress.has_synced).await.unwrap();
         rig.add("r.io=2").await;
-        rig.tells("RolledOut=True/RolledOut").await;
-        rig.place.delete::<Secret>(ADDITIONAL).await;
-        rig.place.emulator.as_ref().unwrap().inject(fault.replace('*', "delete").parse().unwrap());
+        rig.shows("RolledOut=True/RolledOut").await;
+        rig.cluster.delete::<Secret>(ADDITIONAL).await;
+        rig.cluster.emulator.as_ref().unwrap().inject(fault.replace('*', "delete").parse().unwrap());
         until("the fault is met", async || {
-            let calls = rig.place.emulator.as_ref().unwrap().calls();
+            let calls = rig.cluster.emulator.as_ref().unwrap().calls();
             calls.iter().any(|call| call.verb == "delete" && call.outcome.is_none()).then_some(())
         })
         .await;
         rig.stop();
-        rig.place.emulator.as_ref().unwrap().clear_faults();
+        rig.cluster.emulator.as_ref().unwrap().clear_faults();
         rig.restart().await;
         until("everything is removed", async || {
-            let left = rig.place.get::<Secret>(GLOBAL).await.is_some()
-                || rig.place.get::<DaemonSet>(SYNCER).await.is_some()
+            let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
+                || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
                 || !rig.conditions().await.is_empty();
             (!left).then_some(())
         })
@@ -97,10 +97,10 @@ async fn a_controller_may_die_at_any_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn probes_and_metrics_tell_how_it_is_doing() {
+async fn probes_and_metrics_report_the_state() {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.add("r.io=2").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     assert!(ask(rig.health, "/healthz").await.starts_with("HTTP/1.1 200"));
     until("ready", async || ask(rig.health, "/readyz").await.starts_with("HTTP/1.1 200").then_some(())).await;
     let metrics = ask(rig.metrics, "/metrics").await;
@@ -116,13 +116,13 @@ async fn probes_and_metrics_tell_how_it_is_doing() {
     }
 }
 
-/// What is answered to a GET, head and body.
+/// The answer to a GET, head and body.
 pub(crate) async fn ask(address: std::net::SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let mut result = String::new();
+    stream.read_to_string(&mut result).await.unwrap();
+    result
 }

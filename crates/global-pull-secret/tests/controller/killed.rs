@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use rstest::rstest;
 
-use crate::place::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, until};
 use crate::rig::Rig;
 
 /// The program; it goes with the test.
@@ -15,11 +15,11 @@ struct Program(Child);
 
 impl Program {
     fn start(rig: &Rig) -> Self {
-        let kubeconfig = rig.place.kubeconfig();
+        let kubeconfig = rig.cluster.kubeconfig();
         let child = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
             .args(["run", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0", "--syncer-image", "i"])
             .args(["--syncer-priority-class", "system-node-critical", "--control-plane-namespace"])
-            .arg(&rig.place.namespace)
+            .arg(&rig.cluster.namespace)
             .arg("--kubeconfig")
             .arg(&kubeconfig)
             .stdout(Stdio::null())
@@ -50,7 +50,7 @@ impl Drop for Program {
 async fn a_killed_program_is_gone_on_from(#[case] fault: &str) {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.stop();
-    let emulator = rig.place.emulator.as_ref().unwrap();
+    let emulator = rig.cluster.emulator.as_ref().unwrap();
     let hangs = |verb: &str, kind: &str| {
         let calls = emulator.calls();
         calls.iter().filter(|call| call.verb == verb && call.resource == kind && call.outcome.is_none()).count()
@@ -65,10 +65,10 @@ async fn a_killed_program_is_gone_on_from(#[case] fault: &str) {
             }
             let mut program = Program::start(&rig);
             if verb == "delete" {
-                // What the killed one has begun is there, whole.
+                // The write that the killed one began is complete.
                 rig.deploys("q.io=1 r.io=2").await;
-                rig.tells("RolledOut=True/RolledOut").await;
-                rig.place.delete::<Secret>(ADDITIONAL).await;
+                rig.shows("RolledOut=True/RolledOut").await;
+                rig.cluster.delete::<Secret>(ADDITIONAL).await;
                 inject();
             }
             until("it is in the middle", async || (hangs(verb, kind) > before).then_some(())).await;
@@ -77,13 +77,13 @@ async fn a_killed_program_is_gone_on_from(#[case] fault: &str) {
         }
         let _program = Program::start(&rig);
         until("everything is removed", async || {
-            let place = &rig.place;
-            let left = place.get::<Secret>(GLOBAL).await.is_some()
-                || place.get::<DaemonSet>(SYNCER).await.is_some()
-                || place.get::<Role>(SYNCER).await.is_some()
-                || place.get::<RoleBinding>(SYNCER).await.is_some()
-                || place.get::<ServiceAccount>(SYNCER).await.is_some()
-                || place.get::<ConfigMap>(STATUS).await.is_some();
+            let cluster = &rig.cluster;
+            let left = cluster.get::<Secret>(GLOBAL).await.is_some()
+                || cluster.get::<DaemonSet>(SYNCER).await.is_some()
+                || cluster.get::<Role>(SYNCER).await.is_some()
+                || cluster.get::<RoleBinding>(SYNCER).await.is_some()
+                || cluster.get::<ServiceAccount>(SYNCER).await.is_some()
+                || cluster.get::<ConfigMap>(STATUS).await.is_some();
             (!left).then_some(())
         })
         .await;

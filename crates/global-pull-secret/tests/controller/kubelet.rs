@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::place::{SYNCER, SYSTEM};
+use crate::cluster::{SYNCER, SYSTEM};
 
 /// The nodes whose Pods do not become ready.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ impl Kubelets {
         Self(tokio::spawn(async move {
             let api: Api<Pod> = Api::namespaced(client, SYSTEM);
             loop {
-                round(&api, &broken).await;
+                reconcile(&api, &broken).await;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }))
@@ -38,7 +38,7 @@ impl Drop for Kubelets {
     }
 }
 
-async fn round(api: &Api<Pod>, broken: &Broken) {
+async fn reconcile(api: &Api<Pod>, broken: &Broken) {
     let Ok(pods) = api.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
     for pod in pods {
         let name = pod.metadata.name.clone().unwrap_or_default();
@@ -48,19 +48,19 @@ async fn round(api: &Api<Pod>, broken: &Broken) {
             continue;
         }
         let node = node_of(&pod);
-        let wanted = if broken.has(&node) { "False" } else { "True" };
+        let desired = if broken.has(&node) { "False" } else { "True" };
         let conditions = pod.status.and_then(|status| status.conditions).unwrap_or_default();
         let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
-        if ready.is_some_and(|ready| ready.status == wanted) {
+        if ready.is_some_and(|ready| ready.status == desired) {
             continue;
         }
         let condition = json!({
             "type": "Ready",
-            "status": wanted,
-            "reason": if wanted == "True" { "" } else { "ContainersNotReady" },
+            "status": desired,
+            "reason": if desired == "True" { "" } else { "ContainersNotReady" },
             "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         });
-        // What a scheduler would do, which is not there either.
+        // Plays the scheduler, which does not run either.
         if pod.spec.is_some_and(|spec| spec.node_name.is_none()) {
             bind(api, &name, &node).await;
         }

@@ -7,7 +7,7 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::place::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
 use crate::rig::{Rig, document};
 
 async fn create(rig: &Rig, name: &str, metadata: Value, entries: &str) {
@@ -17,34 +17,34 @@ async fn create(rig: &Rig, name: &str, metadata: Value, entries: &str) {
         "stringData": {".dockerconfigjson": document(entries)},
     });
     secret["metadata"].as_object_mut().unwrap().append(&mut metadata.as_object().unwrap().clone());
-    drop(rig.place.create::<Secret>(SYSTEM, secret).await);
+    drop(rig.cluster.create::<Secret>(SYSTEM, secret).await);
 }
 
 async fn patch(rig: &Rig, name: &str, metadata: Value) {
     let patch = Patch::Merge(json!({"metadata": metadata}));
-    drop(rig.place.api::<Secret>(SYSTEM).patch(name, &PatchParams::default(), &patch).await.unwrap());
+    drop(rig.cluster.api::<Secret>(SYSTEM).patch(name, &PatchParams::default(), &patch).await.unwrap());
 }
 
-/// What `deploy/` says of `--labelled-additional`.
+/// The Role in `deploy/` for `--labelled-additional`.
 async fn may_list_all(rig: &Rig) {
     let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]);
-    drop(rig.place.create::<Role>(SYSTEM, json!({"metadata": {"name": "labelled"}, "rules": rules})).await);
+    drop(rig.cluster.create::<Role>(SYSTEM, json!({"metadata": {"name": "labelled"}, "rules": rules})).await);
     let binding = json!({
         "metadata": {"name": "labelled"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "labelled"},
         "subjects": [{"kind": "ServiceAccount", "name": GLOBAL, "namespace": SYSTEM}],
     });
-    drop(rig.place.create::<RoleBinding>(SYSTEM, binding).await);
+    drop(rig.cluster.create::<RoleBinding>(SYSTEM, binding).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn labelled_secrets_count_by_their_priority() {
     let rig = Rig::new(Kind::Emulator, &[("labelled-additional", "true")]).await.unwrap();
     let mut progress = rig.progress.clone();
-    let trouble = progress.wait_for(|progress| progress.trouble.is_some()).await.unwrap().trouble.clone().unwrap();
+    let failure = progress.wait_for(|progress| progress.failure.is_some()).await.unwrap().failure.clone().unwrap();
     assert!(
-        trouble.starts_with("cannot list secret kube-system/") && trouble.contains("permission denied"),
-        "{trouble}"
+        failure.starts_with("cannot list secret kube-system/") && failure.contains("permission denied"),
+        "{failure}"
     );
     may_list_all(&rig).await;
     rig.add("r.io=2").await;
@@ -53,26 +53,26 @@ async fn labelled_secrets_count_by_their_priority() {
     let first = json!({"labels": label, "annotations": {names::ANNOTATION_PRIORITY: "10"}});
     create(&rig, "team-a", first, "r.io=3 s.io=3").await;
     rig.deploys("q.io=1 r.io=3 s.io=3").await;
-    // Without a label, or with another value of it, it is nobody's business.
+    // Without a label, or with another value of it, it is ignored.
     create(&rig, "other", json!({"labels": {names::LABEL_ADDITIONAL: "false"}}), "o.io=9").await;
     create(&rig, "team-b", json!({"labels": label}), "s.io=4 t.io=4").await;
     rig.deploys("q.io=1 r.io=3 s.io=3 t.io=4").await;
     patch(&rig, "team-a", json!({"annotations": {names::ANNOTATION_PRIORITY: "-1"}})).await;
     rig.deploys("q.io=1 r.io=2 s.io=4 t.io=4").await;
-    let told = rig.tells("Merged=True/Merged").await.message;
-    assert!(told.starts_with("4 registries, 3 from additional Secrets; in conflict: r.io, s.io"), "{told}");
-    // A bad one keeps its own last good entries, and nobody else's.
+    let reported = rig.shows("Merged=True/Merged").await;
+    assert!(reported.starts_with("4 registries, 3 from additional Secrets; in conflict: r.io, s.io"), "{reported}");
+    // A bad one keeps its own last good entries, and no others.
     patch(&rig, "team-b", json!({"annotations": {names::ANNOTATION_PRIORITY: "c4n4ry"}})).await;
-    let told = rig.tells("Valid=True/ValidWithWarnings").await.message;
-    assert!(told.starts_with("team-b: annotation") && !told.contains("c4n4ry"), "{told}");
+    let reported = rig.shows("Valid=True/ValidWithWarnings").await;
+    assert!(reported.starts_with("team-b: annotation") && !reported.contains("c4n4ry"), "{reported}");
     patch(&rig, "team-a", json!({"labels": {names::LABEL_ADDITIONAL: null}})).await;
-    rig.place.delete::<Secret>(ADDITIONAL).await;
+    rig.cluster.delete::<Secret>(ADDITIONAL).await;
     rig.deploys("q.io=1 s.io=4 t.io=4").await;
-    rig.tells("RolledOut=True/RolledOut").await;
-    rig.place.delete::<Secret>("team-b").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    rig.cluster.delete::<Secret>("team-b").await;
     until("everything is removed", async || {
-        let left = rig.place.get::<Secret>(GLOBAL).await.is_some()
-            || rig.place.get::<DaemonSet>(SYNCER).await.is_some()
+        let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
+            || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
             || !rig.conditions().await.is_empty();
         (!left).then_some(())
     })

@@ -9,46 +9,47 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod, Secret};
 use kube::api::ListParams;
 use serde_json::json;
 
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, SYSTEM, until};
 use crate::faults::ask;
-use crate::place::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, SYSTEM, until};
 use crate::rig::{CANARY, Rig, document, encode};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_credential_is_told_anywhere() {
+async fn no_credential_is_printed_anywhere() {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.stop();
-    let hosted = rig.place.kubeconfig_of(SYSTEM).await;
-    let control_plane = rig.place.kubeconfig_of(&rig.place.namespace).await;
+    let hosted = rig.cluster.kubeconfig_of(SYSTEM).await;
+    let control_plane = rig.cluster.kubeconfig_of(&rig.cluster.namespace).await;
     let mut program = program(&rig, &control_plane, &hosted);
     let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     let started: serde_json::Value = serde_json::from_str(&first).unwrap();
     rig.add("r.io=2 q.io=3").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     odd_content(&rig).await;
-    let mut told = String::new();
+    let mut reported = String::new();
     for name in ["health", "metrics"] {
         let address: std::net::SocketAddr = started[name].as_str().unwrap().parse().unwrap();
         for path in ["/healthz", "/readyz", "/metrics"] {
-            told += &ask(address, path).await;
+            reported += &ask(address, path).await;
         }
     }
-    told += &serde_json::to_string(&rig.place.get::<ConfigMap>(STATUS).await).unwrap();
-    told += &serde_json::to_string(&rig.place.get::<DaemonSet>(SYNCER).await).unwrap();
+    reported += &serde_json::to_string(&rig.cluster.get::<ConfigMap>(STATUS).await).unwrap();
+    reported += &serde_json::to_string(&rig.cluster.get::<DaemonSet>(SYNCER).await).unwrap();
     let everything = ListParams::default();
-    told += &serde_json::to_string(&rig.place.api::<Event>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
-    told += &serde_json::to_string(&rig.place.api::<Pod>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
-    let merged: Secret = rig.place.get(GLOBAL).await.unwrap();
-    told += &serde_json::to_string(&merged.metadata).unwrap();
+    reported +=
+        &serde_json::to_string(&rig.cluster.api::<Event>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
+    reported += &serde_json::to_string(&rig.cluster.api::<Pod>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
+    let merged: Secret = rig.cluster.get(GLOBAL).await.unwrap();
+    reported += &serde_json::to_string(&merged.metadata).unwrap();
     program.kill().unwrap();
     program.wait().unwrap();
-    told += &first;
-    told += &lines.map_while(Result::ok).collect::<String>();
-    program.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert!(told.contains("InvalidSecret") && told.contains("global_pull_secret_nodes"), "{told}");
+    reported += &first;
+    reported += &lines.map_while(Result::ok).collect::<String>();
+    program.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
+    assert!(reported.contains("InvalidSecret") && reported.contains("global_pull_secret_nodes"), "{reported}");
     let encoded = encode(format!("u:{CANARY}2").as_bytes());
     assert!(document("r.io=2").contains(&encoded));
-    assert!(!told.contains(CANARY) && !told.contains(&encoded), "{told}");
+    assert!(!reported.contains(CANARY) && !reported.contains(&encoded), "{reported}");
 }
 
 fn program(rig: &Rig, control_plane: &Path, hosted: &Path) -> Child {
@@ -56,7 +57,7 @@ fn program(rig: &Rig, control_plane: &Path, hosted: &Path) -> Child {
         .args(["run", "--log-level", "debug", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0"])
         .args(["--syncer-image", "i", "--syncer-priority-class", "system-node-critical"])
         .arg("--control-plane-namespace")
-        .arg(&rig.place.namespace)
+        .arg(&rig.cluster.namespace)
         .arg("--kubeconfig")
         .arg(control_plane)
         .arg("--hosted-kubeconfig")
@@ -77,16 +78,16 @@ async fn odd_content(rig: &Rig) {
         ("its end", format!(r#"{{"auths": {{"r.io": {{"auth": "{CANARY}"#)),
     ] {
         // Servers refuse what is no JSON in a Secret of the proper type, so it comes as an opaque one.
-        rig.place.delete::<Secret>(ADDITIONAL).await;
+        rig.cluster.delete::<Secret>(ADDITIONAL).await;
         let data = json!({".dockerconfigjson": odd});
-        drop(rig.place.create::<Secret>(SYSTEM, json!({"metadata": {"name": ADDITIONAL}, "stringData": data})).await);
+        drop(rig.cluster.create::<Secret>(SYSTEM, json!({"metadata": {"name": ADDITIONAL}, "stringData": data})).await);
         until(what, async || {
             let conditions = rig.conditions().await;
-            conditions.iter().any(|one| one.reason == "InvalidSecret").then_some(())
+            conditions.iter().any(|one| one.reason.as_deref() == Some("InvalidSecret")).then_some(())
         })
         .await;
-        rig.place.delete::<Secret>(ADDITIONAL).await;
+        rig.cluster.delete::<Secret>(ADDITIONAL).await;
         rig.add("r.io=2 q.io=3").await;
-        rig.tells("Valid=True/Valid").await;
+        rig.shows("Valid=True/Valid").await;
     }
 }

@@ -8,6 +8,7 @@
     reason = "in a test that is the right way to fail"
 )]
 
+mod cluster;
 mod commands;
 mod faults;
 mod killed;
@@ -15,7 +16,6 @@ mod kubelet;
 mod labelled;
 mod leaks;
 mod node;
-mod place;
 mod probing;
 mod registry;
 mod rig;

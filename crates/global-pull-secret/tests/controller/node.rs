@@ -4,11 +4,11 @@ mod machine;
 
 use serde_json::{Value, json};
 
-use crate::place::{ADDITIONAL, GLOBAL, STATUS, SYNCER, SYSTEM, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, STATUS, SYNCER, SYSTEM, until};
 use crate::rig::encode;
 use machine::{Controller, Machine};
 
-/// What the node's file says before and after: the original alone, with somebody's hand visible in its spelling.
+/// The node's file before and after: the original alone, with a spelling that shows manual edits.
 const ORIGINAL: &str = r#"{ "auths": { "original.example.com": { "auth": "b3JpZ2luYWw6c2VjcmV0" } } }"#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,10 +23,10 @@ async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_ref
     let controller = Controller::start(&machine);
     let apply = machine.apply_additional();
     assert_eq!(apply, "secret/additional-pull-secret created\n");
-    // The same Pod, and nobody lends a hand.
+    // The same Pod, without manual intervention.
     machine.succeeds("waiting").await;
     assert_eq!(machine.in_namespace(&["logs", "waiting"]), "pulled\n");
-    machine.tells("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
     the_specifications_three_commands(&machine);
     what_the_documentation_names(&machine);
     assert_eq!(machine.registries_of_kubelet_file(), [machine.registry.as_str(), "original.example.com"]);
@@ -61,7 +61,7 @@ fn the_specifications_three_commands(machine: &Machine) {
     assert_eq!(pods.lines().count(), 2, "{pods}");
 }
 
-/// `docs/guides/node-agent.md` tells people to ask a Pod these things.
+/// `docs/guides/node-agent.md` documents these commands.
 fn what_the_documentation_names(machine: &Machine) {
     let name = machine.kubectl(&["get", "pods", "-n", SYSTEM, "-l", "name=global-pull-secret-syncer", "-o", "name"]);
     let ask = ["exec", "-n", SYSTEM, name.trim(), "--", "sync-global-pullsecret", "status", "--output", "json"];
@@ -77,7 +77,7 @@ fn cells(table: &str, line: usize) -> Vec<&str> {
 }
 
 impl Machine {
-    /// What the private image is pulled with.
+    /// The credential for the private image.
     fn auth(&self) -> String {
         encode(format!("{}:{}", self.user, self.password).as_bytes())
     }
@@ -134,7 +134,7 @@ impl Machine {
         until("the Pod succeeds", async || (self.in_namespace(&ask) == "Succeeded").then_some(())).await;
     }
 
-    async fn tells(&self, line: &str) {
+    async fn shows(&self, line: &str) {
         let ask = ["get", "configmap", STATUS, "-n", SYSTEM, "-o", "jsonpath={.data.summary}", "--ignore-not-found"];
         until(line, async || self.kubectl(&ask).contains(line).then_some(())).await;
     }

@@ -3,28 +3,28 @@
 use std::time::Duration;
 
 use docker_config::{Document, Limits};
-use global_pull_secret::decide::probe::{Finding, Question, Verdict};
-use global_pull_secret::probe::{Asker, Gate};
+use global_pull_secret::decide::probe::{Finding, ProbeRequest, Verdict};
+use global_pull_secret::probe::{Gate, Prober};
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::ListParams;
 use rstest::rstest;
 
+use crate::cluster::{Kind, STATUS, SYSTEM, until};
 use crate::faults::ask;
-use crate::place::{Kind, STATUS, SYSTEM, until};
 use crate::registry::{Does, Registry};
 use crate::rig::{CANARY, Rig, document, encode};
 
 const PRIVATE: &str = "has a private, local or reserved address (--probe-allow-private)";
 
-fn question(host: &str, password: &str) -> Question {
+fn request(host: &str, password: &str) -> ProbeRequest {
     let text = document(&format!("{host}={password}"));
     let document = Document::parse(text.as_bytes(), &Limits::SECRET).unwrap();
     let (digest, entry) = (document.entry_digest(host).unwrap(), document.entry(host).unwrap());
-    Question { digest, host: host.to_owned(), credential: entry.basic().unwrap() }
+    ProbeRequest { digest, host: host.to_owned(), credential: entry.basic().unwrap() }
 }
 
-fn asker(registry: &Registry, gate: Gate, timeout: Duration) -> Asker {
-    Asker::new(gate, Some(&registry.authority), timeout).unwrap()
+fn prober(registry: &Registry, gate: Gate, timeout: Duration) -> Prober {
+    Prober::new(gate, Some(&registry.authority), timeout).unwrap()
 }
 
 fn here() -> Gate {
@@ -72,7 +72,12 @@ fn here() -> Gate {
     "its token endpoint answers with a redirect, which is not followed"
 )]
 #[case::huge(Does::Huge, "2", Verdict::Unreachable, "its token endpoint answers more than can be meant")]
-#[case::open(Does::IsOpen, "2", Verdict::Unreachable, "asks for no credential at /v2/, so nothing can be told of it")]
+#[case::open(
+    Does::IsOpen,
+    "2",
+    Verdict::Unreachable,
+    "demands no credential at /v2/, so the credential cannot be verified"
+)]
 #[case::realm_in_clear(
     Does::RealmAt("http://localhost/token"),
     "2",
@@ -105,25 +110,25 @@ fn here() -> Gate {
 )]
 #[case::realm_is_none(Does::RealmAt("c4n4ry"), "2", Verdict::Unreachable, "names a token endpoint that is no URL")]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_registries_do_is_told(
+async fn findings_of_registries_are_reported(
     #[case] does: Does,
     #[case] password: &str,
     #[case] verdict: Verdict,
-    #[case] words: &str,
+    #[case] message: &str,
 ) {
     let registry = Registry::start(does).await;
-    let asker = asker(&registry, here(), Duration::from_secs(30));
-    assert_eq!(asker.ask(&question(&registry.host(), password)).await, Finding::new(verdict, words));
+    let prober = prober(&registry, here(), Duration::from_secs(30));
+    assert_eq!(prober.probe(&request(&registry.host(), password)).await, Finding::new(verdict, message));
     // Credentials go nowhere before they are asked for, and never where a redirect leads.
-    let heads: Vec<String> = registry.seen().into_iter().filter(|head| head != "connection").collect();
+    let heads: Vec<String> = registry.observed().into_iter().filter(|head| head != "connection").collect();
     assert!(!heads[0].contains("authorization") && !heads.iter().any(|head| head.contains("/elsewhere")), "{heads:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_hangs_is_given_up() {
     let registry = Registry::start(Does::Hangs).await;
-    let asker = asker(&registry, here(), Duration::from_millis(300));
-    let finding = asker.ask(&question(&registry.host(), "2")).await;
+    let prober = prober(&registry, here(), Duration::from_millis(300));
+    let finding = prober.probe(&request(&registry.host(), "2")).await;
     assert_eq!(finding, Finding::new(Verdict::Unreachable, "gives no answer in time"));
 }
 
@@ -131,25 +136,25 @@ async fn a_registry_that_hangs_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn private_addresses_are_not_connected_to() {
     let registry = Registry::start(Does::Tokens).await;
-    let asker = asker(&registry, Gate::default(), Duration::from_secs(30));
+    let prober = prober(&registry, Gate::default(), Duration::from_secs(30));
     let port = registry.address.port();
     for host in ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]", "[::1]"] {
         let host = format!("{host}:{port}");
-        let question = Question { host: host.clone(), ..question("r.io", "2") };
-        assert_eq!(asker.ask(&question).await, Finding::new(Verdict::Unreachable, PRIVATE), "{host}");
+        let request = ProbeRequest { host: host.clone(), ..request("r.io", "2") };
+        assert_eq!(prober.probe(&request).await, Finding::new(Verdict::Unreachable, PRIVATE), "{host}");
     }
-    assert_eq!(registry.seen(), Vec::<String>::new());
+    assert_eq!(registry.observed(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_nobody_vouches_for_gets_no_credential() {
+async fn an_untrusted_certificate_gets_no_credential() {
     let (registry, other) = (Registry::start(Does::Tokens).await, Registry::start(Does::Tokens).await);
-    let finding = asker(&other, here(), Duration::from_secs(30)).ask(&question(&registry.host(), "2")).await;
+    let finding = prober(&other, here(), Duration::from_secs(30)).probe(&request(&registry.host(), "2")).await;
     assert_eq!(finding.verdict, Verdict::Unreachable);
-    assert_eq!(registry.seen(), ["connection"]);
+    assert_eq!(registry.observed(), ["connection"]);
 }
 
-/// `block` in the loop: what is refused is held back, what was good stays, and all of it is told without credentials.
+/// `block` in the loop: refused entries are held back, the last good ones stay, and all of it is reported without credentials.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_credential_is_held_back() {
     let registry = Registry::start(Does::Tokens).await;
@@ -159,23 +164,23 @@ async fn a_refused_credential_is_held_back() {
     let rig = Rig::new(Kind::Emulator, &flags).await.unwrap();
     rig.add(&format!("{host}=2")).await;
     rig.deploys(&format!("{host}=2 q.io=1")).await;
-    rig.tells("CredentialsAccepted=True/CredentialAccepted").await;
+    rig.shows("CredentialsAccepted=True/CredentialAccepted").await;
     rig.add(&format!("{host}=3 {host}/team=2")).await;
     rig.deploys(&format!("{host}=2 {host}/team=2 q.io=1")).await;
-    let told = rig.tells("CredentialsAccepted=False/CredentialRefused").await.message;
-    let words = "its token endpoint answers HTTP status 401 (held back; what was good before stays)";
-    assert_eq!(told, format!("{host}, from additional-pull-secret: {words}"));
-    until("all is told", async || {
+    let reported = rig.shows("CredentialsAccepted=False/CredentialRefused").await;
+    let message = "its token endpoint answers HTTP status 401 (held back; its last good entry stays)";
+    assert_eq!(reported, format!("{host}, from additional-pull-secret: {message}"));
+    until("all Events are published", async || {
         let events = rig.events().await;
-        let told = |reason: &str| events.iter().filter(|event| *event == reason).count();
-        (told("CredentialAccepted") == 2 && told("CredentialRefused") == 1).then_some(())
+        let reported = |reason: &str| events.iter().filter(|event| *event == reason).count();
+        (reported("CredentialAccepted") == 2 && reported("CredentialRefused") == 1).then_some(())
     })
     .await;
     let metrics = ask(rig.metrics, "/metrics").await;
     assert!(metrics.contains("global_pull_secret_probes_total{verdict=\"refused\"} 1"), "{metrics}");
-    let status: ConfigMap = rig.place.get(STATUS).await.unwrap();
+    let status: ConfigMap = rig.cluster.get(STATUS).await.unwrap();
     assert!(status.data.as_ref().unwrap()["credentials"].contains("\"heldBack\":true"));
-    let events = rig.place.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
+    let events = rig.cluster.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
     let all = metrics + &serde_json::to_string(&status).unwrap() + &serde_json::to_string(&events).unwrap();
     let encoded = encode(format!("u:{CANARY}3").as_bytes());
     assert!(!all.contains(CANARY) && !all.contains(&encoded));
@@ -190,6 +195,6 @@ async fn a_refused_credential_is_warned_of() {
     let rig = Rig::new(Kind::Emulator, &flags).await.unwrap();
     rig.add(&format!("{host}=3")).await;
     rig.deploys(&format!("{host}=3 q.io=1")).await;
-    rig.tells("CredentialsAccepted=False/CredentialRefused").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("CredentialsAccepted=False/CredentialRefused").await;
+    rig.shows("RolledOut=True/RolledOut").await;
 }

@@ -1,4 +1,4 @@
-//! A registry that does as it is told, over TLS.
+//! A scripted registry, over TLS.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::rig::{CANARY, encode};
 
-/// What the registry does.
+/// The behaviour of the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     /// Sends to its token endpoint, which takes the password 2.
@@ -25,9 +25,9 @@ pub(crate) enum Does {
     BasicGarbage,
     /// The token endpoint answers with this status and body.
     Answers(u16, &'static str),
-    /// The token endpoint sends to another place.
+    /// The token endpoint redirects.
     RedirectsToken,
-    /// /v2/ sends to another place.
+    /// /v2/ redirects.
     Redirects,
     /// /v2/ gives no answer.
     Hangs,
@@ -35,7 +35,7 @@ pub(crate) enum Does {
     Huge,
     /// The token endpoint is there.
     RealmAt(&'static str),
-    /// /v2/ is for everybody.
+    /// /v2/ demands no credential.
     IsOpen,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Registry {
     pub(crate) address: SocketAddr,
     pub(crate) authority: PathBuf,
     /// The heads of all requests.
-    seen: Arc<Mutex<Vec<String>>>,
+    observed: Arc<Mutex<Vec<String>>>,
     _folder: TempDir,
     _serving: AbortOnDropHandle<()>,
 }
@@ -59,8 +59,8 @@ impl Registry {
         let acceptor = TlsAcceptor::from(daemon::serve::tls(&authority, &key).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let heads = Arc::clone(&seen);
+        let observed = Arc::new(Mutex::new(Vec::new()));
+        let heads = Arc::clone(&observed);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, heads) = (acceptor.clone(), Arc::clone(&heads));
@@ -74,28 +74,28 @@ impl Registry {
                     }
                     let head = String::from_utf8(head).unwrap();
                     heads.lock().unwrap().push(head.clone());
-                    let Some(answer) = answer(does, address.port(), &head) else {
+                    let Some(result) = result(does, address.port(), &head) else {
                         return std::future::pending().await;
                     };
-                    drop(stream.write_all(answer.as_bytes()).await);
+                    drop(stream.write_all(result.as_bytes()).await);
                     drop(stream.shutdown().await);
                 });
             }
         });
-        Self { address, authority, seen, _folder: folder, _serving: AbortOnDropHandle::new(serving) }
+        Self { address, authority, observed, _folder: folder, _serving: AbortOnDropHandle::new(serving) }
     }
 
     pub(crate) fn host(&self) -> String {
         format!("localhost:{}", self.address.port())
     }
 
-    pub(crate) fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+    pub(crate) fn observed(&self) -> Vec<String> {
+        self.observed.lock().unwrap().clone()
     }
 }
 
 /// The whole answer; `None` for none at all. What a registry says repeats the credential, as the worst one would.
-fn answer(does: Does, port: u16, head: &str) -> Option<String> {
+fn result(does: Does, port: u16, head: &str) -> Option<String> {
     let given = head.lines().find_map(|line| line.strip_prefix("authorization: Basic "));
     let is_good = given == Some(&encode(format!("u:{CANARY}2").as_bytes()));
     let whole = |status: u16, headers: &str, body: &str| {

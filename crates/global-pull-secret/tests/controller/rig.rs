@@ -1,25 +1,26 @@
-//! A running controller in a place.
+//! A running controller with a cluster.
 
+use fleet_model::ReportedCondition;
 use std::collections::BTreeMap;
 
 use global_pull_secret::run::Progress;
 use global_pull_secret::server::Server;
 use global_pull_secret::settings::Checked;
-use global_pull_secret::status::{self, Condition};
+use global_pull_secret::status;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::ListParams;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYSTEM, TestCluster, until};
 use crate::kubelet::{Broken, Kubelets};
-use crate::place::{ADDITIONAL, GLOBAL, Kind, Place, STATUS, SYSTEM, until};
 
 /// `{"auth": …}` of `u:` and this password.
 pub(crate) const CANARY: &str = "c4n4ry";
 
 pub(crate) struct Rig {
-    pub(crate) place: Place,
+    pub(crate) cluster: TestCluster,
     pub(crate) broken: Broken,
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) metrics: std::net::SocketAddr,
@@ -48,20 +49,20 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 }
 
 impl Rig {
-    /// A controller with the rights that `deploy/` gives it, in a place with three nodes and the original `q.io=1`.
+    /// A controller with the rights that `deploy/` gives it, with a cluster of three nodes and the original `q.io=1`.
     pub(crate) async fn new(kind: Kind, flags: &[(&'static str, &str)]) -> Option<Self> {
         Self::with_nodes(kind, 3, flags).await
     }
 
     pub(crate) async fn with_nodes(kind: Kind, nodes: usize, more: &[(&'static str, &str)]) -> Option<Self> {
-        let place = Place::new(kind, nodes).await?;
-        place.deploy().await;
-        place.put_secret(&place.namespace, "pull-secret", &document("q.io=1")).await;
+        let cluster = TestCluster::new(kind, nodes).await?;
+        cluster.deploy().await;
+        cluster.put_secret(&cluster.namespace, "pull-secret", &document("q.io=1")).await;
         let path = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
         let mut flags = BTreeMap::from([
-            ("kubeconfig", path(place.kubeconfig_of(&place.namespace).await)),
-            ("hosted-kubeconfig", path(place.kubeconfig_of(SYSTEM).await)),
-            ("control-plane-namespace", place.namespace.clone()),
+            ("kubeconfig", path(cluster.kubeconfig_of(&cluster.namespace).await)),
+            ("hosted-kubeconfig", path(cluster.kubeconfig_of(SYSTEM).await)),
+            ("control-plane-namespace", cluster.namespace.clone()),
             ("syncer-image", "registry.example/syncer:1".to_owned()),
             ("syncer-priority-class", "system-node-critical".to_owned()),
             ("settle", "300ms".to_owned()),
@@ -70,7 +71,7 @@ impl Rig {
         ]);
         flags.extend(more.iter().map(|(flag, value)| (*flag, (*value).to_owned())));
         let broken = Broken::default();
-        let kubelets = Kubelets::play(place.client.clone(), broken.clone());
+        let kubelets = Kubelets::play(cluster.client.clone(), broken.clone());
         let stop = CancellationToken::new();
         let server = server(&flags).await;
         Some(Self {
@@ -78,7 +79,7 @@ impl Rig {
             metrics: server.metrics_address(),
             health: server.health_address(),
             running: tokio::spawn(server.run(stop.clone())),
-            place,
+            cluster,
             broken,
             flags,
             stop,
@@ -100,16 +101,16 @@ impl Rig {
     }
 
     pub(crate) async fn add(&self, entries: &str) {
-        self.place.put_secret(SYSTEM, ADDITIONAL, &document(entries)).await;
+        self.cluster.put_secret(SYSTEM, ADDITIONAL, &document(entries)).await;
     }
 
     pub(crate) async fn original(&self, entries: &str) {
-        self.place.put_secret(&self.place.namespace, "pull-secret", &document(entries)).await;
+        self.cluster.put_secret(&self.cluster.namespace, "pull-secret", &document(entries)).await;
     }
 
-    /// What is deployed, as [`document`] writes it.
+    /// The deployed entries, as [`document`] writes them.
     pub(crate) async fn deployed(&self) -> Option<String> {
-        let secret: Secret = self.place.get(GLOBAL).await?;
+        let secret: Secret = self.cluster.get(GLOBAL).await?;
         let text = String::from_utf8(secret.data?.remove(".dockerconfigjson")?.0).ok()?;
         let parsed: serde_json::Value = serde_json::from_str(&text).ok()?;
         let entries = parsed["auths"].as_object()?.iter().map(|(key, entry)| {
@@ -125,38 +126,40 @@ impl Rig {
         until(expected, async || (self.deployed().await.as_deref() == Some(expected)).then_some(())).await;
     }
 
-    pub(crate) async fn conditions(&self) -> Vec<Condition> {
-        let status: Option<ConfigMap> = self.place.get(STATUS).await;
+    pub(crate) async fn conditions(&self) -> Vec<ReportedCondition> {
+        let status: Option<ConfigMap> = self.cluster.get(STATUS).await;
         status.as_ref().map(status::conditions_of).unwrap_or_default()
     }
 
-    /// Waits until the status has a condition with this status and reason, such as `Valid=True/Valid`. That all is rolled out
-    /// counts for the newest revision only.
-    pub(crate) async fn tells(&self, expected: &str) -> Condition {
+    /// Waits until the status has a condition with this status and reason, such as `Valid=True/Valid`, and returns its message.
+    /// `RolledOut` counts for the newest revision only.
+    pub(crate) async fn shows(&self, expected: &str) -> String {
         until(expected, async || {
-            let status: Option<ConfigMap> = self.place.get(STATUS).await;
+            let status: Option<ConfigMap> = self.cluster.get(STATUS).await;
             let conditions = status.as_ref().map(status::conditions_of).unwrap_or_default();
-            let found =
-                conditions.into_iter().find(|one| format!("{}={}/{}", one.kind, one.status, one.reason) == expected)?;
-            let told = status?.data?.remove("revision");
-            let is_newest = !expected.starts_with("RolledOut=True") || told == self.revision().await;
-            is_newest.then_some(found)
+            let found = conditions
+                .into_iter()
+                .find(|one| format!("{}={}/{}", one.kind, one.status, one.reason.as_deref().unwrap()) == expected)?;
+            let reported = status?.data?.remove("revision");
+            let is_newest = !expected.starts_with("RolledOut=True") || reported == self.revision().await;
+            is_newest.then_some(found.message.unwrap())
         })
         .await
     }
 
     pub(crate) async fn revision(&self) -> Option<String> {
-        let secret: Secret = self.place.get(GLOBAL).await?;
+        let secret: Secret = self.cluster.get(GLOBAL).await?;
         String::from_utf8(secret.data?.remove("revision")?.0).ok()
     }
 
     /// The reasons of all Events about the additional Secret, in order.
     pub(crate) async fn events(&self) -> Vec<String> {
-        let events = self.place.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
-        let ours = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(ADDITIONAL));
-        let mut told: Vec<_> = ours.map(|event| (event.event_time.map(|time| time.0), event.reason.unwrap())).collect();
-        told.sort();
-        told.into_iter().map(|(_, reason)| reason).collect()
+        let events = self.cluster.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
+        let managed = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(ADDITIONAL));
+        let mut reported: Vec<_> =
+            managed.map(|event| (event.event_time.map(|time| time.0), event.reason.unwrap())).collect();
+        reported.sort();
+        reported.into_iter().map(|(_, reason)| reason).collect()
     }
 }
 

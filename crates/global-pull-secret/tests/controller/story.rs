@@ -7,7 +7,7 @@ use kube::api::{ListParams, Patch, PatchParams};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::place::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
 use crate::rig::{Rig, document};
 
 #[rstest]
@@ -20,42 +20,39 @@ async fn the_walk_through(#[case] kind: Kind) {
     assert_eq!(rig.deployed().await, None);
     rig.add("r.io=2 q.io=3").await;
     rig.deploys("q.io=3 r.io=2").await;
-    assert_eq!(rig.tells("RolledOut=True/RolledOut").await.message, "3/3 nodes have the content");
-    assert_eq!(
-        rig.tells("Merged=True/Merged").await.message,
-        "2 registries, 2 from additional Secrets; in conflict: q.io"
-    );
+    assert_eq!(rig.shows("RolledOut=True/RolledOut").await, "3/3 nodes have the content");
+    assert_eq!(rig.shows("Merged=True/Merged").await, "2 registries, 2 from additional Secrets; in conflict: q.io");
     // The specification's three commands.
-    let set: DaemonSet = rig.place.get(SYNCER).await.unwrap();
+    let set: DaemonSet = rig.cluster.get(SYNCER).await.unwrap();
     assert_eq!(set.status.unwrap().number_ready, 3);
-    let merged: Secret = rig.place.get(GLOBAL).await.unwrap();
+    let merged: Secret = rig.cluster.get(GLOBAL).await.unwrap();
     assert_eq!(merged.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
     let labelled = ListParams::default().labels("name=global-pull-secret-syncer");
-    assert_eq!(rig.place.api::<Pod>(SYSTEM).list(&labelled).await.unwrap().items.len(), 3);
+    assert_eq!(rig.cluster.api::<Pod>(SYSTEM).list(&labelled).await.unwrap().items.len(), 3);
     // A change.
     rig.add("r.io=4").await;
     rig.deploys("q.io=1 r.io=4").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     // An invalid change; the original is rotated meanwhile.
-    rig.place.put_secret(SYSTEM, ADDITIONAL, r#"{"auths": {"r.io": {"auth": "c4n4ry!"}}}"#).await;
-    let told = rig.tells("Valid=False/InvalidSecret").await.message;
-    assert_eq!(told, r#"auths["r.io"].auth: not base64 (line 1, column 29) (its last good entries stay)"#);
+    rig.cluster.put_secret(SYSTEM, ADDITIONAL, r#"{"auths": {"r.io": {"auth": "c4n4ry!"}}}"#).await;
+    let reported = rig.shows("Valid=False/InvalidSecret").await;
+    assert_eq!(reported, r#"auths["r.io"].auth: not base64 (line 1, column 29) (its last good entries stay)"#);
     rig.original("q.io=5 s.io=6").await;
     rig.deploys("q.io=5 r.io=4 s.io=6").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     // The end.
-    rig.place.delete::<Secret>(ADDITIONAL).await;
+    rig.cluster.delete::<Secret>(ADDITIONAL).await;
     until("everything is removed", async || {
-        let left = rig.place.get::<Secret>(GLOBAL).await.is_some()
-            || rig.place.get::<DaemonSet>(SYNCER).await.is_some()
-            || rig.place.get::<Role>(SYNCER).await.is_some()
-            || rig.place.get::<RoleBinding>(SYNCER).await.is_some()
-            || rig.place.get::<ServiceAccount>(SYNCER).await.is_some()
+        let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
+            || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
+            || rig.cluster.get::<Role>(SYNCER).await.is_some()
+            || rig.cluster.get::<RoleBinding>(SYNCER).await.is_some()
+            || rig.cluster.get::<ServiceAccount>(SYNCER).await.is_some()
             || !rig.conditions().await.is_empty();
         (!left).then_some(())
     })
     .await;
-    let events = until("all is told", async || {
+    let events = until("all Events are published", async || {
         let events = rig.events().await;
         events.contains(&"CleanedUp".to_owned()).then_some(events)
     })
@@ -72,34 +69,34 @@ async fn the_walk_through(#[case] kind: Kind) {
 async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
     let Some(mut rig) = Rig::new(kind, &[]).await else { return };
     rig.add("r.io=2").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     let versions = async || {
         let version = |version: Option<String>| version.unwrap();
         [
-            version(rig.place.get::<Secret>(GLOBAL).await.unwrap().metadata.resource_version),
-            version(rig.place.get::<ServiceAccount>(SYNCER).await.unwrap().metadata.resource_version),
-            version(rig.place.get::<Role>(SYNCER).await.unwrap().metadata.resource_version),
-            version(rig.place.get::<RoleBinding>(SYNCER).await.unwrap().metadata.resource_version),
-            rig.place.get::<DaemonSet>(SYNCER).await.unwrap().metadata.generation.unwrap().to_string(),
+            version(rig.cluster.get::<Secret>(GLOBAL).await.unwrap().metadata.resource_version),
+            version(rig.cluster.get::<ServiceAccount>(SYNCER).await.unwrap().metadata.resource_version),
+            version(rig.cluster.get::<Role>(SYNCER).await.unwrap().metadata.resource_version),
+            version(rig.cluster.get::<RoleBinding>(SYNCER).await.unwrap().metadata.resource_version),
+            rig.cluster.get::<DaemonSet>(SYNCER).await.unwrap().metadata.generation.unwrap().to_string(),
         ]
     };
     let before = versions().await;
     // The same meaning, spelled otherwise; and a controller that knows nothing.
-    rig.place.put_secret(SYSTEM, ADDITIONAL, &document("r.io=2").replace(": ", " :\n")).await;
-    rig.place.put_secret(&rig.place.namespace, "pull-secret", &document("q.io=1").replace(": ", "  :  ")).await;
+    rig.cluster.put_secret(SYSTEM, ADDITIONAL, &document("r.io=2").replace(": ", " :\n")).await;
+    rig.cluster.put_secret(&rig.cluster.namespace, "pull-secret", &document("q.io=1").replace(": ", "  :  ")).await;
     rig.stop();
     rig.restart().await;
-    let complete = rig.progress.wait_for(|progress| progress.is_complete).await.unwrap().clone();
-    assert_eq!(complete.trouble, None);
+    let complete = rig.progress.wait_for(|progress| progress.has_synced).await.unwrap().clone();
+    assert_eq!(complete.failure, None);
     let rig = rig;
-    let version = async || rig.place.get::<Secret>(GLOBAL).await.unwrap().metadata.resource_version.unwrap();
+    let version = async || rig.cluster.get::<Secret>(GLOBAL).await.unwrap().metadata.resource_version.unwrap();
     assert_eq!(version().await, before[0]);
     let after = [
         version().await,
-        rig.place.get::<ServiceAccount>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
-        rig.place.get::<Role>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
-        rig.place.get::<RoleBinding>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
-        rig.place.get::<DaemonSet>(SYNCER).await.unwrap().metadata.generation.unwrap().to_string(),
+        rig.cluster.get::<ServiceAccount>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
+        rig.cluster.get::<Role>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
+        rig.cluster.get::<RoleBinding>(SYNCER).await.unwrap().metadata.resource_version.unwrap(),
+        rig.cluster.get::<DaemonSet>(SYNCER).await.unwrap().metadata.generation.unwrap().to_string(),
     ];
     assert_eq!(after, before);
 }
@@ -111,33 +108,33 @@ async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
 async fn drift_is_repaired_and_foreign_objects_are_not_touched(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind, &[]).await else { return };
     let theirs = json!({"metadata": {"name": SYNCER}, "rules": []});
-    drop(rig.place.create::<Role>(SYSTEM, theirs).await);
+    drop(rig.cluster.create::<Role>(SYSTEM, theirs).await);
     rig.add("r.io=2").await;
-    let told = rig.tells("Degraded=True/ForeignObject").await.message;
-    assert_eq!(told, "not ours, left alone: role global-pull-secret-syncer");
-    assert!(rig.place.get::<Role>(SYNCER).await.unwrap().rules.unwrap_or_default().is_empty());
-    rig.place.delete::<Role>(SYNCER).await;
-    rig.tells("Degraded=False/AsExpected").await;
-    assert_eq!(rig.place.get::<Role>(SYNCER).await.unwrap().rules.unwrap().len(), 1);
+    let reported = rig.shows("Degraded=True/UnmanagedObject").await;
+    assert_eq!(reported, "unmanaged, left alone: role global-pull-secret-syncer");
+    assert!(rig.cluster.get::<Role>(SYNCER).await.unwrap().rules.unwrap_or_default().is_empty());
+    rig.cluster.delete::<Role>(SYNCER).await;
+    rig.shows("Degraded=False/AsExpected").await;
+    assert_eq!(rig.cluster.get::<Role>(SYNCER).await.unwrap().rules.unwrap().len(), 1);
     let parameters = PatchParams::default();
     let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "extra", "image": "evil"}]}}}});
-    let sets = rig.place.api::<DaemonSet>(SYSTEM);
+    let sets = rig.cluster.api::<DaemonSet>(SYSTEM);
     drop(sets.patch(SYNCER, &parameters, &Patch::Strategic(image)).await.unwrap());
-    let secrets = rig.place.api::<Secret>(SYSTEM);
+    let secrets = rig.cluster.api::<Secret>(SYSTEM);
     let evil = json!({"stringData": {".dockerconfigjson": document("evil.io=9")}});
     drop(secrets.patch(GLOBAL, &parameters, &Patch::Merge(evil)).await.unwrap());
-    rig.place.delete::<RoleBinding>(SYNCER).await;
-    rig.place.delete::<ServiceAccount>(SYNCER).await;
+    rig.cluster.delete::<RoleBinding>(SYNCER).await;
+    rig.cluster.delete::<ServiceAccount>(SYNCER).await;
     rig.deploys("q.io=1 r.io=2").await;
     until("all is repaired", async || {
-        let set: DaemonSet = rig.place.get(SYNCER).await?;
+        let set: DaemonSet = rig.cluster.get(SYNCER).await?;
         let containers = set.spec?.template.spec?.containers;
-        let all = rig.place.get::<RoleBinding>(SYNCER).await.is_some()
-            && rig.place.get::<ServiceAccount>(SYNCER).await.is_some();
+        let all = rig.cluster.get::<RoleBinding>(SYNCER).await.is_some()
+            && rig.cluster.get::<ServiceAccount>(SYNCER).await.is_some();
         (containers.len() == 1 && all).then_some(())
     })
     .await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
 }
 
 #[rstest]
@@ -148,16 +145,16 @@ async fn a_rolling_change_stops_at_a_node_that_does_not_follow(#[case] kind: Kin
     let flags = [("rollout", "rolling"), ("max-unavailable", "1"), ("node-deadline", "3s"), ("cleanup-deadline", "5s")];
     let Some(rig) = Rig::new(kind, &flags).await else { return };
     rig.add("r.io=2").await;
-    rig.tells("RolledOut=True/RolledOut").await;
+    rig.shows("RolledOut=True/RolledOut").await;
     // Whichever node is taken first: no new Pod becomes ready.
     for node in ["node-000", "node-001", "node-002"] {
         rig.broken.breaks(node);
     }
-    rig.place.delete::<Secret>(ADDITIONAL).await;
-    let told = rig.tells("Degraded=True/RevertIncomplete").await.message;
-    assert!(told.contains("of 3 nodes not back at the original: node-00"), "{told}");
+    rig.cluster.delete::<Secret>(ADDITIONAL).await;
+    let reported = rig.shows("Degraded=True/RevertIncomplete").await;
+    assert!(reported.contains("of 3 nodes not back at the original: node-00"), "{reported}");
     until("everything is removed all the same", async || {
-        let left = rig.place.get::<Secret>(GLOBAL).await.is_some() || rig.place.get::<Role>(SYNCER).await.is_some();
+        let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some() || rig.cluster.get::<Role>(SYNCER).await.is_some();
         (!left).then_some(())
     })
     .await;
@@ -166,6 +163,6 @@ async fn a_rolling_change_stops_at_a_node_that_does_not_follow(#[case] kind: Kin
     }
     rig.add("r.io=3").await;
     rig.deploys("q.io=1 r.io=3").await;
-    rig.tells("RolledOut=True/RolledOut").await;
-    rig.tells("Degraded=False/AsExpected").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    rig.shows("Degraded=False/AsExpected").await;
 }

@@ -5,39 +5,32 @@ mod reconciled;
 #[cfg(test)]
 mod tests;
 
+use fleet_model::names::condition::{AVAILABLE, SUCCESSFUL_SUFFIX};
+use fleet_model::{Condition, Generation, Report, Status};
 use jiff::Timestamp;
 
 use super::draft::ConditionDraft;
 use super::mapped::{self, MappedCondition};
-use crate::resource::{Condition, Report, Resource, Status};
+use crate::resource::Resource;
 
-/// The condition that is true once the current generation is reconciled.
-pub const RECONCILED: &str = "Reconciled";
-/// The condition that is true while the last reconciled generation still is.
-pub const LAST_KNOWN_RECONCILED: &str = "LastKnownReconciled";
-
-/// The condition that adapters report for an active resource.
-const AVAILABLE: &str = "Available";
-/// The condition that adapters report for a terminating resource.
-const FINALIZED: &str = "Finalized";
-
-/// The reason of an aggregated condition, as HyperFleet's API names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// `Reconciled`: every required adapter has reconciled the current generation.
-    ReconciledAll,
-    /// `Reconciled`: every required adapter has finalized, but active children remain.
-    ReconciledWaitingForChildren,
-    /// `Reconciled`: some required adapter has not reconciled the current generation.
-    ReconciledMissingAdapters,
-    /// `LastKnownReconciled`: no required adapter denies the tracked generation.
-    AllAdaptersReconciled,
-    /// `LastKnownReconciled`: some required adapter has never reported.
-    AdaptersMissingReports,
-    /// `LastKnownReconciled`: some required adapter reports `Available=False`.
-    AdapterReportedNotAvailable,
-    /// `LastKnownReconciled`: all required adapters are available, but not at the same generation.
-    AdaptersNotAtSameGeneration,
+fleet_model::reasons! {
+    /// Reason of an aggregated condition, as HyperFleet's API names it.
+    pub enum Reason {
+        /// `Reconciled`: every required adapter has reconciled the current generation.
+        ReconciledAll,
+        /// `Reconciled`: every required adapter has finalized, but active children remain.
+        ReconciledWaitingForChildren,
+        /// `Reconciled`: some required adapter has not reconciled the current generation.
+        ReconciledMissingAdapters,
+        /// `LastKnownReconciled`: no required adapter denies the tracked generation.
+        AllAdaptersReconciled,
+        /// `LastKnownReconciled`: some required adapter has never reported.
+        AdaptersMissingReports,
+        /// `LastKnownReconciled`: some required adapter reports `Available=False`.
+        AdapterReportedNotAvailable,
+        /// `LastKnownReconciled`: all required adapters are available, but not at the same generation.
+        AdaptersNotAtSameGeneration,
+    }
 }
 
 /// Returns the conditions of a resource in the order of HyperFleet's API: aggregated, one for each adapter, mapped.
@@ -66,7 +59,7 @@ pub fn condition_type(adapter: &str) -> String {
         let mut letters = word.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
     });
-    capitalised.chain(["Successful".to_owned()]).collect()
+    capitalised.chain([SUCCESSFUL_SUFFIX.to_owned()]).collect()
 }
 
 /// Adds conditions of types that are not present: a resource has one condition of each type.
@@ -113,7 +106,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the considered reports of that generation.
-    fn at(&self, generation: i64) -> impl Iterator<Item = &'a Report> + '_ {
+    fn at(&self, generation: Generation) -> impl Iterator<Item = &'a Report> + '_ {
         self.counted.iter().copied().filter(move |report| report.observed_generation == generation)
     }
 
@@ -126,21 +119,4 @@ impl<'a> Evidence<'a> {
 /// Returns the time of the oldest report.
 fn oldest<'a>(reports: impl Iterator<Item = &'a Report>) -> Option<Timestamp> {
     reports.map(|report| report.last_report_time).min()
-}
-
-// === impl Reason ===
-
-impl Reason {
-    /// Returns the reason as HyperFleet's API writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReconciledAll => "ReconciledAll",
-            Self::ReconciledWaitingForChildren => "ReconciledWaitingForChildren",
-            Self::ReconciledMissingAdapters => "ReconciledMissingAdapters",
-            Self::AllAdaptersReconciled => "AllAdaptersReconciled",
-            Self::AdaptersMissingReports => "AdaptersMissingReports",
-            Self::AdapterReportedNotAvailable => "AdapterReportedNotAvailable",
-            Self::AdaptersNotAtSameGeneration => "AdaptersNotAtSameGeneration",
-        }
-    }
 }

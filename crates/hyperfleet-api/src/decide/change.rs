@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::Generation;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -75,9 +76,9 @@ pub enum ChangeError {
         /// The resource's id.
         id: String,
         /// The resource's generation.
-        generation: i64,
+        generation: Generation,
         /// The generation that the caller expects.
-        expected: i64,
+        expected: Generation,
     },
     /// The resource is being deleted.
     #[error("{kind} '{id}' is marked for deletion")]
@@ -117,7 +118,7 @@ pub fn create(body: Creation, id: String, relations: Relations, request: &Reques
         href,
         owner,
         spec: body.spec.unwrap_or_default(),
-        generation: 1,
+        generation: Generation::FIRST,
         created_time: request.time,
         created_by: request.caller.clone(),
         updated_time: request.time,
@@ -134,7 +135,7 @@ pub fn check_patch(patch: &Patch) -> Result<(), RuleError> {
 }
 
 /// Checks that a resource may be changed now by a caller that expects the generation `expected`.
-pub fn check_changeable(resource: &Resource, expected: Option<i64>) -> Result<(), ChangeError> {
+pub fn check_changeable(resource: &Resource, expected: Option<Generation>) -> Result<(), ChangeError> {
     let (kind, id) = (resource.kind.clone(), resource.id.clone());
     if let Some(expected) = expected.filter(|expected| *expected != resource.generation) {
         return Err(ChangeError::Outdated { kind, id, generation: resource.generation, expected });
@@ -153,7 +154,7 @@ pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo)
     if !refers && after == *before {
         return Patched::Unchanged;
     }
-    after.generation += 1;
+    after.generation = after.generation.next();
     after.updated_by.clone_from(&request.caller);
     after.updated_time = later(before.updated_time, request.time);
     Patched::Changed(Box::new(after))

@@ -1,8 +1,11 @@
 //! Decisions about a resource whose deletion is requested.
 
+use fleet_model::Status;
+use fleet_model::names::condition::FINALIZED;
+
 use super::change::{RequestInfo, later};
 use crate::entity::{Descriptor, OnParentDelete};
-use crate::resource::{Resource, Status};
+use crate::resource::Resource;
 
 /// The way in which a resource is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +85,7 @@ pub fn mark_for_deletion(before: &Resource, request: &RequestInfo) -> Resource {
     }
     let at = later(before.updated_time, request.time);
     let mut after = before.clone();
-    after.generation += 1;
+    after.generation = after.generation.next();
     after.deleted_time = Some(at);
     after.deleted_by = Some(request.caller.clone());
     after.updated_time = at;
@@ -95,7 +98,7 @@ pub fn mark_for_deletion(before: &Resource, request: &RequestInfo) -> Resource {
 pub fn is_finished(resource: &Resource, descriptor: &Descriptor, children_remain: bool) -> bool {
     let finalized = |adapter: &String| {
         resource.state.reports.get(adapter).is_some_and(|report| {
-            report.observed_generation == resource.generation && report.status("Finalized") == Status::True
+            report.observed_generation == resource.generation && report.status(FINALIZED) == Status::True
         })
     };
     resource.is_terminating() && !children_remain && descriptor.required_adapters.iter().all(finalized)

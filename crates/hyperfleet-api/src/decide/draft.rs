@@ -1,8 +1,7 @@
 //! A condition before its history is known.
 
+use fleet_model::{Condition, Generation, Status};
 use jiff::Timestamp;
-
-use crate::resource::{Condition, Status};
 
 /// A condition without creation and transition times.
 pub(super) struct ConditionDraft {
@@ -10,7 +9,7 @@ pub(super) struct ConditionDraft {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
-    pub(super) observed_generation: i64,
+    pub(super) observed_generation: Generation,
     pub(super) last_updated_time: Timestamp,
 }
 

@@ -1,7 +1,9 @@
 //! Conditions that the configuration maps from the reports: from the evaluated facts to conditions with a history.
 
+use fleet_model::{Condition, Report, Status};
+
 use super::draft::ConditionDraft;
-use crate::resource::{Condition, Report, Resource, Status};
+use crate::resource::Resource;
 
 /// A condition as the configuration's expressions compute it, without times.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fleet_model::names::condition::{APPLIED, AVAILABLE, HEALTH};
+use fleet_model::{Generation, Report, ReportMetadata, ReportedCondition, Status};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::body::{BodyError, JsonType, members, text};
 use crate::excerpt::excerpt;
-use crate::resource::{Metadata, Report, ReportedCondition, Resource, Status};
+use crate::resource::Resource;
 
 /// Maximum time by which an adapter's clock may be ahead of this server's.
 const MAX_AHEAD: Duration = Duration::from_mins(5);
 /// Maximum age of a report.
 const MAX_AGE: Duration = Duration::from_mins(30);
 /// Conditions that every report must have, in the order in which they are checked.
-const MANDATORY: [&str; 3] = ["Available", "Applied", "Health"];
+const MANDATORY: [&str; 3] = [AVAILABLE, APPLIED, HEALTH];
 
 /// A report as it arrives.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub struct NewReport {
     /// The adapter's name.
     pub adapter: String,
     /// The generation that the adapter observed.
-    pub observed_generation: i64,
+    pub observed_generation: Generation,
     /// The adapter's time; `None` is the time of the request.
     pub observed_time: Option<Timestamp>,
     /// The conditions that the adapter reports.
@@ -31,7 +33,7 @@ pub struct NewReport {
     /// Further data of the adapter.
     pub data: Map<String, Value>,
     /// Details of the run behind the report.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ReportMetadata>,
 }
 
 /// One condition of a report as it arrives.
@@ -106,17 +108,18 @@ pub enum Decision {
     Store(Report),
 }
 
-/// The reason why a report is not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiscardReason {
-    /// The observed generation does not exist yet.
-    FutureGeneration,
-    /// The adapter has reported a newer generation.
-    StaleGeneration,
-    /// The adapter has reported at a later time.
-    StaleTime,
-    /// `Available` is `Unknown`, and the stored report says more.
-    NothingNew,
+fleet_model::reasons! {
+    /// Reason why a report is not stored.
+    pub enum DiscardReason {
+        /// The observed generation does not exist yet.
+        FutureGeneration,
+        /// The adapter has reported a newer generation.
+        StaleGeneration,
+        /// The adapter has reported at a later time.
+        StaleTime,
+        /// `Available` is `Unknown`, and the stored report says more.
+        NothingNew,
+    }
 }
 
 /// Parses a report's body. The members of 2025 (`observedGeneration`, `lastUpdated`, …) are accepted as well.
@@ -130,7 +133,7 @@ pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, BodyError> {
     }
     Ok(NewReport {
         adapter: text(&mut body, "adapter")?.unwrap_or_default(),
-        observed_generation: number(&mut body, "observed_generation")?.unwrap_or_default(),
+        observed_generation: generation(&mut body)?,
         observed_time: time(&mut body, "observed_time")?,
         conditions: conditions(&mut body)?,
         data: members(&mut body, "data")?.unwrap_or_default(),
@@ -143,7 +146,7 @@ pub fn check(report: &NewReport, now: Timestamp) -> Result<(), ReportError> {
     if report.adapter.is_empty() {
         return Err(ReportError::AdapterMissing);
     }
-    if report.observed_generation < 1 {
+    if report.observed_generation.is_none() {
         return Err(ReportError::GenerationTooSmall);
     }
     let mut types = BTreeSet::new();
@@ -184,7 +187,7 @@ pub fn decide(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<De
         return Err(ReportError::ConditionMissing(missing));
     }
     let report = merge(new, stored, observed);
-    if stored.is_some() && report.status("Available") == Status::Unknown {
+    if stored.is_some() && report.status(AVAILABLE) == Status::Unknown {
         return Ok(Decision::Discard(DiscardReason::NothingNew));
     }
     if stored == Some(&report) {
@@ -218,20 +221,6 @@ fn merge(new: &NewReport, stored: Option<&Report>, observed: Timestamp) -> Repor
     }
 }
 
-// === impl DiscardReason ===
-
-impl DiscardReason {
-    /// Returns the reason as metrics and logs show it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FutureGeneration => "FutureGeneration",
-            Self::StaleGeneration => "StaleGeneration",
-            Self::StaleTime => "StaleTime",
-            Self::NothingNew => "NothingNew",
-        }
-    }
-}
-
 fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, BodyError> {
     let given = match body.remove("conditions") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -250,7 +239,7 @@ fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, BodyEr
     conditions.collect()
 }
 
-fn metadata(mut given: Map<String, Value>) -> Result<Metadata, BodyError> {
+fn metadata(mut given: Map<String, Value>) -> Result<ReportMetadata, BodyError> {
     for (old, new) in [
         ("jobName", "job_name"),
         ("jobNamespace", "job_namespace"),
@@ -259,7 +248,7 @@ fn metadata(mut given: Map<String, Value>) -> Result<Metadata, BodyError> {
     ] {
         rename(&mut given, old, new);
     }
-    Ok(Metadata {
+    Ok(ReportMetadata {
         job_name: text(&mut given, "job_name")?,
         job_namespace: text(&mut given, "job_namespace")?,
         attempt: number(&mut given, "attempt")?,
@@ -276,6 +265,12 @@ fn rename(body: &mut Map<String, Value>, old: &str, new: &str) {
     {
         body.insert(new.to_owned(), value);
     }
+}
+
+/// Takes the observed generation; absent and negative numbers are none, which [`check`] refuses.
+fn generation(body: &mut Map<String, Value>) -> Result<Generation, BodyError> {
+    let number = number(body, "observed_generation")?;
+    Ok(number.and_then(|number| Generation::try_from(number).ok()).unwrap_or_default())
 }
 
 fn number(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<i64>, BodyError> {

@@ -1,9 +1,11 @@
-//! Which conditions have another status than before.
+//! Finds the conditions whose status changed.
 
-use crate::resource::{Report, Resource, Status};
-use crate::store::Transition;
+use fleet_model::names::client::HYPERFLEET_API;
+use fleet_model::{Report, Status, Transition};
 
-/// The transitions that a report brings.
+use crate::resource::Resource;
+
+/// Returns the transitions of an adapter's own conditions.
 pub fn of_report(before: Option<&Report>, after: &Report) -> Vec<Transition> {
     let changed = after.conditions.iter().filter_map(|condition| {
         let from: Option<Status> = before.and_then(|before| before.condition(&condition.kind)).map(|one| one.status);
@@ -21,12 +23,12 @@ pub fn of_report(before: Option<&Report>, after: &Report) -> Vec<Transition> {
     changed.collect()
 }
 
-/// The transitions of the API's own conclusions about a resource.
-pub fn of_conclusions(before: Option<&Resource>, after: &Resource) -> Vec<Transition> {
+/// Returns the transitions of the conditions that the API computes.
+pub fn of_conditions(before: Option<&Resource>, after: &Resource) -> Vec<Transition> {
     let changed = after.state.conditions.iter().filter_map(|condition| {
         let from = before.and_then(|before| before.condition(&condition.kind)).map(|one| one.status);
         (from != Some(condition.status)).then(|| Transition {
-            adapter: Transition::OWN.to_owned(),
+            adapter: HYPERFLEET_API.to_owned(),
             kind: condition.kind.clone(),
             from,
             to: condition.status,

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
+use fleet_model::Generation;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -251,7 +252,7 @@ fn html(text: String) -> Response {
 }
 
 /// The generation in `If-Match`; `None` if any generation is accepted.
-fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+fn if_match(headers: &HeaderMap) -> Result<Option<Generation>, Problem> {
     let mut values = headers.get_all(header::IF_MATCH).iter();
     let (first, more) = (values.next(), values.next());
     let Some(value) = first else { return Ok(None) };
@@ -260,8 +261,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
         return Ok(None);
     }
     let number = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| more.is_none());
-    let digits = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    let generation = digits.and_then(|digits| digits.parse().ok()).filter(|generation: &i64| *generation > 0);
+    let generation = number.and_then(|number| number.parse().ok());
     let message = "If-Match must be a generation in quotes, such as \"3\"";
     let fault = || Problem::validation(message).at(vec![FieldError::new("If-Match", "format", message)]);
     generation.map(Some).ok_or_else(fault)

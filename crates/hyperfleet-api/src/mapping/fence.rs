@@ -43,7 +43,7 @@ pub(super) fn check_source(source: &str) -> Result<(), String> {
             return Err(format!("it nests parentheses, brackets and braces deeper than {MAX_BRACKETS}"));
         }
         if tokens > MAX_TOKENS {
-            return Err(format!("it has more than {MAX_TOKENS} words and signs"));
+            return Err(format!("it has more than {MAX_TOKENS} tokens"));
         }
     }
     Ok(())

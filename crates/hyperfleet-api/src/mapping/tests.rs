@@ -2,13 +2,14 @@
 
 mod hostile;
 
+use fleet_model::{Condition, Generation, Report};
 use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::decide::mapped::conditions;
-use crate::resource::{Condition, Report, State, Target};
+use crate::resource::{State, Target};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -42,7 +43,7 @@ fn resource() -> Resource {
         owner: Some(Target { id: "o1".to_owned(), kind: "Fleet".to_owned(), href: "/o1".to_owned() }),
         spec: json!({"region": "eu", "nodes": 3, "pullSecret": {"data": "sesame"}}).as_object().unwrap().clone(),
         href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
-        generation: 2,
+        generation: Generation::from(2),
         created_time: at(0),
         created_by: "someone".to_owned(),
         updated_time: at(40),
@@ -178,7 +179,7 @@ fn history() {
     let mapper = Mapper::compile(&[mapping("true", None, None)]).unwrap();
     let first = map_after(&mapper, &resource(), &[]).unwrap();
     assert_eq!(times(&first[0]), [60, 60, 60]);
-    assert_eq!(first[0].observed_generation, 2);
+    assert_eq!(first[0].observed_generation, Generation::from(2));
 
     let before = |status: Status| Condition {
         status,

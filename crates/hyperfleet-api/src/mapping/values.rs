@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use cel::Value;
 use cel::objects::{Key, Map};
+use fleet_model::Report;
 use serde_json::{Value as Json, json};
 
-use crate::resource::{Report, Resource};
+use crate::resource::Resource;
 
 /// The text in place of a sensitive value, as in HyperFleet's API.
 pub(super) const REDACTED: &str = "***REDACTED***";

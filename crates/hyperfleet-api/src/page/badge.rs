@@ -1,9 +1,10 @@
 //! States as badges: a symbol and a word, so that no reader depends on the colour.
 
+use fleet_model::names::condition::RECONCILED;
+use fleet_model::{Condition, Report, Status};
 use maud::{Markup, html};
 
-use crate::decide::aggregate::RECONCILED;
-use crate::resource::{Condition, Report, Resource, Status};
+use crate::resource::Resource;
 
 /// The severity of a state, which sets its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

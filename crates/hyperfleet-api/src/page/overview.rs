@@ -1,5 +1,6 @@
 //! The overview of a kind: counts, a search, and one row per resource.
 
+use fleet_model::Status;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
@@ -9,7 +10,7 @@ use super::frame::{self, Frame, capitalised, navigation, overview_path, resource
 use super::table::Table;
 use super::time::ago;
 use crate::entity::{BASE_PATH, Descriptor, Registry};
-use crate::resource::{Resource, Status};
+use crate::resource::Resource;
 use crate::search::SearchError;
 use crate::store::Page;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::{Report, Status, Transition};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
@@ -11,8 +12,8 @@ use super::frame::{self, Frame, capitalised, navigation, overview_path, resource
 use super::table::Table;
 use super::time::{ago, exactly};
 use crate::entity::{Descriptor, Registry};
-use crate::resource::{Report, Resource, Status};
-use crate::store::{Page, Transition};
+use crate::resource::Resource;
+use crate::store::Page;
 
 /// The data of the page.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! The fields that can be searched: columns, labels, values of the spec, conditions.
 
-use crate::resource::{Condition, Resource};
+use fleet_model::Condition;
+
+use crate::resource::Resource;
 
 use super::literal::{self, Literal};
 use super::scalar::Scalar;
@@ -66,7 +68,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("kind", Kind::Text, |r| Some(Scalar::text(&r.kind))),
     column("name", Kind::Text, |r| Some(Scalar::text(&r.name))),
     column("href", Kind::Text, |r| Some(Scalar::text(&r.href))),
-    column("generation", Kind::Number, |r| Some(Scalar::Number(r.generation))),
+    column("generation", Kind::Number, |r| Some(Scalar::Number(r.generation.into()))),
     column("created_time", Kind::Time, |r| Some(Scalar::Number(r.created_time.as_microsecond()))),
     column("created_by", Kind::Text, |r| Some(Scalar::text(&r.created_by))),
     column("updated_time", Kind::Time, |r| Some(Scalar::Number(r.updated_time.as_microsecond()))),
@@ -79,7 +81,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 const PARTS: &[Part] = &[
-    Part { name: "observed_generation", kind: Kind::Number, value: |c| c.observed_generation },
+    Part { name: "observed_generation", kind: Kind::Number, value: |c| c.observed_generation.into() },
     Part { name: "last_updated_time", kind: Kind::Time, value: |c| c.last_updated_time.as_microsecond() },
     Part { name: "last_transition_time", kind: Kind::Time, value: |c| c.last_transition_time.as_microsecond() },
 ];

@@ -9,10 +9,11 @@ mod order;
 mod properties;
 mod sql;
 
+use fleet_model::{Condition, Generation, Status};
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::resource::{Condition, State, Status, Target};
+use crate::resource::{State, Target};
 
 /// A node pool with values of every type.
 fn example() -> Resource {
@@ -22,7 +23,7 @@ fn example() -> Resource {
         status,
         reason: None,
         message: None,
-        observed_generation: 3,
+        observed_generation: Generation::from(3),
         created_time: time("2026-01-01T00:00:00Z"),
         last_updated_time: time("2026-01-03T00:00:00.5Z"),
         last_transition_time: time("2026-01-02T00:00:00Z"),
@@ -37,7 +38,7 @@ fn example() -> Resource {
             "replicas": 3, "share": 0.5, "spot": true, "none": null, "text": "3", "list": [{"a": 1}], "empty": "",
         })),
         href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
-        generation: 4,
+        generation: Generation::from(4),
         created_time: time("2026-01-01T00:00:00Z"),
         created_by: "ada@example.com".to_owned(),
         updated_time: time("2026-01-02T12:00:00Z"),

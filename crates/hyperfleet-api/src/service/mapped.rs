@@ -1,11 +1,13 @@
 //! Evaluates mapped conditions before a transaction, and gives them to it only for the state that they were evaluated on.
 
+use fleet_model::Report;
+
 use super::{Address, Failure, Service};
 use crate::decide::change::RequestInfo;
 use crate::decide::mapped::MappedCondition;
 use crate::decide::report::{self, Decision, NewReport};
 use crate::mapping::MappingError;
-use crate::resource::{Report, Resource, State};
+use crate::resource::{Resource, State};
 
 /// Mapped conditions, each with the state of the resource that they were evaluated on.
 #[derive(Debug, Default)]
@@ -26,6 +28,12 @@ impl MappedFacts {
         let input = input(resource);
         let found = self.0.iter().find(|evaluated| evaluated.input == input);
         found.map(|evaluated| &evaluated.result).ok_or_else(|| Failure::Unevaluated(vec![input]))
+    }
+
+    /// Replaces the facts of the resources that `newer` has, and keeps those of all others.
+    pub(super) fn update(&mut self, newer: Self) {
+        self.0.retain(|old| newer.0.iter().all(|new| new.input.id != old.input.id));
+        self.0.extend(newer.0);
     }
 }
 

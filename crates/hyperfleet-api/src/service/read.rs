@@ -1,25 +1,27 @@
-//! Reading resources, with what only some may read.
+//! Reads resources, lists, transitions and, for permitted callers, pull secrets.
+
+use fleet_model::Transition;
 
 use super::{Address, Caller, Failure, PullSecretError, Service};
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed;
-use crate::store::{Page, Query, Stored, Transition};
+use crate::store::{Page, Query, Stored};
 
 impl Service {
-    /// The resource under that address.
+    /// Returns the resource at an address.
     pub async fn get(&self, address: &Address<'_>) -> Result<Resource, Failure> {
         Ok(self.find(address).await?.resource)
     }
 
-    /// The resource under that address as readers see it: the text of its JSON.
+    /// Returns the JSON of the resource at an address.
     pub async fn read(&self, address: &Address<'_>) -> Result<String, Failure> {
         let found = self.store().object(address.id).await?.filter(|object| address.fits_object(object));
         let served = found.filter(|object| self.registry().kind(&object.kind).is_some());
         served.map(|object| object.text).ok_or_else(|| address.not_found())
     }
 
-    /// The same with its pull secret in clear, for those who may read it.
+    /// Returns the JSON with the pull secret in clear; fails for callers that may not read it.
     pub async fn read_with_pull_secret(&self, address: &Address<'_>, caller: &Caller) -> Result<String, Failure> {
         if !caller.reads_pull_secrets {
             return Err(PullSecretError::Forbidden.into());
@@ -33,7 +35,7 @@ impl Service {
         Ok(render::text(&resource))
     }
 
-    /// A page of resources as readers see them.
+    /// Returns a page of resources as JSON texts.
     pub async fn list(&self, query: &Query) -> Result<Page<String>, Failure> {
         if let Some(owner) = &query.owner_id {
             self.check_owner(query, owner).await?;
@@ -41,7 +43,7 @@ impl Service {
         Ok(self.store().list_objects(query).await?)
     }
 
-    /// A page of a resource's transitions, newest first.
+    /// Returns a page of a resource's transitions, newest first.
     pub async fn history(&self, address: &Address<'_>, offset: i64, limit: i64) -> Result<Page<Transition>, Failure> {
         let resource = self.get(address).await?;
         Ok(self.store().history(&resource.id, offset, limit).await?)
@@ -53,7 +55,7 @@ impl Service {
         served.ok_or_else(|| address.not_found())
     }
 
-    /// A list below an owner that is not there is not an empty list.
+    /// Fails if the owner does not exist: the list below it is then not found, instead of empty.
     async fn check_owner(&self, query: &Query, owner: &str) -> Result<(), Failure> {
         let child = query.kind.as_deref().and_then(|kind| self.registry().kind(kind));
         let parent = child.and_then(|child| child.parent_kind.as_deref()).and_then(|kind| self.registry().kind(kind));

@@ -1,12 +1,15 @@
 //! Stores adapters' reports, and removes resources once all adapters have finalized them.
 
+use fleet_model::names::condition::{AVAILABLE, FINALIZED};
+use fleet_model::{Report, Status};
+
 use super::mapped::{MappedFacts, with_report};
 use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, lock, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion;
 use crate::decide::report::{self, Decision, DiscardReason, NewReport};
 use crate::decide::transitions;
-use crate::resource::{Report, Resource, Status};
+use crate::resource::Resource;
 use crate::store::{Lock, Stored, Write};
 
 /// The result of a report.
@@ -67,7 +70,7 @@ impl Service {
         let (resource, replaced) = with_report(&before.resource, &report);
         let mut after = Stored { resource, sealed: before.sealed };
         // An adapter that does not know whether it is available changes no aggregated condition.
-        let concludes = report.status("Available") != Status::Unknown;
+        let concludes = report.status(AVAILABLE) != Status::Unknown;
         if concludes || self.parts.evaluator.maps(&after.resource.kind) {
             // Only the conditions of a terminating resource depend on its children.
             let terminating = after.resource.is_terminating();
@@ -91,7 +94,7 @@ impl Service {
         report: &Report,
         request: &RequestInfo,
     ) -> Result<bool, Failure> {
-        if !resource.is_terminating() || report.status("Finalized") != Status::True {
+        if !resource.is_terminating() || report.status(FINALIZED) != Status::True {
             return Ok(false);
         }
         let (children, _) = write.count_children(&resource.id).await?;

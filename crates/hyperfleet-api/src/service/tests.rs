@@ -1,5 +1,6 @@
 //! Tests of mapped conditions under concurrency: the tests carry out the evaluations themselves, and write meanwhile.
 
+use fleet_model::Generation;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::Receiver;
@@ -8,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::decide::body;
 use crate::decide::report::{self, DiscardReason};
-use crate::entity::ConditionMapping;
+use crate::entity::{ConditionMapping, OnParentDelete};
 use crate::mapping::Task;
 use crate::store::{PoolSettings, Source};
 
@@ -27,8 +28,8 @@ impl Rig {
         let pool = PoolSettings {
             max_connections: 4,
             acquire_timeout: Duration::from_secs(10),
-            max_lifetime: Duration::from_secs(60),
-            idle_timeout: Duration::from_secs(60),
+            max_lifetime: Duration::from_mins(1),
+            idle_timeout: Duration::from_mins(1),
         };
         let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
         store.migrate(Duration::from_secs(10), NOW).await.unwrap();
@@ -39,17 +40,22 @@ impl Rig {
 
     /// Creates a cluster and carries out its evaluation.
     async fn cluster(&mut self) -> Resource {
-        let creating = self.create("Cluster", "one");
+        let creating = self.create("Cluster", "one", None);
         self.carry_out().await;
         creating.await.unwrap().unwrap()
     }
 
-    fn create(&self, kind: &'static str, name: &'static str) -> JoinHandle<Result<Resource, Failure>> {
-        let service = self.service.clone();
-        let body = body::creation(object(json!({ "kind": kind, "name": name, "spec": {} }))).unwrap();
+    fn create(
+        &self,
+        kind: &'static str,
+        name: &'static str,
+        owner: Option<&str>,
+    ) -> JoinHandle<Result<Resource, Failure>> {
+        let (service, owner) = (self.service.clone(), owner.map(str::to_owned));
+        let body = body::creation(object(&json!({ "kind": kind, "name": name, "spec": {} }))).unwrap();
         tokio::spawn(async move {
             let descriptor = service.registry().kind(kind).unwrap();
-            service.create(descriptor, None, body, &request()).await
+            service.create(descriptor, owner.as_deref(), body, &request()).await
         })
     }
 
@@ -57,7 +63,7 @@ impl Rig {
         let condition = |kind: &str| json!({ "type": kind, "status": "True" });
         let conditions = ["Available", "Applied", "Health"].map(condition);
         let body = json!({ "adapter": adapter, "observed_generation": 1, "conditions": conditions });
-        let (service, id, new) = (self.service.clone(), id.to_owned(), report::parse(object(body)).unwrap());
+        let (service, id, new) = (self.service.clone(), id.to_owned(), report::parse(object(&body)).unwrap());
         tokio::spawn(async move { service.report(&address(&id), new, &request()).await })
     }
 
@@ -87,7 +93,8 @@ impl Rig {
     }
 }
 
-/// Clusters have a condition whose message shows the generation and the number of reports; channels have none.
+/// Clusters and node pools have a condition whose message shows the generation and the number of reports; channels have
+/// none.
 fn registry() -> Registry {
     let mapping = ConditionMapping {
         kind: "Mapped".to_owned(),
@@ -100,11 +107,18 @@ fn registry() -> Registry {
         plural: plural.to_owned(),
         ..Default::default()
     };
-    let cluster = Descriptor { conditions: vec![mapping], ..descriptor("Cluster", "clusters") };
-    Registry::new(vec![cluster, descriptor("Channel", "channels")]).unwrap()
+    let cluster = Descriptor { conditions: vec![mapping.clone()], ..descriptor("Cluster", "clusters") };
+    let node_pool = Descriptor {
+        parent_kind: Some("Cluster".to_owned()),
+        on_parent_delete: OnParentDelete::Cascade,
+        required_adapters: vec!["validation".to_owned()],
+        conditions: vec![mapping],
+        ..descriptor("NodePool", "nodepools")
+    };
+    Registry::new(vec![cluster, node_pool, descriptor("Channel", "channels")]).unwrap()
 }
 
-fn object(json: Value) -> Map<String, Value> {
+fn object(json: &Value) -> Map<String, Value> {
     json.as_object().unwrap().clone()
 }
 
@@ -124,14 +138,14 @@ async fn no_lock_is_held_while_conditions_are_evaluated() {
 
     let reporting = rig.report(&cluster.id, "dns");
     let waiting = rig.next().await;
-    rig.create("Channel", "meanwhile").await.unwrap().unwrap();
+    rig.create("Channel", "meanwhile", None).await.unwrap().unwrap();
     waiting.carry_out_here();
     assert!(matches!(reporting.await.unwrap(), Ok(Reported::Stored { first: true, .. })));
     assert_eq!(rig.message(&cluster.id).await, "1 1");
 
-    let creating = rig.create("Cluster", "two");
+    let creating = rig.create("Cluster", "two", None);
     let waiting = rig.next().await;
-    rig.create("Channel", "again").await.unwrap().unwrap();
+    rig.create("Channel", "again", None).await.unwrap().unwrap();
     waiting.carry_out_here();
     assert_eq!(rig.message(&creating.await.unwrap().unwrap().id).await, "1 0");
 }
@@ -163,10 +177,10 @@ async fn a_new_generation_meanwhile_is_evaluated_again() {
     let cluster = rig.cluster().await;
     let reporting = rig.report(&cluster.id, "dns");
     let stale = rig.next().await;
-    rig.change(&cluster.id, |resource| resource.generation = 2).await;
+    rig.change(&cluster.id, |resource| resource.generation = Generation::from(2)).await;
     stale.carry_out_here();
     let again = rig.next().await;
-    assert_eq!(again.resource.generation, 2);
+    assert_eq!(again.resource.generation, Generation::from(2));
     again.carry_out_here();
     reporting.await.unwrap().unwrap();
     assert_eq!(rig.message(&cluster.id).await, "2 1");
@@ -183,7 +197,7 @@ async fn a_report_that_becomes_obsolete_meanwhile_is_discarded() {
     rig.carry_out().await;
     newer.await.unwrap().unwrap();
     rig.change(&cluster.id, |resource| {
-        resource.state.reports.values_mut().for_each(|report| report.observed_generation = 2);
+        resource.state.reports.values_mut().for_each(|report| report.observed_generation = Generation::from(2));
     })
     .await;
     stale.carry_out_here();
@@ -200,7 +214,7 @@ async fn evaluations_of_one_operation_are_bounded() {
     // One before the transaction, and then as many as the operation may have.
     for generation in 0..=MAX_EVALUATIONS {
         let task = rig.next().await;
-        let generation = i64::try_from(generation).unwrap() + 2;
+        let generation = Generation::from(u32::try_from(generation).unwrap() + 2);
         rig.change(&cluster.id, |resource| resource.generation = generation).await;
         task.carry_out_here();
     }
@@ -209,7 +223,7 @@ async fn evaluations_of_one_operation_are_bounded() {
     assert_eq!(rig.message(&cluster.id).await, "1 0");
 }
 
-/// A tree is evaluated at once, not one resource at a time.
+/// A deletion evaluates the resource with its new generation and deletion time.
 #[tokio::test]
 async fn a_deletion_is_evaluated_on_the_marked_resource() {
     let mut rig = Rig::new().await;
@@ -217,10 +231,37 @@ async fn a_deletion_is_evaluated_on_the_marked_resource() {
     let (service, id) = (rig.service.clone(), cluster.id.clone());
     let deleting = tokio::spawn(async move { service.delete(&address(&id), &request()).await });
     let task = rig.next().await;
-    assert!(task.resource.is_terminating() && task.resource.generation == 2);
+    assert!(task.resource.is_terminating() && task.resource.generation == Generation::from(2));
     task.carry_out_here();
     let deleted = deleting.await.unwrap().unwrap();
     assert_eq!(deleted.condition("Mapped").and_then(|condition| condition.message.as_deref()), Some("2 0"));
+}
+
+/// A tree is evaluated at once; afterwards only the resources that changed meanwhile are evaluated again.
+#[tokio::test]
+async fn a_tree_is_evaluated_again_only_where_it_changed() {
+    let mut rig = Rig::new().await;
+    let cluster = rig.cluster().await;
+    let mut pools = Vec::new();
+    for name in ["a", "b"] {
+        let creating = rig.create("NodePool", name, Some(&cluster.id));
+        rig.carry_out().await;
+        pools.push(creating.await.unwrap().unwrap().id);
+    }
+    let (service, id) = (rig.service.clone(), cluster.id.clone());
+    let deleting = tokio::spawn(async move { service.delete(&address(&id), &request()).await });
+    rig.carry_out().await;
+    rig.carry_out().await;
+    let last = rig.next().await;
+    rig.change(&pools[0], |resource| resource.generation = Generation::from(7)).await;
+    last.carry_out_here();
+    let again = rig.next().await;
+    assert_eq!((&again.resource.id, again.resource.generation), (&pools[0], Generation::from(8)));
+    again.carry_out_here();
+    deleting.await.unwrap().unwrap();
+    assert_eq!(rig.message(&pools[0]).await, "8 0");
+    assert_eq!(rig.message(&pools[1]).await, "2 0");
+    assert_eq!(rig.message(&cluster.id).await, "2 0");
 }
 
 /// Reports of many adapters at once: the stored condition has counted all of them.

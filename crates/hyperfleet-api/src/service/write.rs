@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::Generation;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use crate::decide::transitions;
 use crate::entity::Descriptor;
 use crate::render;
 use crate::resource::{Resource, Target};
-use crate::sealed::{self, Content, Wanted};
+use crate::sealed::{self, Document, PullSecretInput};
 use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
 
 impl Service {
@@ -28,23 +29,24 @@ impl Service {
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
         self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
-        let sought = std::mem::take(&mut body.references);
+        let given = std::mem::take(&mut body.references);
         let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
-        let wanted = body.spec.as_mut().map_or(Ok(Wanted::Absent), sealed::take).map_err(PullSecretError::from)?;
-        let sealed = match wanted {
-            Wanted::Absent => None,
-            Wanted::Kept => return Err(PullSecretError::NothingToKeep.into()),
-            Wanted::New(content) => Some(self.seal(&id, &content)?),
+        let input =
+            body.spec.as_mut().map_or(Ok(PullSecretInput::Absent), sealed::take).map_err(PullSecretError::from)?;
+        let sealed = match input {
+            PullSecretInput::Absent => None,
+            PullSecretInput::Placeholder => return Err(PullSecretError::NothingToKeep.into()),
+            PullSecretInput::New(document) => Some(self.seal(&id, &document)?),
         };
         if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
-            sealed::put(spec, sealed.mark.clone());
+            sealed::put(spec, sealed.placeholder.clone());
         }
         transact!(self, mapped = MappedFacts::default(), write => {
             let owner = match owner_id {
                 Some(id) => Some(self.parent(&mut write, descriptor, id).await?),
                 None => None,
             };
-            let references = self.resolve(&mut write, &sought, descriptor).await?;
+            let references = self.resolve(&mut write, &given, descriptor).await?;
             let href = self.registry().href(&descriptor.kind, &id, owner_id);
             let relations = Relations { href, owner, references };
             let mut resource = change::create(body.clone(), id.clone(), relations, request);
@@ -52,31 +54,31 @@ impl Service {
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
             write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
             let resource = stored.resource;
-            write.add_transitions(&id, &transitions::of_conclusions(None, &resource)).await?;
+            write.add_transitions(&id, &transitions::of_conditions(None, &resource)).await?;
             write.record(super::change(ChangeKind::Added, &resource, request.time));
             resource
         })
     }
 
-    /// Changes what is wanted of a resource. `expected` is the generation that the caller has seen, if it says so.
+    /// Changes the desired state of a resource. `expected` is the generation that the caller expects, if it names one.
     pub async fn patch(
         &self,
         address: &Address<'_>,
         patch: Patch,
-        expected: Option<i64>,
+        expected: Option<Generation>,
         request: &RequestInfo,
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;
         let Patch { spec: given, labels, references } = patch;
         let mut spec = given.clone();
-        let wanted = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
+        let input = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
         transact!(self, mapped = MappedFacts::default(), write => {
             let before = lock(&mut write, address, Lock::Change).await?;
             let descriptor = self.descriptor(&before.resource)?;
             change::check_changeable(&before.resource, expected)?;
             self.parts.schemas.check(&descriptor.kind, given.as_ref())?;
             let mut spec = spec.clone();
-            let sealed = self.keep_or_seal(&before, wanted.as_ref(), spec.as_mut())?;
+            let sealed = self.keep_or_seal(&before, input.as_ref(), spec.as_mut())?;
             let references = match &references {
                 Some(given) => Some(self.resolve(&mut write, given, descriptor).await?),
                 None => None,
@@ -93,7 +95,7 @@ impl Service {
         })
     }
 
-    /// The parent of a new child, locked so that it cannot begin to go away meanwhile.
+    /// Locks and returns the parent of a new child, so that its deletion cannot begin meanwhile.
     async fn parent(&self, write: &mut Write, descriptor: &Descriptor, id: &str) -> Result<Target, Failure> {
         let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
         let found = write.lock(id, Lock::Attach).await?.filter(|stored| stored.resource.kind == kind);
@@ -106,7 +108,7 @@ impl Service {
         Ok(render::target(&resource))
     }
 
-    /// The targets of references, locked so that they cannot begin to go away meanwhile.
+    /// Locks and returns the targets of references, so that their deletion cannot begin meanwhile.
     async fn resolve(
         &self,
         write: &mut Write,
@@ -114,55 +116,57 @@ impl Service {
         descriptor: &Descriptor,
     ) -> Result<BTreeMap<String, Vec<Target>>, Failure> {
         let mut references: BTreeMap<String, Vec<Target>> = BTreeMap::new();
-        for sought in rules::references(given, descriptor).map_err(RuleError::from)? {
+        for pending in rules::references(given, descriptor).map_err(RuleError::from)? {
             let found =
-                write.lock(&sought.id, Lock::Attach).await?.filter(|stored| stored.resource.kind == sought.kind);
-            let found = match found {
+                write.lock(&pending.id, Lock::Attach).await?.filter(|stored| stored.resource.kind == pending.kind);
+            let state = match found {
                 None => TargetState::Missing,
                 Some(stored) if stored.resource.is_terminating() => TargetState::Terminating,
                 Some(stored) => TargetState::Active(render::target(&stored.resource)),
             };
-            let target = rules::target(&sought, found, descriptor).map_err(RuleError::from)?;
-            references.entry(sought.ref_type).or_default().push(target);
+            let target = rules::target(&pending, state, descriptor).map_err(RuleError::from)?;
+            references.entry(pending.ref_type).or_default().push(target);
         }
         Ok(references)
     }
 
-    /// The sealed pull secret after a PATCH; puts its mark into the new spec.
+    /// Returns the encrypted pull secret after a PATCH, and puts its placeholder into the new spec.
     fn keep_or_seal(
         &self,
         before: &Stored,
-        wanted: Option<&Wanted>,
+        input: Option<&PullSecretInput>,
         spec: Option<&mut Map<String, Value>>,
     ) -> Result<Option<String>, Failure> {
-        let (Some(wanted), Some(spec)) = (wanted, spec) else { return Ok(before.sealed.clone()) };
-        let kept = before.resource.spec.get("pullSecret").and_then(|secret| secret.get("data"));
-        match (wanted, &before.sealed, kept) {
-            (Wanted::Absent, ..) => Ok(None),
-            (Wanted::Kept, Some(sealed), Some(mark)) => {
-                sealed::put(spec, mark.clone());
+        let (Some(input), Some(spec)) = (input, spec) else { return Ok(before.sealed.clone()) };
+        let placeholder = before.resource.spec.get("pullSecret").and_then(|secret| secret.get("data"));
+        match (input, &before.sealed, placeholder) {
+            (PullSecretInput::Absent, ..) => Ok(None),
+            (PullSecretInput::Placeholder, Some(sealed), Some(placeholder)) => {
+                sealed::put(spec, placeholder.clone());
                 Ok(Some(sealed.clone()))
             }
-            (Wanted::Kept, ..) => Err(PullSecretError::NothingToKeep.into()),
-            (Wanted::New(content), Some(sealed), Some(mark)) if self.mark(content).as_ref() == Some(mark) => {
-                sealed::put(spec, mark.clone());
+            (PullSecretInput::Placeholder, ..) => Err(PullSecretError::NothingToKeep.into()),
+            (PullSecretInput::New(document), Some(sealed), Some(placeholder))
+                if self.placeholder(document).as_ref() == Some(placeholder) =>
+            {
+                sealed::put(spec, placeholder.clone());
                 Ok(Some(sealed.clone()))
             }
-            (Wanted::New(content), ..) => {
-                let sealed = self.seal(&before.resource.id, content)?;
-                sealed::put(spec, sealed.mark);
+            (PullSecretInput::New(document), ..) => {
+                let sealed = self.seal(&before.resource.id, document)?;
+                sealed::put(spec, sealed.placeholder);
                 Ok(Some(sealed.text))
             }
         }
     }
 
-    fn mark(&self, content: &Content) -> Option<Value> {
-        self.parts.keyring.as_ref().map(|keyring| keyring.mark(content))
+    fn placeholder(&self, document: &Document) -> Option<Value> {
+        self.parts.keyring.as_ref().map(|keyring| keyring.placeholder(document))
     }
 
-    fn seal(&self, id: &str, content: &Content) -> Result<sealed::Sealed, Failure> {
+    fn seal(&self, id: &str, document: &Document) -> Result<sealed::Sealed, Failure> {
         let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::NoKey)?;
-        Ok(keyring.seal(id, content).ok_or(PullSecretError::NotEncrypted)?)
+        Ok(keyring.seal(id, document).ok_or(PullSecretError::NotEncrypted)?)
     }
 }
 

@@ -75,8 +75,8 @@ impl QueryLabels {
     /// Returns the labels of a statement of this crate: its verb, and the first table that it names.
     pub(super) fn of(sql: &str) -> Self {
         let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
-        let words = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
-        let behind = words().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
+        let tokens = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+        let behind = tokens().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
         let table = behind.and_then(|word| TABLES.iter().find(|table| **table == word)).copied();
         Self { operation: operation.unwrap_or("other"), table: table.unwrap_or("-") }
     }

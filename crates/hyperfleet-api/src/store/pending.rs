@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fleet_model::names::condition::RECONCILED;
 use jiff::Timestamp;
 
 use super::sql::{Parameters, Value};
@@ -33,7 +34,7 @@ impl Store {
              COUNT(CASE WHEN c.last_transition_time < {limit} THEN 1 END), \
              MIN(CASE WHEN c.last_transition_time < {limit} THEN c.last_transition_time END) \
              FROM resource_conditions c JOIN resources r ON r.id = c.resource_id \
-             WHERE c.type = 'Reconciled' AND c.status = 'False' GROUP BY 1, 2 ORDER BY 1, 2"
+             WHERE c.type = '{RECONCILED}' AND c.status = 'False' GROUP BY 1, 2 ORDER BY 1, 2"
         );
         let rows = self.database().fetch(sql, parameters).await?;
         let pending = rows.iter().map(|row| {

@@ -1,5 +1,6 @@
 //! Maps a resource to its row and back.
 
+use fleet_model::Generation;
 use jiff::Timestamp;
 
 use super::database::Row;
@@ -43,7 +44,7 @@ pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
         name: row.text(2)?,
         href: row.text(16)?,
         owner,
-        generation: row.number(6)?,
+        generation: generation(row.number(6)?, "resources.generation")?,
         created_time: time(row.number(7)?)?,
         created_by: row.text(8)?,
         updated_time: time(row.number(9)?)?,
@@ -77,7 +78,7 @@ pub(super) fn assignments(
         ("owner_href", text(owner.as_ref().map(|owner| owner.href.clone()))),
         ("href", Value::Text(resource.href.clone())),
         ("tenancy", Value::Text(tenancy)),
-        ("generation", Value::Number(resource.generation)),
+        ("generation", Value::Number(resource.generation.into())),
         ("created_time", Value::Number(resource.created_time.as_microsecond())),
         ("created_by", Value::Text(resource.created_by.clone())),
         ("updated_time", Value::Number(resource.updated_time.as_microsecond())),
@@ -105,6 +106,10 @@ pub(super) fn text(text: Option<String>) -> Value {
 
 pub(super) fn time(microseconds: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(microseconds).map_err(|_out_of_range| StoreError::Damaged { location: "a time" })
+}
+
+pub(super) fn generation(number: i64, location: &'static str) -> Result<Generation, StoreError> {
+    Generation::try_from(number).map_err(|_negative| StoreError::Damaged { location })
 }
 
 pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, location: &'static str) -> Result<T, StoreError> {

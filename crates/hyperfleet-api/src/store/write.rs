@@ -1,10 +1,12 @@
 //! Write transactions: lock, insert, update and remove resources with their search tables, transitions and changes.
 
+use fleet_model::Transition;
+
 use super::database::Transaction;
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::{Change, Transition};
+use super::{Change, transition};
 use crate::resource::Resource;
 
 /// Maximum number of transitions stored for a resource.
@@ -114,7 +116,8 @@ impl Write {
         );
         let rows = self.transaction.fetch(sql, parameters).await?;
         let last = rows.first().map_or(Ok(0), |row| row.number(0))?;
-        let numbered: Vec<_> = transitions.iter().zip(last + 1..).map(|(one, number)| one.values(id, number)).collect();
+        let numbered: Vec<_> =
+            transitions.iter().zip(last + 1..).map(|(one, number)| transition::values(one, id, number)).collect();
         let columns = "transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
                        observed_generation, time)";
         self.insert_rows(columns, numbered).await?;
@@ -196,7 +199,7 @@ impl Write {
                     text(id),
                     text(&condition.kind),
                     text(condition.status.as_str()),
-                    Value::Number(condition.observed_generation),
+                    Value::Number(condition.observed_generation.into()),
                     Value::Number(condition.last_updated_time.as_microsecond()),
                     Value::Number(condition.last_transition_time.as_microsecond()),
                 ]

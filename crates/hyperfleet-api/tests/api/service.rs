@@ -1,4 +1,4 @@
-//! The service's own endpoints: root, OpenAPI document, probes, metrics.
+//! The service's own endpoints: root, `OpenAPI` document, probes, metrics.
 
 use serde_json::{Value, json};
 

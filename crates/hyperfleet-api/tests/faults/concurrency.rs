@@ -1,4 +1,4 @@
-//! Two servers on one database, and writers that meet on the same resources.
+//! Two servers on one database with writers that conflict on the same resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::rig::{Answer, Client, Place, Rig, cluster, report, start};
+use crate::rig::{Answer, Client, Rig, TestDatabase, cluster, report, start};
 
 const ADAPTERS: [&str; 4] = ["validation", "dns", "pullsecret", "hypershift"];
 
 /// Two servers on one database.
 pub(crate) struct Pair {
-    place: Place,
+    database: TestDatabase,
     servers: [Rig; 2],
 }
 
 impl Pair {
-    pub(crate) async fn on(place: Place, more: &[(&'static str, String)]) -> Self {
-        let mut variables = place.variables();
+    pub(crate) async fn on(database: TestDatabase, more: &[(&'static str, String)]) -> Self {
+        let mut variables = database.variables();
         variables.extend(more.iter().cloned());
         let servers = [start(&variables).await, start(&variables).await];
-        Self { place, servers }
+        Self { database, servers }
     }
 
     pub(crate) async fn all() -> Vec<Self> {
-        join_all(Place::all().await.into_iter().map(|place| Self::on(place, &[]))).await
+        join_all(TestDatabase::all().await.into_iter().map(|database| Self::on(database, &[]))).await
     }
 
-    /// Neighbours never ask the same server.
+    /// Returns a client of one of the servers; consecutive numbers use different ones.
     pub(crate) fn client(&self, number: usize) -> Client {
         self.servers[number % 2].client.clone()
     }
 
     pub(crate) async fn end(self) {
         join_all(self.servers.map(Rig::end)).await;
-        self.place.end().await;
+        self.database.end().await;
     }
 }
 
-/// Requests that set off together.
-async fn meet(pair: &Pair, asked: Vec<(Method, String, Option<Value>)>) -> Vec<Answer> {
+/// Sends requests at the same time.
+async fn send_together(pair: &Pair, asked: Vec<(Method, String, Option<Value>)>) -> Vec<Answer> {
     let barrier = Arc::new(Barrier::new(asked.len()));
     let tasks = asked.into_iter().enumerate().map(|(number, (method, path, body))| {
         let (client, barrier) = (pair.client(number), Arc::clone(&barrier));
@@ -75,12 +75,12 @@ async fn no_patch_is_lost() {
         let writers = (0..WRITERS).map(|writer| {
             let (client, path) = (pair.client(writer), format!("/clusters/{id}"));
             tokio::spawn(async move {
-                for turn in 0..PATCHES {
+                for step in 0..PATCHES {
                     loop {
-                        let seen = client.get(&path).await.body;
-                        let generation = seen["generation"].as_i64().unwrap();
-                        let mut spec = seen["spec"].clone();
-                        spec[format!("w{writer}")] = json!(turn + 1);
+                        let read = client.get(&path).await.body;
+                        let generation = read["generation"].as_i64().unwrap();
+                        let mut spec = read["spec"].clone();
+                        spec[format!("w{writer}")] = json!(step + 1);
                         let body = json!({ "spec": spec });
                         let answer =
                             client.try_call(Method::PATCH, &path, Some(&body), Some(generation)).await.unwrap();
@@ -94,31 +94,31 @@ async fn no_patch_is_lost() {
             })
         });
         join_all(writers).await.into_iter().for_each(Result::unwrap);
-        let seen = pair.client(1).get(&format!("/clusters/{id}")).await.body;
-        assert_eq!(seen["generation"], 1 + WRITERS * PATCHES);
-        assert!((0..WRITERS).all(|writer| seen["spec"][format!("w{writer}")] == PATCHES), "{seen}");
+        let read = pair.client(1).get(&format!("/clusters/{id}")).await.body;
+        assert_eq!(read["generation"], 1 + WRITERS * PATCHES);
+        assert!((0..WRITERS).all(|writer| read["spec"][format!("w{writer}")] == PATCHES), "{read}");
         pair.end().await;
     }
 }
 
-/// Reports now this and now that, through either server; gives what was stored last.
+/// Sends alternating reports through both servers; returns the last stored one.
 async fn keep_reporting(clients: [Client; 2], path: String, adapter: String, number: usize) -> Value {
     let mut last = Value::Null;
-    for turn in 0..15 {
-        let client = &clients[(number + turn) % 2];
+    for step in 0..15 {
+        let client = &clients[(number + step) % 2];
         let generation = client.get(&path).await.body["generation"].as_i64().unwrap();
-        let status = if (turn * 7 + number).is_multiple_of(3) { "False" } else { "True" };
+        let status = if (step * 7 + number).is_multiple_of(3) { "False" } else { "True" };
         let mut body = report(&adapter, generation, status);
-        body["data"] = json!({ "turn": turn });
+        body["data"] = json!({ "step": step });
         let answer = client.put(&format!("{path}/statuses"), &body).await;
-        // Nobody else reports in its name, and generations only grow.
+        // No other reporter uses its name, and generations only grow.
         assert_eq!(answer.status, 201, "{answer:?}");
         last = answer.body;
     }
     last
 }
 
-/// Every adapter's last report is there, and what is concluded is what follows from the reports.
+/// Every adapter's last report is stored, and the conditions follow from the reports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_report_is_lost() {
     for pair in Pair::all().await {
@@ -133,8 +133,8 @@ async fn no_report_is_lost() {
         let patcher = {
             let (client, path) = (pair.client(1), path.clone());
             tokio::spawn(async move {
-                for turn in 1..=5 {
-                    assert_eq!(client.patch(&path, &json!({ "spec": { "n": turn } })).await.status, 200);
+                for step in 1..=5 {
+                    assert_eq!(client.patch(&path, &json!({ "spec": { "n": step } })).await.status, 200);
                 }
             })
         };
@@ -143,14 +143,14 @@ async fn no_report_is_lost() {
         let mut stored = pair.client(0).list(&format!("{path}/statuses")).await;
         stored.sort_by_key(|one| names.iter().position(|name| one["adapter"] == **name));
         assert_eq!(stored, last);
-        let seen = pair.client(1).get(&path).await.body;
-        assert_eq!(seen["generation"], 6);
+        let read = pair.client(1).get(&path).await.body;
+        assert_eq!(read["generation"], 6);
         let done = |one: &Value| one["observed_generation"] == 6 && one["conditions"][0]["status"] == "True";
         let expected = if stored[..4].iter().all(done) { "True" } else { "False" };
-        assert_eq!(seen["status"]["conditions"][0]["status"], expected, "{seen}");
+        assert_eq!(read["status"]["conditions"][0]["status"], expected, "{read}");
         for (adapter, one) in ADAPTERS.iter().zip(&stored) {
             let kind = format!("{}{}Successful", adapter[..1].to_uppercase(), &adapter[1..]);
-            let conditions = seen["status"]["conditions"].as_array().unwrap();
+            let conditions = read["status"]["conditions"].as_array().unwrap();
             let condition = conditions.iter().find(|condition| condition["type"] == kind).unwrap();
             assert_eq!(condition["status"], one["conditions"][0]["status"]);
             assert_eq!(condition["observed_generation"], one["observed_generation"]);
@@ -160,19 +160,19 @@ async fn no_report_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_is_given_once() {
+async fn a_name_is_used_once() {
     for pair in Pair::all().await {
         for round in 0..10 {
             let body = cluster(&format!("same-{round}"));
             let asked = (0..8).map(|_| (Method::POST, "/clusters".to_owned(), Some(body.clone()))).collect();
-            assert_eq!(statuses(&meet(&pair, asked).await), [201, 409, 409, 409, 409, 409, 409, 409]);
+            assert_eq!(statuses(&send_together(&pair, asked).await), [201, 409, 409, 409, 409, 409, 409, 409]);
             let mut body = cluster(&format!("id-{round}"));
             body["id"] = json!(format!("id-{round}"));
             let asked = (0..6).map(|number| {
                 body["name"] = json!(format!("id-{round}-{number}"));
                 (Method::POST, "/clusters".to_owned(), Some(body.clone()))
             });
-            assert_eq!(statuses(&meet(&pair, asked.collect()).await), [201, 409, 409, 409, 409, 409]);
+            assert_eq!(statuses(&send_together(&pair, asked.collect()).await), [201, 409, 409, 409, 409, 409]);
         }
         assert_eq!(pair.client(1).list("/clusters").await.len(), 20);
         pair.end().await;
@@ -188,7 +188,7 @@ async fn no_child_outlives_the_deletion_of_its_parent() {
             let pools = format!("/clusters/{id}/nodepools");
             let mut asked: Vec<_> = (0..5).map(|n| (Method::POST, pools.clone(), Some(child(n)))).collect();
             asked.insert(round % 6, (Method::DELETE, format!("/clusters/{id}"), None));
-            let answers = meet(&pair, asked).await;
+            let answers = send_together(&pair, asked).await;
             assert_eq!(answers[round % 6].status, 202);
             let created = answers.iter().filter(|answer| answer.status == 201).count();
             assert!(answers.iter().all(|answer| [201, 202, 409].contains(&answer.status)), "{answers:?}");
@@ -204,7 +204,7 @@ async fn no_child_outlives_the_deletion_of_its_parent() {
                 (Method::POST, format!("/channels/{id}/versions"), Some(child)),
                 (Method::DELETE, format!("/channels/{id}"), None),
             ];
-            let answers = meet(&pair, asked).await;
+            let answers = send_together(&pair, asked).await;
             let outcome = (answers[0].status, answers[1].status);
             assert!([(201, 409), (404, 202)].contains(&outcome), "{answers:?}");
         }
@@ -213,7 +213,7 @@ async fn no_child_outlives_the_deletion_of_its_parent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_refers_to_what_is_gone() {
+async fn nothing_refers_to_a_removed_resource() {
     for pair in Pair::all().await {
         for round in 0..15 {
             let wif = json!({ "kind": "WifConfig", "name": format!("wif-{round}"), "spec": {} });
@@ -230,7 +230,7 @@ async fn nothing_refers_to_what_is_gone() {
             let patch = json!({ "references": references });
             asked.push((Method::PATCH, format!("/clusters/{plain}"), Some(patch)));
             asked.insert(round % 5, (Method::DELETE, format!("/wifconfigs/{wif}"), None));
-            let mut answers = meet(&pair, asked).await;
+            let mut answers = send_together(&pair, asked).await;
             let deleted = answers.remove(round % 5).status;
             let referring = format!("/clusters?ref_type=wif_config&ref_target_id={wif}");
             let referring = pair.client(round).list(&referring).await.len();
@@ -243,16 +243,16 @@ async fn nothing_refers_to_what_is_gone() {
     }
 }
 
-/// The last of the adapters that clean up removes the resource, however they meet.
+/// The last of the adapters that finalize removes the resource, in every interleaving.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_finalized_report_removes() {
     for pair in Pair::all().await {
         for round in 0..10 {
-            let id = create(&pair.client(0), "/clusters", &cluster(&format!("going-{round}"))).await;
+            let id = create(&pair.client(0), "/clusters", &cluster(&format!("terminating-{round}"))).await;
             let path = format!("/clusters/{id}");
             assert_eq!(pair.client(0).delete(&path).await.status, 202);
             let asked = ADAPTERS.map(|name| (Method::PUT, format!("{path}/statuses"), Some(report(name, 2, "True"))));
-            let answers = meet(&pair, asked.to_vec()).await;
+            let answers = send_together(&pair, asked.to_vec()).await;
             assert_eq!(statuses(&answers), [201; 4], "{answers:?}");
             assert_eq!(pair.client(1).get(&path).await.status, 404);
         }
@@ -264,7 +264,7 @@ async fn the_last_finalized_report_removes() {
                 .map(|name| (Method::PUT, format!("{path}/statuses"), Some(report(name, 2, "True"))))
                 .collect();
             asked.insert(round % 5, (Method::DELETE, path.clone(), None));
-            let answers = meet(&pair, asked).await;
+            let answers = send_together(&pair, asked).await;
             let stored = answers.iter().filter(|answer| answer.status == 201).count();
             assert!(answers.iter().all(|answer| [201, 202, 204].contains(&answer.status)), "{answers:?}");
             assert_eq!(pair.client(1).get(&path).await.status, if stored == 4 { 404 } else { 200 });
@@ -273,7 +273,7 @@ async fn the_last_finalized_report_removes() {
     }
 }
 
-/// Locks that are taken in opposite orders: nobody may be answered with an error for it.
+/// Locks that are taken in opposite orders cause no error for any caller.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn opposite_references_do_not_block_each_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -283,8 +283,8 @@ async fn opposite_references_do_not_block_each_other() {
         - {kind: Right, plural: rights, references: [{ref_type: other, target_kind: Left}]}\n";
     daemon::file::replace(&file, text.as_bytes()).unwrap();
     let more = [("HYPERFLEET_CONFIG", file.display().to_string())];
-    for place in Place::all().await {
-        let pair = Pair::on(place, &more).await;
+    for database in TestDatabase::all().await {
+        let pair = Pair::on(database, &more).await;
         let mut ids = BTreeMap::new();
         for (kind, plural) in [("Left", "lefts"), ("Right", "rights")] {
             let body = json!({ "kind": kind, "name": "one", "spec": {} });
@@ -296,9 +296,9 @@ async fn opposite_references_do_not_block_each_other() {
                 let body = json!({ "references": { "other": [{ "id": ids[other] }] } });
                 (Method::PATCH, format!("/{own}/{}", ids[own]), Some(body))
             });
-            let answers = meet(&pair, asked.collect()).await;
+            let answers = send_together(&pair, asked.collect()).await;
             assert_eq!(statuses(&answers), [200; 8], "round {round}: {answers:?}");
-            // Deleting looks at what refers, in the opposite order.
+            // A deletion reads the referring resources, in the opposite order.
             let asked = (0..8).map(|number| {
                 let (own, other) = if number % 2 == 0 { ("lefts", "rights") } else { ("rights", "lefts") };
                 let body = json!({ "references": { "other": [{ "id": ids[other] }] } });
@@ -307,7 +307,7 @@ async fn opposite_references_do_not_block_each_other() {
                     _ => (Method::DELETE, format!("/{own}/{}", ids[own]), None),
                 }
             });
-            let answers = meet(&pair, asked.collect()).await;
+            let answers = send_together(&pair, asked.collect()).await;
             assert_eq!(statuses(&answers), [200, 200, 200, 200, 409, 409, 409, 409], "round {round}: {answers:?}");
         }
         pair.end().await;

@@ -1,4 +1,4 @@
-//! Tries to break the API server: many at once, outages, kills, bad databases; a model says what must come out.
+//! Fault tests of the API server: concurrency, outages, kills, bad databases, and sequences that a model predicts.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
-    reason = "in a test that is the right way to fail, and to say what is missing"
+    reason = "tests fail by panics and print the missing parts"
 )]
 
 mod concurrency;

@@ -1,4 +1,4 @@
-//! What the contract says about sequences of requests, as a small pure model; nothing of the server's own code is in it.
+//! A small pure model of HyperFleet's API for sequences of requests, without any code of the server.
 
 mod conclusions;
 
@@ -67,7 +67,7 @@ pub(crate) struct New {
     pub(crate) n: u8,
 }
 
-/// What becomes of the one reference that a cluster may have.
+/// The change of the one reference that a cluster may have.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Reference<T> {
     #[default]
@@ -97,11 +97,11 @@ pub(crate) struct Patch {
 pub(crate) struct Report {
     pub(crate) adapter: String,
     pub(crate) generation: i64,
-    /// Order of observation.
+    /// The order of observation.
     pub(crate) time: i64,
     pub(crate) available: &'static str,
     pub(crate) finalized: Option<&'static str>,
-    /// Whether it speaks of its health, as it must.
+    /// True if it has the mandatory condition `Health`.
     pub(crate) complete: bool,
     pub(crate) reason: u8,
 }
@@ -119,7 +119,7 @@ impl Report {
         Value::Array(conditions)
     }
 
-    fn shown(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "adapter": self.adapter, "observed_generation": self.generation,
             "conditions": self.conditions(), "data": {},
@@ -148,7 +148,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The status of the answer.
+    /// Applies a request and returns the status of the answer.
     pub(crate) fn answer(&mut self, request: &Request) -> u16 {
         match request {
             Request::Create { id, resource } => self.create(id, resource),
@@ -172,7 +172,7 @@ impl Model {
         below.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether it can be referred to; wif configurations are never merely marked.
+    /// Returns true if it can be referred to; wif configurations are removed at once.
     fn is_wif(&self, id: Option<&str>) -> bool {
         id.is_none_or(|id| self.resources.get(id).is_some_and(|target| target.kind == Kind::WifConfig))
     }
@@ -321,14 +321,14 @@ impl Model {
         201
     }
 
-    /// How many of that kind a list holds: all, and living ones.
+    /// Returns the number of resources of a kind, and of the active ones among them.
     pub(crate) fn totals(&self, kind: Kind) -> (usize, usize) {
         let all = self.resources.values().filter(|resource| resource.kind == kind);
         (all.clone().count(), all.filter(|resource| !resource.deleting).count())
     }
 
-    /// The resource as GET shows it, without times and without the superset's view; `None` where there is none.
-    pub(crate) fn shown(&self, kind: Kind, id: &str) -> Option<Value> {
+    /// Returns the resource as GET returns it, without times and without additional views.
+    pub(crate) fn resource(&self, kind: Kind, id: &str) -> Option<Value> {
         let resource = self.resources.get(id).filter(|resource| resource.kind == kind)?;
         let reference = |kind: Kind, id: &str| {
             let href = format!("{BASE}/{}/{id}", kind.plural());
@@ -366,9 +366,9 @@ impl Model {
         Some(Value::Object(shown))
     }
 
-    /// Its reports by adapter, without times.
+    /// Returns its reports by adapter, without times.
     pub(crate) fn reports(&self, id: &str) -> BTreeMap<String, Value> {
         let reports = self.resources.get(id).map(|resource| &resource.reports);
-        reports.into_iter().flatten().map(|(adapter, report)| (adapter.clone(), report.shown())).collect()
+        reports.into_iter().flatten().map(|(adapter, report)| (adapter.clone(), report.to_json())).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! A network between server and database that can be cut, or swallow everything.
+//! A network between server and database that can be cut, or drop all packets.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ pub(crate) enum Weather {
     Fine,
     /// Connections are refused or cut.
     Cut,
-    /// Connections stay, but nothing arrives any more; not even later.
+    /// Connections stay open, but nothing arrives, now or later.
     Swallowing,
 }
 
@@ -25,10 +25,10 @@ impl Network {
     pub(crate) async fn before(target: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (weather, seen) = watch::channel(Weather::Fine);
+        let (weather, receiver) = watch::channel(Weather::Fine);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, target.clone(), seen.clone()));
+                tokio::spawn(carry(near, target.clone(), receiver.clone()));
             }
         });
         Self { address, weather }
@@ -39,7 +39,7 @@ impl Network {
     }
 }
 
-/// What once lost something never speaks again: a firewall has forgotten the connection.
+/// A connection that has lost data never transmits again, as after a firewall has dropped its state.
 async fn carry(mut near: TcpStream, target: String, mut weather: watch::Receiver<Weather>) {
     let now = *weather.borrow_and_update();
     match now {

@@ -1,4 +1,4 @@
-//! Networks and databases that go away under load, and come back.
+//! Networks and databases that fail under load and recover.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::network::{Network, Weather};
-use crate::rig::{Answer, Place, Rig, cluster, start, until};
+use crate::rig::{Answer, Rig, TestDatabase, cluster, start, until};
 
 /// A server whose database is behind a network that can fail.
-async fn behind_network() -> Option<(Place, Network, Rig)> {
-    let place = Place::postgres().await?;
-    let Place::Postgres { url, .. } = &place else { return None };
+async fn behind_network() -> Option<(TestDatabase, Network, Rig)> {
+    let database = TestDatabase::postgres().await?;
+    let TestDatabase::Postgres { url, .. } = &database else { return None };
     let (rest, name) = url.rsplit_once('/').unwrap();
     let (user, target) = rest.rsplit_once('@').unwrap();
     let network = Network::before(target.to_owned()).await;
-    let mut variables = place.variables();
+    let mut variables = database.variables();
     variables.insert("DATABASE_URL", format!("{user}@{}/{name}", network.address));
     variables.insert("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "1s".to_owned());
     variables.insert("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS", "4".to_owned());
@@ -24,11 +24,11 @@ async fn behind_network() -> Option<(Place, Network, Rig)> {
     variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "2s".to_owned());
     variables.insert("HYPERFLEET_HEALTH_DB_PING_TIMEOUT", "500ms".to_owned());
     let rig = start(&variables).await;
-    Some((place, network, rig))
+    Some((database, network, rig))
 }
 
-/// A driver's words have no place in an answer.
-pub(crate) fn assert_is_polite(answer: &Answer) {
+/// Checks that an answer does not contain the text of a database driver.
+pub(crate) fn assert_hides_driver(answer: &Answer) {
     assert!([503, 504].contains(&answer.status), "{answer:?}");
     let code = answer.body["code"].as_str().unwrap();
     assert!(["HYPERFLEET-SVC-001", "HYPERFLEET-SVC-002"].contains(&code), "{answer:?}");
@@ -40,7 +40,7 @@ pub(crate) fn assert_is_polite(answer: &Answer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cut_network_is_unavailable_and_heals() {
-    let Some((place, network, rig)) = behind_network().await else { return };
+    let Some((database, network, rig)) = behind_network().await else { return };
     let before = rig.client.post("/clusters", &cluster("before")).await;
     assert_eq!(before.status, 201);
     for _ in 0..3 {
@@ -48,10 +48,10 @@ async fn a_cut_network_is_unavailable_and_heals() {
         let began = Instant::now();
         let asked = (0..20).map(|_| rig.client.get("/clusters"));
         for answer in futures_util::future::join_all(asked).await {
-            assert_is_polite(&answer);
+            assert_hides_driver(&answer);
         }
         assert!(began.elapsed() < Duration::from_secs(20), "answered in bounded time");
-        assert_is_polite(&rig.client.post("/clusters", &cluster("meanwhile")).await);
+        assert_hides_driver(&rig.client.post("/clusters", &cluster("meanwhile")).await);
         until("unreadiness", async || rig.readiness().await == 503).await;
         network.set(Weather::Fine);
         until("recovery", async || rig.client.get("/clusters").await.status == 200).await;
@@ -59,24 +59,24 @@ async fn a_cut_network_is_unavailable_and_heals() {
         assert_eq!(rig.client.list("/clusters").await.len(), 1);
     }
     rig.end().await;
-    place.end().await;
+    database.end().await;
 }
 
-/// Nothing tells that a connection is dead when a firewall forgets it; the server must find out itself, or all of its
-/// connections are lost one by one.
+/// A connection that a firewall has dropped gives no error; unless the server detects it, it loses all of its connections
+/// one by one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_network_that_swallows_everything_is_survived() {
-    let Some((place, network, rig)) = behind_network().await else { return };
+async fn a_network_that_drops_everything_is_survived() {
+    let Some((database, network, rig)) = behind_network().await else { return };
     let stop = CancellationToken::new();
     let mut busy = JoinSet::new();
-    // All connections are in the middle of something when it happens.
+    // All connections are in use when it happens.
     for number in 0..16 {
         let (client, stop) = (rig.client.clone(), stop.clone());
         busy.spawn(async move {
-            for turn in 0.. {
-                let answer = client.post("/clusters", &cluster(&format!("busy-{number}-{turn}"))).await;
+            for step in 0.. {
+                let answer = client.post("/clusters", &cluster(&format!("busy-{number}-{step}"))).await;
                 if answer.status != 201 {
-                    assert_is_polite(&answer);
+                    assert_hides_driver(&answer);
                     if stop.is_cancelled() {
                         break;
                     }
@@ -96,28 +96,28 @@ async fn a_network_that_swallows_everything_is_survived() {
     recovered.await;
     rig.ready().await;
     rig.end().await;
-    place.end().await;
+    database.end().await;
 }
 
-/// Whoever stops a server during an outage does not wait for the database.
+/// Stopping a server during an outage does not wait for the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_ends_in_time_while_the_network_swallows_everything() {
-    let Some((place, network, rig)) = behind_network().await else { return };
+async fn a_server_ends_in_time_while_the_network_drops_everything() {
+    let Some((database, network, rig)) = behind_network().await else { return };
     network.set(Weather::Swallowing);
     let asked = (0..8).map(|_| rig.client.get("/clusters"));
     for answer in futures_util::future::join_all(asked).await {
-        assert_is_polite(&answer);
+        assert_hides_driver(&answer);
     }
     rig.stop.cancel();
     // The drain time-out is 2 s.
     timeout(Duration::from_secs(30), rig.running).await.expect("the server must end").unwrap().unwrap();
-    place.end().await;
+    database.end().await;
 }
 
-/// Streams end or go on; they do not pretend.
+/// A stream ends or continues; it never skips changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_ends_in_an_outage_and_is_resumed_without_loss() {
-    let Some((place, network, rig)) = behind_network().await else { return };
+    let Some((database, network, rig)) = behind_network().await else { return };
     assert_eq!(rig.client.post("/clusters", &cluster("one")).await.status, 201);
     let mut watch = rig.client.watch("/clusters?watch=true").await;
     assert_eq!(watch.next().await.unwrap()["type"], "ADDED");
@@ -133,5 +133,5 @@ async fn a_stream_ends_in_an_outage_and_is_resumed_without_loss() {
     assert_eq!((&event["type"], &event["object"]["name"]), (&"ADDED".into(), &"two".into()));
     drop(watch);
     rig.end().await;
-    place.end().await;
+    database.end().await;
 }

@@ -1,4 +1,4 @@
-//! Whether the databases find what they are asked for by an index: of the very statements that a server has sent.
+//! Checks that both databases use an index for the statements that a server sends.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, SqliteConnection};
 
 use crate::process::{Process, TELL_STATEMENTS};
-use crate::rig::{Place, report, variable};
+use crate::rig::{TestDatabase, report, variable};
 
-/// So many clusters, and as many node pools, changes and transitions.
+/// Number of clusters, and of node pools, changes and transitions each.
 const MANY: u32 = 20_000;
 
-/// What is asked, and whether what is found may be sorted: the few matches of a search may, a whole kind may not.
+/// The requests, and true where the results may be sorted: the few matches of a search may, a whole kind may not.
 const ASKED: [(&str, bool); 10] = [
     ("/clusters?size=100", false),
     ("/clusters?size=100&order=name", false),
@@ -26,7 +26,7 @@ const ASKED: [(&str, bool); 10] = [
     ("/clusters?search=spec.platform.region%3D%27r-17%27", true),
 ];
 
-/// Multiplies what is there: `c-0` with its node pool and everything beside it.
+/// Returns statements that multiply `c-0`, its node pool and their rows in all tables.
 fn filling(series: &str) -> Vec<String> {
     let own = "created_by, updated_time, updated_by";
     let spec = "'{\"platform\":{\"region\":\"r-' || (i % 500) || '\"}}'";
@@ -65,7 +65,7 @@ fn filling(series: &str) -> Vec<String> {
     ]
 }
 
-async fn fill(place: &Place, client: &crate::rig::Client) {
+async fn fill(database: &TestDatabase, client: &crate::rig::Client) {
     let wif = |name: String| json!({ "kind": "WifConfig", "id": name, "name": name, "spec": {} });
     assert_eq!(client.post("/wifconfigs", &wif("wif".to_owned())).await.status, 201);
     for number in 1..200 {
@@ -76,16 +76,16 @@ async fn fill(place: &Place, client: &crate::rig::Client) {
     assert_eq!(client.put("/clusters/c-0/statuses", &report("dns", 1, "True")).await.status, 201);
     let body = json!({ "kind": "NodePool", "id": "n-0", "name": "n-0", "spec": {} });
     assert_eq!(client.post("/clusters/c-0/nodepools", &body).await.status, 201);
-    match place {
-        Place::Sqlite(_) => {
+    match database {
+        TestDatabase::Sqlite(_) => {
             let series =
                 format!("WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {MANY} - 1)");
-            let mut connection = sqlite(place).await;
+            let mut connection = sqlite(database).await;
             for sql in filling(&series) {
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
             }
         }
-        Place::Postgres { url, .. } => {
+        TestDatabase::Postgres { url, .. } => {
             let series = format!("WITH s AS (SELECT generate_series(1, {MANY} - 1) AS i)");
             let mut connection = PgConnection::connect(url).await.unwrap();
             for sql in filling(&series) {
@@ -97,22 +97,22 @@ async fn fill(place: &Place, client: &crate::rig::Client) {
     }
 }
 
-async fn sqlite(place: &Place) -> SqliteConnection {
-    let Place::Sqlite(folder) = place else { panic!("a file") };
+async fn sqlite(database: &TestDatabase) -> SqliteConnection {
+    let TestDatabase::Sqlite(folder) = database else { panic!("a file") };
     SqliteConnection::connect(&format!("sqlite://{}/api.db", folder.path().display())).await.unwrap()
 }
 
-/// Whether a statement reads a page of something.
+/// Returns true for statements that read a page.
 fn is_page(sql: &str) -> bool {
     sql.contains("ORDER BY")
         && ["FROM resources r", "FROM transitions", "FROM changes"].iter().any(|it| sql.contains(it))
 }
 
-/// Asks for everything of [`ASKED`] and follows the stream from the middle; gives what was sent for each.
+/// Sends all requests of [`ASKED`] and follows the stream from the middle; returns the statements of each.
 async fn ask(process: &Process, mut sent: impl AsyncFnMut() -> Vec<String>) -> BTreeMap<&'static str, Vec<String>> {
     let mut all = BTreeMap::new();
     for (path, _) in ASKED {
-        // PostgreSQL may begin to plan without looking at the values after the fifth time.
+        // PostgreSQL may use a generic plan after the fifth execution.
         for _ in 0..7 {
             assert_eq!(process.client.get(path).await.status, 200, "{path}");
         }
@@ -126,28 +126,28 @@ async fn ask(process: &Process, mut sent: impl AsyncFnMut() -> Vec<String>) -> B
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_finds_pages_by_index() {
-    let place = Place::sqlite();
-    let mut variables = place.variables();
+    let database = TestDatabase::sqlite();
+    let mut variables = database.variables();
     variables.insert(TELL_STATEMENTS, "1".to_owned());
     let process = Process::start(&variables).await;
     process.ready().await;
-    fill(&place, &process.client).await;
+    fill(&database, &process.client).await;
     process.written.lock().unwrap().clear();
     let asked = ask(&process, async || {
-        // Statements are told when they are done, from another thread; the answer may be faster.
+        // Statements are logged when they are done, by another thread; the answer may be faster.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         let lines = std::mem::take(&mut *process.written.lock().unwrap());
         lines.iter().filter_map(|line| statement(line)).filter(|sql| is_page(sql)).collect()
     })
     .await;
-    let mut connection = sqlite(&place).await;
+    let mut connection = sqlite(&database).await;
     let mut faults = Vec::new();
     for analyzed in [false, true] {
         if analyzed {
             sqlx::raw_sql("ANALYZE").execute(&mut connection).await.unwrap();
         }
         for (path, statements) in &asked {
-            assert!(!statements.is_empty(), "{path}: no statement was seen");
+            assert!(!statements.is_empty(), "{path}: no statement was logged");
             let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statements[0]));
             let rows = sqlx::raw_sql(explain).fetch_all(&mut connection).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
@@ -163,7 +163,7 @@ async fn sqlite_finds_pages_by_index() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The statement of a line of the log.
+/// Returns the statement of a line of the log.
 fn statement(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).ok()?;
     Some(line["db.statement"].as_str()?.trim().to_owned())
@@ -171,42 +171,42 @@ fn statement(line: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgresql_finds_pages_by_index() {
-    let Some(place) = Place::postgres().await else { return };
+    let Some(database) = TestDatabase::postgres().await else { return };
     let Some(run) = variable("REAL_POSTGRESQL_RUN") else {
         eprintln!("skipped: REAL_POSTGRESQL_RUN is not set, so this PostgreSQL's log cannot be read");
         return;
     };
     let log = format!("{run}/postgres.log");
-    let Place::Postgres { url, .. } = &place else { return };
+    let TestDatabase::Postgres { url, .. } = &database else { return };
     let name = url.rsplit_once('/').unwrap().1;
-    let process = Process::start(&place.variables()).await;
+    let process = Process::start(&database.variables()).await;
     process.ready().await;
-    fill(&place, &process.client).await;
+    fill(&database, &process.client).await;
     drop(process);
-    // It writes the plan of each statement of this database to its log.
+    // The server logs the plan of each statement of this database.
     let mut connection = PgConnection::connect(url).await.unwrap();
     for setting in ["session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0"] {
         let load = if setting.starts_with("auto") { "LOAD 'auto_explain'; " } else { "" };
         let sql = format!("{load}ALTER DATABASE {name} SET {setting}");
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
     }
-    let mut variables = place.variables();
+    let mut variables = database.variables();
     variables.insert("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS", "3".to_owned());
     let process = Process::start(&variables).await;
     process.ready().await;
     let mut read = std::fs::read_to_string(&log).unwrap().len();
-    // A plan is in the log before its statement is answered.
+    // A plan is logged before its statement is answered.
     let asked = ask(&process, async || {
         let text = std::fs::read_to_string(&log).unwrap();
-        let told = plans(&text[read..]);
+        let logged = plans(&text[read..]);
         read = text.len();
-        told
+        logged
     })
     .await;
     let mut faults = Vec::new();
     for (path, plans) in &asked {
         let may_sort = ASKED.iter().any(|(asked, may_sort)| asked == path && *may_sort);
-        assert!(!plans.is_empty(), "{path}: no plan was seen");
+        assert!(!plans.is_empty(), "{path}: no plan was logged");
         for plan in plans {
             if plan.contains("Seq Scan") || (plan.contains("Sort Key") && !may_sort) {
                 faults.push(format!("{path}: {plan}"));
@@ -216,10 +216,10 @@ async fn postgresql_finds_pages_by_index() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     drop(process);
-    place.end().await;
+    database.end().await;
 }
 
-/// The plans of pages in a log.
+/// Returns the plans of pages in a log.
 fn plans(log: &str) -> Vec<String> {
     let mut plans: Vec<String> = Vec::new();
     let mut inside = false;

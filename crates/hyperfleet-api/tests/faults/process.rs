@@ -1,4 +1,4 @@
-//! The server as a process of its own: this test binary, started again. Kills, signals, full disks.
+//! The server as a process: this test binary, started again. Kills, signals, full disks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,15 +17,15 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::outages::assert_is_polite;
-use crate::rig::{Client, PATIENCE, Place, cluster, readiness, until, variable, variables};
+use crate::outages::assert_hides_driver;
+use crate::rig::{Client, TIMEOUT, TestDatabase, cluster, readiness, until, variable, variables};
 
 const MARK: &str = "serving at ";
 
 /// A server with this variable writes its SQL statements to its standard error.
 pub(crate) const TELL_STATEMENTS: &str = "FAULTS_TELL_STATEMENTS";
 
-/// Not a test: what the other tests of this module start.
+/// The server process that the tests of this module start; not a test by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn serve() {
     if variable("FAULTS_SERVE").is_none() {
@@ -47,7 +47,7 @@ pub(crate) struct Process {
     child: Child,
     pub(crate) client: Client,
     pub(crate) health: String,
-    /// What it has written since it serves.
+    /// The standard error of the process since it serves.
     pub(crate) written: Arc<Mutex<Vec<String>>>,
 }
 
@@ -91,10 +91,10 @@ impl Process {
     }
 
     async fn exit_code(&mut self) -> Option<i32> {
-        timeout(PATIENCE, self.child.wait()).await.expect("the process must end").unwrap().code()
+        timeout(TIMEOUT, self.child.wait()).await.expect("the process must end").unwrap().code()
     }
 
-    /// Memory in KiB, now.
+    /// Returns the resident memory in KiB.
     fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -108,9 +108,9 @@ async fn integrity(path: &str) -> String {
     found
 }
 
-/// Whatever was acknowledged is there after a kill, with the generation that was told.
+/// Acknowledged changes are stored after a kill, with the acknowledged generation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_acknowledged_survives_kills() {
+async fn acknowledged_changes_survive_kills() {
     let folder = tempfile::tempdir().unwrap();
     let path = format!("{}/api.db", folder.path().display());
     let mut acknowledged = BTreeMap::new();
@@ -118,51 +118,51 @@ async fn what_is_acknowledged_survives_kills() {
         let mut process = Process::start(&variables(&path, None)).await;
         process.ready().await;
         for (id, generation) in &acknowledged {
-            let seen = process.client.get(&format!("/clusters/{id}")).await;
-            assert_eq!(seen.status, 200, "{id} was acknowledged and is lost");
-            assert!(seen.body["generation"].as_i64() >= Some(*generation), "{seen:?} was at {generation}");
+            let read = process.client.get(&format!("/clusters/{id}")).await;
+            assert_eq!(read.status, 200, "{id} was acknowledged and is lost");
+            assert!(read.body["generation"].as_i64() >= Some(*generation), "{read:?} was at {generation}");
         }
         let mut writers = JoinSet::new();
         for writer in 0..6 {
             let client = process.client.clone();
             writers.spawn(async move {
-                let mut told = Vec::new();
-                for turn in 0.. {
-                    let body = cluster(&format!("c-{round}-{writer}-{turn}"));
+                let mut acknowledged = Vec::new();
+                for step in 0.. {
+                    let body = cluster(&format!("c-{round}-{writer}-{step}"));
                     let Some(created) = client.try_call(http::Method::POST, "/clusters", Some(&body), None).await
                     else {
                         break;
                     };
                     assert_eq!(created.status, 201, "{created:?}");
                     let id = created.body["id"].as_str().unwrap().to_owned();
-                    told.push((id.clone(), 1));
+                    acknowledged.push((id.clone(), 1));
                     let (path, body) = (format!("/clusters/{id}"), json!({ "spec": { "n": 1 } }));
                     let Some(patched) = client.try_call(http::Method::PATCH, &path, Some(&body), None).await else {
                         break;
                     };
                     assert_eq!(patched.status, 200, "{patched:?}");
-                    told.push((id, 2));
+                    acknowledged.push((id, 2));
                 }
-                told
+                acknowledged
             });
         }
         until("load", async || process.client.get("/clusters?size=1").await.body["total"].as_i64() > Some(round * 60))
             .await;
         process.child.start_kill().unwrap();
         process.exit_code().await;
-        while let Some(told) = writers.join_next().await {
-            acknowledged.extend(told.unwrap());
+        while let Some(more) = writers.join_next().await {
+            acknowledged.extend(more.unwrap());
         }
         assert_eq!(integrity(&path).await, "ok");
     }
     assert!(acknowledged.len() > 100, "{}", acknowledged.len());
 }
 
-/// What is open at a SIGTERM is answered, streams end, and the exit code says that all is well.
+/// Open requests are answered after a SIGTERM, streams end, and the exit code is 0.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_terminated_server_ends_kindly() {
-    for place in Place::all().await {
-        let mut process = Process::start(&place.variables()).await;
+async fn a_terminated_server_answers_open_requests() {
+    for database in TestDatabase::all().await {
+        let mut process = Process::start(&database.variables()).await;
         process.ready().await;
         let mut watch = process.client.watch("/clusters?watch=true").await;
         assert_eq!(watch.next().await.unwrap()["type"], "BOOKMARK");
@@ -171,8 +171,8 @@ async fn a_terminated_server_ends_kindly() {
         for writer in 0..8 {
             let (client, stopping) = (process.client.clone(), Arc::clone(&stopping));
             writers.spawn(async move {
-                for turn in 0.. {
-                    let name = format!("c-{writer}-{turn}");
+                for step in 0.. {
+                    let name = format!("c-{writer}-{step}");
                     let body = cluster(&name);
                     match client
                         .http
@@ -182,8 +182,8 @@ async fn a_terminated_server_ends_kindly() {
                         .await
                     {
                         Ok(response) => assert_eq!(response.status(), 201),
-                        // Whoever comes after the signal is not let in: an idle connection may close while a request is on
-                        // its way. An answer that has begun is never cut off.
+                        // Requests after the signal may be refused: an idle connection may close while a request is on its
+                        // way. An answer that has begun is never cut off.
                         Err(error) => {
                             let is_late = stopping.load(Ordering::SeqCst);
                             assert!(is_late && (error.is_connect() || error.is_request()), "cut off: {error:?}");
@@ -191,12 +191,12 @@ async fn a_terminated_server_ends_kindly() {
                         }
                     }
                 }
-                unreachable!("it writes until it is not let in")
+                unreachable!("it writes until it is refused")
             });
         }
-        let mut told = 0;
-        while told < 30 {
-            told += usize::from(watch.next().await.unwrap()["type"] == "ADDED");
+        let mut added = 0;
+        while added < 30 {
+            added += usize::from(watch.next().await.unwrap()["type"] == "ADDED");
         }
         stopping.store(true, Ordering::SeqCst);
         process.signal("TERM").await;
@@ -206,22 +206,22 @@ async fn a_terminated_server_ends_kindly() {
             unanswered.push(done.unwrap());
         }
         assert_eq!(process.exit_code().await, Some(0));
-        // Nothing that was done went unanswered.
-        let process = Process::start(&place.variables()).await;
+        // Every change was answered.
+        let process = Process::start(&database.variables()).await;
         process.ready().await;
         let there = process.client.list("/clusters").await;
         let names: Vec<&str> = there.iter().map(|cluster| cluster["name"].as_str().unwrap()).collect();
         assert!(names.len() >= 30 && unanswered.iter().all(|name| !names.contains(&name.as_str())), "{unanswered:?}");
         drop(process);
-        place.end().await;
+        database.end().await;
     }
 }
 
-/// A reader that reads nothing cannot keep a server from ending, and a second signal ends it at once.
+/// A reader that reads nothing does not keep a server from stopping, and a second signal stops it at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_signal_ends_at_once() {
-    let place = Place::sqlite();
-    let mut variables = place.variables();
+    let database = TestDatabase::sqlite();
+    let mut variables = database.variables();
     variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "120s".to_owned());
     let mut process = Process::start(&variables).await;
     process.ready().await;
@@ -233,11 +233,11 @@ async fn a_second_signal_ends_at_once() {
     drop(stalled);
 }
 
-/// After the drain time-out, whoever still does not read is cut off.
+/// After the drain time-out, readers that do not read are cut off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stalled_reader_does_not_keep_the_server_up() {
-    let place = Place::sqlite();
-    let mut variables = place.variables();
+    let database = TestDatabase::sqlite();
+    let mut variables = database.variables();
     variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "1s".to_owned());
     let mut process = Process::start(&variables).await;
     process.ready().await;
@@ -251,7 +251,7 @@ fn address(client: &Client) -> String {
     client.base.strip_prefix("http://").unwrap().to_owned()
 }
 
-/// Follows the stream without ever reading, while more happens than fits into the sockets between.
+/// Follows the stream without reading, while more changes than fit into the sockets.
 async fn stalled_reader(process: &Process, changes: usize) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let body = json!({ "kind": "Cluster", "name": "large", "spec": { "text": "x".repeat(30_000) } });
@@ -260,26 +260,26 @@ async fn stalled_reader(process: &Process, changes: usize) -> tokio::net::TcpStr
     let mut stream = tokio::net::TcpStream::connect(address(&process.client)).await.unwrap();
     let request = "GET /api/hyperfleet/v1/clusters?watch=true HTTP/1.1\r\nHost: x\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
-    for turn in 0..changes {
-        let patch = json!({ "labels": { "turn": turn.to_string() } });
+    for step in 0..changes {
+        let patch = json!({ "labels": { "step": step.to_string() } });
         assert_eq!(process.client.patch(&path, &patch).await.status, 200);
     }
     stream
 }
 
-/// A reader that does not read costs its sockets and one batch, not all that happens.
+/// A reader that does not read costs its sockets and one batch, not all changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stalled_readers_do_not_fill_the_memory() {
-    let place = Place::sqlite();
-    let process = Process::start(&place.variables()).await;
+    let database = TestDatabase::sqlite();
+    let process = Process::start(&database.variables()).await;
     process.ready().await;
     let first = stalled_reader(&process, 100).await;
     let before = process.resident();
     let body = json!({ "spec": { "text": "y".repeat(30_000) } });
     let id = process.client.get("/clusters").await.body["items"][0]["id"].as_str().unwrap().to_owned();
-    for turn in 0..3000 {
+    for step in 0..3000 {
         let mut body = body.clone();
-        body["spec"]["n"] = json!(turn);
+        body["spec"]["n"] = json!(step);
         assert_eq!(process.client.patch(&format!("/clusters/{id}"), &body).await.status, 200);
     }
     // 3,000 events of 30 kB are 90 MB.
@@ -288,7 +288,7 @@ async fn stalled_readers_do_not_fill_the_memory() {
     drop(first);
 }
 
-/// A disk without space is an outage as any other.
+/// A full disk is reported as unavailable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_unavailable_and_heals() {
     let folder = tempfile::tempdir().unwrap();
@@ -310,15 +310,19 @@ async fn a_full_disk_is_unavailable_and_heals() {
         }
         acknowledged += 1;
     };
-    assert_is_polite(&refused);
-    assert_eq!(process.client.list("/clusters").await.len(), acknowledged, "what was told is there, and no more");
+    assert_hides_driver(&refused);
+    assert_eq!(
+        process.client.list("/clusters").await.len(),
+        acknowledged,
+        "exactly the acknowledged clusters are stored"
+    );
     assert!(
         Command::new("mount").args(["-o", "remount,size=64m"]).arg(folder.path()).status().await.unwrap().success()
     );
     until("recovery", async || process.client.post("/clusters", &cluster("after")).await.status == 201).await;
     assert_eq!(process.client.list("/clusters").await.len(), acknowledged + 1);
     drop(process);
-    // The process may need a moment to be gone.
+    // The process may need a moment to exit.
     until("the file's end of use", async || integrity(&path).await == "ok").await;
     mount.end().await;
 }

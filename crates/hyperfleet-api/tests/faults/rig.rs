@@ -1,4 +1,4 @@
-//! A running server, a database to run it on, and a client that asks it.
+//! A running server, its database, and a client.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const BASE: &str = "/api/hyperfleet/v1";
 
-/// Longer than anything that is waited for takes; only a failing test meets it.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of every wait; only a failing test reaches it.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A database that nobody else uses.
-pub(crate) enum Place {
+/// A database of one test.
+pub(crate) enum TestDatabase {
     Sqlite(TempDir),
     Postgres { admin: String, url: String },
 }
 
-impl Place {
+impl TestDatabase {
     pub(crate) fn sqlite() -> Self {
         Self::Sqlite(tempfile::tempdir().unwrap())
     }
 
-    /// `None` where there is no PostgreSQL to test with, which is said.
+    /// Returns `None` without a PostgreSQL to test with, and prints so.
     pub(crate) async fn postgres() -> Option<Self> {
         Some(Self::postgres_at(&real_postgresql()?).await)
     }
 
-    /// A new database on the server at that URL.
+    /// Creates a database on the server at that URL.
     pub(crate) async fn postgres_at(admin: &str) -> Self {
         let name = format!("faults_{}", uuid::Uuid::now_v7().simple());
         let mut connection = PgConnection::connect(admin).await.unwrap();
@@ -44,7 +44,7 @@ impl Place {
         Self::Postgres { admin: admin.to_owned(), url }
     }
 
-    /// Every database that there is to test on.
+    /// Returns one database of each available kind.
     pub(crate) async fn all() -> Vec<Self> {
         [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()
     }
@@ -60,7 +60,7 @@ impl Place {
         start(&self.variables()).await
     }
 
-    /// Removes a database that is on a server. A test that fails leaves its own behind, to be looked at.
+    /// Removes the database from its server. A failing test keeps its database for inspection.
     pub(crate) async fn end(self) {
         if let Self::Postgres { admin, url } = self {
             let name = url.rsplit_once('/').unwrap().1;
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// The variables of a server on that database.
+/// Returns the variables of a server on that database.
 pub(crate) fn variables(path: &str, url: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut variables = BTreeMap::from([
         ("HYPERFLEET_DATABASE_PATH", path.to_owned()),
@@ -86,7 +86,7 @@ pub(crate) fn variables(path: &str, url: Option<&str>) -> BTreeMap<&'static str,
     variables
 }
 
-/// The PostgreSQL to test with. Without one it is said, and in CI refused.
+/// Returns the URL of the PostgreSQL to test with. Without one it prints so; in CI it panics.
 pub(crate) fn real_postgresql() -> Option<String> {
     let url = variable("REAL_POSTGRESQL_URL");
     if url.is_none() {
@@ -97,7 +97,7 @@ pub(crate) fn real_postgresql() -> Option<String> {
     url
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is there to test with is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the environment names the real parts to test with")]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -116,7 +116,7 @@ pub(crate) async fn start(variables: &BTreeMap<&'static str, String>) -> Rig {
     rig
 }
 
-/// The same without waiting until it is ready.
+/// Starts a server without waiting until it is ready.
 pub(crate) async fn start_at_once(variables: &BTreeMap<&'static str, String>) -> Rig {
     let environment: BTreeMap<&str, &str> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
@@ -137,7 +137,7 @@ impl Rig {
         until("readiness", async || self.readiness().await == 200).await;
     }
 
-    /// Waits for it to give up; meanwhile it lets nobody have anything.
+    /// Waits until the server gives up; until then it must refuse every request.
     pub(crate) async fn refuses(self) -> StoreError {
         let client = self.client;
         let ask = async {
@@ -149,15 +149,15 @@ impl Rig {
             }
         };
         tokio::select! {
-            ended = tokio::time::timeout(PATIENCE, self.running) => ended.expect("it must give up").unwrap().unwrap_err(),
+            ended = tokio::time::timeout(TIMEOUT, self.running) => ended.expect("it must give up").unwrap().unwrap_err(),
             () = ask => unreachable!("it asks for ever"),
         }
     }
 
-    /// Stops it, which it must survive.
+    /// Stops the server, which must succeed.
     pub(crate) async fn end(self) {
         self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.running).await.expect("the server must end").unwrap().unwrap();
+        tokio::time::timeout(TIMEOUT, self.running).await.expect("the server must end").unwrap().unwrap();
     }
 }
 
@@ -165,17 +165,17 @@ pub(crate) async fn readiness(client: &Client, health: &str) -> u16 {
     client.http.get(format!("{health}/readyz")).send().await.map_or(0, |response| response.status().as_u16())
 }
 
-/// Waits for a state that nothing tells of.
+/// Polls until a state holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "waited in vain for {what}");
+    assert!(tokio::time::timeout(TIMEOUT, waiting).await.is_ok(), "waited in vain for {what}");
 }
 
-/// Someone who asks.
+/// A client of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
@@ -193,7 +193,7 @@ impl Client {
         Self { http: reqwest::Client::new(), base: base.to_owned() }
     }
 
-    /// `None` where there was no answer at all.
+    /// Returns `None` if there was no answer.
     pub(crate) async fn try_call(
         &self,
         method: Method,
@@ -238,7 +238,7 @@ impl Client {
         self.call(Method::DELETE, path, None).await
     }
 
-    /// Every item of a list, over all its pages.
+    /// Returns every item of a list, over all its pages.
     pub(crate) async fn list(&self, path: &str) -> Vec<Value> {
         let mut items = Vec::new();
         for page in 1.. {
@@ -255,7 +255,7 @@ impl Client {
         items
     }
 
-    /// Follows the change stream; lines as they come.
+    /// Follows the change stream.
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         let response = self.http.get(format!("{}{BASE}{path}", self.base)).send().await.unwrap();
         assert_eq!(response.status(), 200);
@@ -263,21 +263,22 @@ impl Client {
     }
 }
 
-/// A change stream under way.
+/// An open change stream.
 pub(crate) struct Watch {
     response: reqwest::Response,
     rest: Vec<u8>,
 }
 
 impl Watch {
-    /// The next event; `None` at the end of the stream.
+    /// Returns the next event; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
                 return Some(serde_json::from_slice(&line).unwrap());
             }
-            match tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("a stream that says something") {
+            match tokio::time::timeout(TIMEOUT, self.response.chunk()).await.expect("an event or the end of the stream")
+            {
                 Ok(Some(chunk)) => self.rest.extend_from_slice(&chunk),
                 Ok(None) | Err(_) => return None,
             }
@@ -289,7 +290,7 @@ pub(crate) fn cluster(name: &str) -> Value {
     json!({ "kind": "Cluster", "name": name, "spec": { "n": 0 } })
 }
 
-/// A report that says the same about everything.
+/// Returns a report with the same status in all conditions.
 pub(crate) fn report(adapter: &str, generation: i64, status: &str) -> Value {
     let conditions =
         ["Available", "Applied", "Health", "Finalized"].map(|kind| json!({"type": kind, "status": status}));

@@ -1,4 +1,4 @@
-//! Any sequence of requests looks the same on the real server and on the model.
+//! Compares the server with the model after random sequences of requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
 use crate::model::{KINDS, Kind, Model, New, Patch, Reference, Report, Request};
-use crate::rig::{Client, Place, variable};
+use crate::rig::{Client, TestDatabase, variable};
 
-/// A step of a sequence; small numbers stand for ids, so that steps meet.
+/// A step of a sequence; small numbers stand for ids, so that steps touch the same resources.
 #[derive(Clone, Debug)]
 enum Step {
     Create {
@@ -43,21 +43,21 @@ enum Step {
         kind: Kind,
         own: u8,
         adapter: u8,
-        said: Said,
+        outcome: Outcome,
     },
-    /// All required adapters, one after the other.
+    /// Reports of all required adapters, one after the other.
     ReportAll {
         kind: Kind,
         own: u8,
-        said: Said,
+        outcome: Outcome,
     },
     /// Compares everything that is visible.
-    Look,
+    Compare,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Said {
-    /// Beside the current generation.
+struct Outcome {
+    /// Difference to the current generation.
     generation: i64,
     /// Seconds since the sequence's epoch; `None` is now.
     time: Option<i64>,
@@ -78,13 +78,13 @@ fn reporting() -> impl Strategy<Value = Kind> {
     prop_oneof![6 => Just(Kind::Cluster), 4 => Just(Kind::NodePool), 1 => Just(Kind::Channel)]
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn outcome() -> impl Strategy<Value = Outcome> {
     let status = || prop_oneof![6 => Just("True"), 3 => Just("False"), 1 => Just("Unknown")];
     let generation = prop_oneof![8 => Just(0_i64), 1 => Just(-1), 1 => Just(1), 1 => Just(-9)];
     let time = prop_oneof![4 => Just(None), 3 => (0_i64..4).prop_map(Some)];
     let finalized = proptest::option::weighted(0.7, status());
     (generation, time, status(), finalized, proptest::bool::weighted(0.93), 0_u8..2).prop_map(
-        |(generation, time, available, finalized, complete, reason)| Said {
+        |(generation, time, available, finalized, complete, reason)| Outcome {
             generation,
             time,
             available,
@@ -111,14 +111,14 @@ fn step() -> impl Strategy<Value = Step> {
         4 => patch,
         3 => (kind(), own()).prop_map(|(kind, own)| Step::Delete { kind, own }),
         1 => (kind(), own()).prop_map(|(kind, own)| Step::ForceDelete { kind, own }),
-        5 => (reporting(), own(), 0_u8..5, said())
-            .prop_map(|(kind, own, adapter, said)| Step::Report { kind, own, adapter, said }),
-        4 => (reporting(), own(), said()).prop_map(|(kind, own, said)| Step::ReportAll { kind, own, said }),
-        1 => Just(Step::Look),
+        5 => (reporting(), own(), 0_u8..5, outcome())
+            .prop_map(|(kind, own, adapter, outcome)| Step::Report { kind, own, adapter, outcome }),
+        4 => (reporting(), own(), outcome()).prop_map(|(kind, own, outcome)| Step::ReportAll { kind, own, outcome }),
+        1 => Just(Step::Compare),
     ]
 }
 
-/// A sequence under way. Its ids and names begin with its own prefix, so that one server serves all sequences.
+/// A running sequence. Its ids and names begin with its own prefix, so that one server serves all sequences.
 struct Run<'a> {
     client: &'a Client,
     prefix: String,
@@ -126,7 +126,7 @@ struct Run<'a> {
     model: Model,
     /// Counts requests, so that "now" has an order.
     now: i64,
-    told: String,
+    log: String,
 }
 
 impl Run<'_> {
@@ -156,29 +156,29 @@ impl Run<'_> {
             }
             Step::Delete { kind, own } => vec![Request::Delete { kind, id: self.id(kind, own) }],
             Step::ForceDelete { kind, own } => vec![Request::ForceDelete { kind, id: self.id(kind, own) }],
-            Step::Report { kind, own, adapter, said } => {
+            Step::Report { kind, own, adapter, outcome } => {
                 let names: Vec<&str> = kind.adapters().iter().copied().chain(["other"]).collect();
                 let adapter = names[usize::from(adapter) % names.len()];
-                vec![self.report(kind, own, adapter, said)]
+                vec![self.report(kind, own, adapter, outcome)]
             }
-            Step::ReportAll { kind, own, said } => {
-                kind.adapters().iter().map(|adapter| self.report(kind, own, adapter, said)).collect()
+            Step::ReportAll { kind, own, outcome } => {
+                kind.adapters().iter().map(|adapter| self.report(kind, own, adapter, outcome)).collect()
             }
-            Step::Look => Vec::new(),
+            Step::Compare => Vec::new(),
         }
     }
 
-    fn report(&mut self, kind: Kind, own: u8, adapter: &str, said: Said) -> Request {
+    fn report(&mut self, kind: Kind, own: u8, adapter: &str, outcome: Outcome) -> Request {
         let id = self.id(kind, own);
         self.now += 1;
         let report = Report {
             adapter: adapter.to_owned(),
-            generation: self.model.generation(&id) + said.generation,
-            time: said.time.unwrap_or(1000 + self.now),
-            available: said.available,
-            finalized: said.finalized,
-            complete: said.complete,
-            reason: said.reason,
+            generation: self.model.generation(&id) + outcome.generation,
+            time: outcome.time.unwrap_or(1000 + self.now),
+            available: outcome.available,
+            finalized: outcome.finalized,
+            complete: outcome.complete,
+            reason: outcome.reason,
         };
         Request::Report { kind, id, report }
     }
@@ -232,29 +232,29 @@ impl Run<'_> {
 
     async fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
         for request in self.requests(step) {
-            let (wanted, seen) = (self.model.answer(&request), self.ask(&request).await);
-            writeln!(self.told, "  {request:?} -> {seen}").unwrap();
-            prop_assert_eq!(seen, wanted, "the model says {}; what was asked:\n{}", wanted, self.told);
+            let (expected, actual) = (self.model.answer(&request), self.ask(&request).await);
+            writeln!(self.log, "  {request:?} -> {actual}").unwrap();
+            prop_assert_eq!(actual, expected, "the model answers {}; the requests:\n{}", expected, self.log);
         }
-        if matches!(step, Step::Look) { self.look().await } else { Ok(()) }
+        if matches!(step, Step::Compare) { self.compare().await } else { Ok(()) }
     }
 
-    /// Compares all that is visible.
-    async fn look(&self) -> Result<(), TestCaseError> {
+    /// Compares all resources, reports and lists.
+    async fn compare(&self) -> Result<(), TestCaseError> {
         for kind in KINDS {
             for own in 0..3 {
                 let id = self.id(kind, own);
                 let path = format!("/{}/{id}", kind.plural());
-                let seen = self.client.get(&path).await;
-                let seen = (seen.status == 200).then(|| without_times(seen.body));
-                prop_assert_eq!(seen, self.model.shown(kind, &id), "{}, after\n{}", path, self.told);
+                let actual = self.client.get(&path).await;
+                let actual = (actual.status == 200).then(|| without_times(actual.body));
+                prop_assert_eq!(actual, self.model.resource(kind, &id), "{}, after\n{}", path, self.log);
                 let statuses = self.client.get(&format!("{path}/statuses")).await.body;
                 let items = statuses["items"].as_array().cloned().unwrap_or_default();
-                let seen: BTreeMap<String, Value> = items
+                let actual: BTreeMap<String, Value> = items
                     .into_iter()
                     .map(|item| (item["adapter"].as_str().unwrap().to_owned(), without_times(item)))
                     .collect();
-                prop_assert_eq!(seen, self.model.reports(&id), "{}/statuses, after\n{}", path, self.told);
+                prop_assert_eq!(actual, self.model.reports(&id), "{}/statuses, after\n{}", path, self.log);
             }
             let total = async |search: &str| {
                 let search: String = form_urlencoded::byte_serialize(search.as_bytes()).collect();
@@ -265,11 +265,11 @@ impl Run<'_> {
                 );
                 list["total"].as_u64()
             };
-            let (all, living) = self.model.totals(kind);
-            let ours = format!("id like '{}-%'", self.prefix);
-            let seen = (total(&ours).await, total(&format!("{ours} and deleted_time is null")).await);
-            let wanted = (Some(all.try_into().unwrap()), Some(living.try_into().unwrap()));
-            prop_assert_eq!(seen, wanted, "lists of {:?}, after\n{}", kind, self.told);
+            let (all, active) = self.model.totals(kind);
+            let own = format!("id like '{}-%'", self.prefix);
+            let actual = (total(&own).await, total(&format!("{own} and deleted_time is null")).await);
+            let expected = (Some(all.try_into().unwrap()), Some(active.try_into().unwrap()));
+            prop_assert_eq!(actual, expected, "lists of {:?}, after\n{}", kind, self.log);
         }
         Ok(())
     }
@@ -288,11 +288,11 @@ fn without_times(mut value: Value) -> Value {
 }
 
 #[test]
-fn any_sequence_looks_as_the_contract_says() {
+fn any_sequence_matches_the_model() {
     let cases = variable("FAULTS_CASES").map_or(16, |cases| cases.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for place in runtime.block_on(Place::all()) {
-        let rig = runtime.block_on(place.start());
+    for database in runtime.block_on(TestDatabase::all()) {
+        let rig = runtime.block_on(database.start());
         let mut runner =
             TestRunner::new(Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() });
         let count = std::cell::Cell::new(0);
@@ -304,13 +304,13 @@ fn any_sequence_looks_as_the_contract_says() {
                 epoch: Timestamp::now() - SignedDuration::from_mins(10),
                 model: Model::default(),
                 now: 0,
-                told: String::new(),
+                log: String::new(),
             };
             runtime.block_on(async {
                 for step in &steps {
                     run.step(step).await?;
                 }
-                run.look().await
+                run.compare().await
             })
         });
         if let Err(error) = result {
@@ -318,7 +318,7 @@ fn any_sequence_looks_as_the_contract_says() {
         }
         runtime.block_on(async {
             rig.end().await;
-            place.end().await;
+            database.end().await;
         });
     }
 }

@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use crate::concurrency::{Pair, create};
 use crate::rig::{Client, cluster, report};
 
-/// A stream through one server tells each version of either once and in order, and adds up to the list.
+/// A stream of one server has each version of both servers once and in order, and adds up to the list.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_tells_everything_once() {
+async fn a_stream_has_every_change_once() {
     const WRITERS: usize = 8;
     for pair in Pair::all().await {
         let mut watch = pair.client(1).watch("/clusters?watch=true").await;
-        // Only then has it told the present state, in which there is nothing.
+        // The bookmark follows the present state, which is empty.
         assert_eq!(watch.next().await.unwrap()["type"], "BOOKMARK");
         let writers = (0..WRITERS).map(|writer| {
             let client = pair.client(writer);
             tokio::spawn(async move {
-                for turn in 0..8 {
-                    let id = create(&client, "/clusters", &cluster(&format!("c-{writer}-{turn}"))).await;
+                for step in 0..8 {
+                    let id = create(&client, "/clusters", &cluster(&format!("c-{writer}-{step}"))).await;
                     let path = format!("/clusters/{id}");
                     client.put(&format!("{path}/statuses"), &report("dns", 1, "True")).await;
-                    client.patch(&path, &json!({ "labels": { "turn": turn.to_string() } })).await;
-                    if turn % 2 == 0 {
+                    client.patch(&path, &json!({ "labels": { "step": step.to_string() } })).await;
+                    if step % 2 == 0 {
                         client.delete(&path).await;
                         let body = json!({ "reason": "test" });
                         assert_eq!(client.post(&format!("{path}/force-delete"), &body).await.status, 204);
@@ -59,7 +59,7 @@ async fn a_stream_tells_everything_once() {
     }
 }
 
-/// What a reader of that search holds once it has been told of the last cluster.
+/// Returns the resources of a reader of that search after the event of the last cluster.
 async fn fold(client: Client, number: usize) -> BTreeMap<String, Value> {
     tokio::time::sleep(Duration::from_millis(60 * u64::try_from(number).unwrap())).await;
     let mut watch = client.watch(&format!("/clusters?watch=true{}", SEARCHED[number % 2])).await;
@@ -89,20 +89,20 @@ fn labelled(name: &str, label: usize) -> Value {
     body
 }
 
-/// Clusters come, go, come back, begin and cease to match.
+/// Creates, deletes and changes clusters, so that they begin and cease to match.
 async fn churn(client: Client, churner: usize) {
-    for turn in 0..60 {
-        let name = format!("s-{}-{churner}", turn / 2 * 14 % 100);
+    for step in 0..60 {
+        let name = format!("s-{}-{churner}", step / 2 * 14 % 100);
         let path = format!("/clusters/{name}");
-        match turn % 4 {
+        match step % 4 {
             0 => {
                 client.delete(&path).await;
                 let body = json!({ "reason": "test" });
                 assert_eq!(client.post(&format!("{path}/force-delete"), &body).await.status, 204);
             }
-            1 => drop(create(&client, "/clusters", &labelled(&name, turn / 4 % 2)).await),
+            1 => drop(create(&client, "/clusters", &labelled(&name, step / 4 % 2)).await),
             _ => {
-                let body = json!({ "labels": { "l": (turn % 2).to_string() } });
+                let body = json!({ "labels": { "l": (step % 2).to_string() } });
                 assert_eq!(client.patch(&path, &body).await.status, 200);
             }
         }
@@ -111,11 +111,11 @@ async fn churn(client: Client, churner: usize) {
 
 const SEARCHED: [&str; 2] = ["", "&search=labels.l%3D%271%27"];
 
-/// Whenever a reader begins and whatever it searches, what it is told adds up to the list.
+/// The events of a reader add up to the list, for any begin and any search.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_from_the_present_state_adds_up() {
     for pair in Pair::all().await {
-        // More than one part of the present state.
+        // More than one batch of the present state.
         let creators = (0..6).map(|creator| {
             let client = pair.client(creator);
             async move {
@@ -139,9 +139,9 @@ async fn a_stream_from_the_present_state_adds_up() {
     }
 }
 
-/// Clients that hang up in the middle of a write take nothing with them and leave nothing locked.
+/// Clients that disconnect during a write lose no change and leave no lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_that_hang_up_leave_nothing_behind() {
+async fn clients_that_disconnect_leave_no_lock() {
     for pair in Pair::all().await {
         let id = create(&pair.client(0), "/clusters", &cluster("one")).await;
         let path = format!("/clusters/{id}");
@@ -156,11 +156,11 @@ async fn clients_that_hang_up_leave_nothing_behind() {
             });
             join_all(asked).await;
         }
-        // A lock that was left would keep this waiting.
+        // A remaining lock would block this request.
         let answer = pair.client(1).patch(&path, &json!({ "spec": { "n": -1 } })).await;
         assert_eq!((answer.status, &answer.body["spec"]["n"]), (200, &json!(-1)));
         let mut watch = pair.client(0).watch("/clusters?watch=true&resource_version=1").await;
-        // Each generation has its event: what was committed was told, and nothing else.
+        // Each generation has its event: every commit is published, and nothing else.
         for generation in 2..=answer.body["generation"].as_i64().unwrap() {
             assert_eq!(watch.next().await.unwrap()["object"]["generation"], generation);
         }

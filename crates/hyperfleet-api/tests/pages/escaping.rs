@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::{Generation, Report, ReportedCondition, Status, Transition};
 use hyperfleet_api::page::OverviewRequest;
-use hyperfleet_api::resource::{Report, ReportedCondition, Resource, State, Status};
-use hyperfleet_api::store::{Stored, Transition};
+use hyperfleet_api::resource::{Resource, State};
+use hyperfleet_api::store::Stored;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -55,7 +56,7 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
     };
     let report = |adapter: &str| Report {
         adapter: adapter.to_owned(),
-        observed_generation: 1,
+        observed_generation: Generation::FIRST,
         conditions: vec![condition("Available"), condition(text)],
         data: json!({ text: [text, { "x": text }] }).as_object().unwrap().clone(),
         metadata: None,
@@ -73,7 +74,7 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
         owner: None,
         spec: json!({ text: text }).as_object().unwrap().clone(),
         href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
-        generation: 1,
+        generation: Generation::FIRST,
         created_time: now,
         created_by: text.to_owned(),
         updated_time: now,
@@ -112,7 +113,7 @@ fn hostile_text_never_becomes_markup() {
                     to: Status::True,
                     reason: Some(text.clone()),
                     message: Some(text.clone()),
-                    observed_generation: 1,
+                    observed_generation: Generation::FIRST,
                     time: fleet.now,
                 };
                 shown.push((*id, resource.name.clone(), text.clone()));

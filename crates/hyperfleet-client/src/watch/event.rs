@@ -105,6 +105,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::Generation;
 
     fn parse(line: &str) -> Line {
         Line::parse(line.as_bytes())
@@ -115,7 +116,7 @@ mod tests {
         let line = r#"{"type": "ADDED", "resource_version": "7", "object": {"id": "a", "generation": 2}, "more": 1}"#;
         let Line::Event(event) = parse(line) else { panic!("an event") };
         assert_eq!((event.kind, event.resource_version.as_deref()), (WatchKind::Added, Some("7")));
-        assert_eq!(event.object.unwrap().generation, 2);
+        assert_eq!(event.object.unwrap().generation, Generation::from(2));
         let Line::Event(bookmark) = parse(r#"{"type": "BOOKMARK", "resource_version": 8, "object": {}}"#) else {
             panic!("an event")
         };

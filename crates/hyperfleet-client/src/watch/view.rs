@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::event::{WatchEvent, WatchKind};
 use super::source::Listing;
+use crate::Generation;
 use crate::wire::{Resource, ResourceStatus};
 
 /// What polling last saw.
@@ -29,7 +30,7 @@ struct Seen {
 /// What must be equal for a resource to count as unchanged.
 #[derive(Debug, PartialEq)]
 struct Look {
-    generation: i64,
+    generation: Generation,
     updated: Option<Timestamp>,
     deleted: Option<Timestamp>,
     conditions: u64,
@@ -85,7 +86,7 @@ impl Look {
             condition.message.hash(&mut digest);
             condition.observed_generation.hash(&mut digest);
             let times = [condition.created_time, condition.last_updated_time, condition.last_transition_time];
-            times.map(|time| time.map(Timestamp::as_nanosecond)).hash(&mut digest);
+            times.map(Timestamp::as_nanosecond).hash(&mut digest);
         }
         Self {
             generation: resource.generation,

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Condition;
+use crate::{Condition, Generation};
 
 /// A cluster, a node pool, or whatever else the API serves.
 ///
-/// What a projection (`fields`) leaves out has its default: empty, absent, generation 0.
+/// What a projection (`fields`) leaves out has its default: empty, absent, [`Generation::NONE`].
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
     /// `UUIDv7`, or what its creator chose.
@@ -36,7 +36,7 @@ pub struct Resource {
     pub tenancy: BTreeMap<String, String>,
     /// Counts up with each change of what is wanted, and with the deletion.
     #[serde(default)]
-    pub generation: i64,
+    pub generation: Generation,
     /// What is known of it.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub status: ResourceStatus,
@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Page, Status, StatusItem};
+    use crate::{Page, Report, Status};
 
     #[test]
     fn what_the_api_writes_today_is_read_in_full() {
@@ -192,12 +192,12 @@ mod tests {
         ]}))
         .unwrap();
         assert_eq!(page.items.iter().filter(|resource| resource.is_deleting()).count(), 0);
-        let item: StatusItem = serde_json::from_value(json!({
+        let item: Report = serde_json::from_value(json!({
             "adapter": "dns", "observedGeneration": 4, "data": null,
             "conditions": [{"type": "Available", "status": "Perhaps"}],
         }))
         .unwrap();
-        assert_eq!(item.observed_generation, 4);
+        assert_eq!(item.observed_generation, Generation::from(4));
         assert_eq!(item.condition("Available").unwrap().status, Status::Unknown);
     }
 

@@ -1,6 +1,6 @@
 //! What is asked, and how the answers are understood.
 
-use hyperfleet_client::{Error, NewResource, Patch, TraceContext};
+use hyperfleet_client::{Error, Generation, NewResource, Patch, TraceContext};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ async fn a_resource_is_read_by_id() {
     let trace: TraceContext = TRACE.parse().unwrap();
     let client = server.client();
     let cluster = client.within(&budget()).traced(Some(&trace)).get("clusters", "a").await.unwrap().unwrap();
-    assert_eq!(cluster.generation, 3);
+    assert_eq!(cluster.generation, Generation::from(3));
     let asked = server.asked().remove(0);
     assert_eq!(asked.line, "GET /clusters/a");
     assert_eq!(asked.headers["traceparent"], TRACE);
@@ -67,8 +67,11 @@ async fn resources_are_created_changed_and_deleted() {
     assert_eq!(calls.create("clusters", &new("Cluster")).await.unwrap().id, "a");
     assert_eq!(calls.create_child("clusters", "a", "nodepools", &new("NodePool")).await.unwrap().id, "p");
     let patch = Patch { labels: Some([("a".into(), "b".into())].into()), ..Patch::default() };
-    assert_eq!(calls.patch("clusters", "a", &patch, Some(1)).await.unwrap().generation, 2);
-    let error = calls.patch("clusters", "a", &patch, Some(1)).await.unwrap_err();
+    assert_eq!(
+        calls.patch("clusters", "a", &patch, Some(Generation::FIRST)).await.unwrap().generation,
+        Generation::from(2)
+    );
+    let error = calls.patch("clusters", "a", &patch, Some(Generation::FIRST)).await.unwrap_err();
     assert_eq!((error.status(), error.code()), (Some(412), Some("HYPERFLEET-CNF-002")));
     assert!(calls.delete("clusters", "a").await.unwrap().unwrap().is_deleting());
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_client::{
-    Client, Health, ListQuery, NewResource, Patch, Report, ReportCondition, Reported, Status, Watch, WatchQuery,
+    Client, Generation, Health, ListQuery, NewCondition, NewReport, NewResource, Patch, Reported, Status, Watch,
+    WatchQuery,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -74,8 +75,8 @@ fn cluster(id: &str, shard: &str) -> NewResource {
     }
 }
 
-fn report(adapter: &str, generation: i64, available: Status) -> Report {
-    let condition = |kind: &str, status| ReportCondition {
+fn report(adapter: &str, generation: Generation, available: Status) -> NewReport {
+    let condition = |kind: &str, status| NewCondition {
         kind: kind.to_owned(),
         status,
         reason: None,
@@ -84,7 +85,7 @@ fn report(adapter: &str, generation: i64, available: Status) -> Report {
     };
     let conditions =
         vec![condition("Available", available), condition("Applied", Status::True), condition("Health", Status::True)];
-    Report {
+    NewReport {
         adapter: adapter.to_owned(),
         observed_generation: generation,
         conditions,
@@ -115,21 +116,24 @@ async fn a_cluster_is_created_reported_changed_and_deleted() {
     let real = Real::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
-    assert_eq!(calls.create("clusters", &cluster("cls-1", "a")).await.unwrap().generation, 1);
+    assert_eq!(calls.create("clusters", &cluster("cls-1", "a")).await.unwrap().generation, Generation::FIRST);
     let taken = calls.create("clusters", &cluster("cls-1", "a")).await.unwrap_err();
     assert_eq!(taken.code(), Some("HYPERFLEET-CNF-001"));
-    let stored = calls.report("clusters", "cls-1", &report("dns", 1, Status::True)).await.unwrap();
+    let stored = calls.report("clusters", "cls-1", &report("dns", Generation::from(1), Status::True)).await.unwrap();
     assert!(matches!(stored, Reported::Stored(Some(_))), "{stored:?}");
-    let early = calls.report("clusters", "cls-1", &report("dns", 2, Status::True)).await.unwrap();
+    let early = calls.report("clusters", "cls-1", &report("dns", Generation::from(2), Status::True)).await.unwrap();
     assert_eq!(early, Reported::Discarded);
-    assert_eq!(calls.report("clusters", "cls-2", &report("dns", 1, Status::True)).await.unwrap(), Reported::Gone);
+    assert_eq!(
+        calls.report("clusters", "cls-2", &report("dns", Generation::from(1), Status::True)).await.unwrap(),
+        Reported::Gone
+    );
     assert_eq!(calls.statuses("clusters", "cls-1").await.unwrap().len(), 1);
     let seen = calls.get("clusters", "cls-1").await.unwrap().unwrap();
     assert_eq!(seen.condition("DnsSuccessful").unwrap().status, Status::True);
     assert_eq!(seen.condition("Reconciled").unwrap().status, Status::False);
-    let changed = calls.patch("clusters", "cls-1", &spec(&json!({"a": 1})), Some(1)).await.unwrap();
-    assert_eq!(changed.generation, 2);
-    let late = calls.patch("clusters", "cls-1", &spec(&json!({"a": 2})), Some(1)).await.unwrap_err();
+    let changed = calls.patch("clusters", "cls-1", &spec(&json!({"a": 1})), Some(Generation::FIRST)).await.unwrap();
+    assert_eq!(changed.generation, Generation::from(2));
+    let late = calls.patch("clusters", "cls-1", &spec(&json!({"a": 2})), Some(Generation::FIRST)).await.unwrap_err();
     assert_eq!(late.code(), Some("HYPERFLEET-CNF-002"));
     assert!(calls.delete("clusters", "cls-1").await.unwrap().unwrap().is_deleting());
     assert!(calls.history("clusters", "cls-1").await.unwrap().iter().any(|one| one.adapter == "dns"));

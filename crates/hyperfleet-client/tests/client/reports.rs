@@ -1,21 +1,21 @@
 //! Status reports: in which form, with which time, and what becomes of them.
 
-use hyperfleet_client::{Client, Report, ReportCondition, ReportMethod, Reported, Status};
+use hyperfleet_client::{Client, Generation, NewCondition, NewReport, ReportMethod, Reported, Status};
 use serde_json::{Map, json};
 
 use crate::server::{Reply, Server, budget};
 
-pub(crate) fn report() -> Report {
-    let condition = |kind: &str| ReportCondition {
+pub(crate) fn report() -> NewReport {
+    let condition = |kind: &str| NewCondition {
         kind: kind.to_owned(),
         status: Status::True,
         reason: None,
         message: None,
         last_transition_time: None,
     };
-    Report {
+    NewReport {
         adapter: "dns".to_owned(),
-        observed_generation: 1,
+        observed_generation: Generation::FIRST,
         conditions: ["Available", "Applied", "Health"].map(condition).into(),
         data: Map::new(),
         observed_time: None,

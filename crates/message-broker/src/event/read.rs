@@ -1,4 +1,4 @@
-//! Reading an event: lenient where HyperFleet's own services are, and never quoting what cannot be read.
+//! Reads an event: lenient where HyperFleet's own services are, and without quoting what cannot be read.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::event::{Data, Event, Malformed, is_json};
 use crate::message::{Message, starts_with};
 use fleet_model::names::message::{BINARY_PREFIX, STRUCTURED, WATERMILL_UUID};
 
-/// What attributes in binary mode begin with: Google's binding, and AMQP's in its two spellings.
+/// Prefixes of the attributes in binary mode: Google's binding, and AMQP's in its two spellings.
 const PREFIXES: [&str; 3] = [BINARY_PREFIX, "cloudEvents:", "cloudEvents_"];
 
 pub(super) fn event(message: &Message) -> Result<Event, Malformed> {
@@ -25,7 +25,7 @@ pub(super) fn event(message: &Message) -> Result<Event, Malformed> {
     if let Some(prefix) = PREFIXES.into_iter().find(|prefix| has_context(message, prefix)) {
         return binary(message, prefix);
     }
-    // HyperFleet writes structured mode without saying so.
+    // HyperFleet writes structured mode without its content type.
     let object = object(&message.body)?;
     if object.contains_key("specversion") { structured(message, object) } else { Ok(bare(message, object)) }
 }
@@ -38,13 +38,13 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, Malformed> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(malformed("the body is JSON, but no object")),
-        // serde's own words may quote the body.
+        // serde's message may quote the body.
         Err(error) => Err(Malformed(format!("the body is no JSON: line {}, column {}", error.line(), error.column()))),
     }
 }
 
 fn structured(message: &Message, mut object: Map<String, Value>) -> Result<Event, Malformed> {
-    check_edition(object.remove("specversion").as_ref().and_then(Value::as_str))?;
+    check_version(object.remove("specversion").as_ref().and_then(Value::as_str))?;
     let mut text = |name: &str| match object.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -86,8 +86,8 @@ fn binary(message: &Message, prefix: &str) -> Result<Event, Malformed> {
         .filter(|(name, _)| starts_with(name, prefix))
         .map(|(name, value)| (name.get(prefix.len()..).unwrap_or_default().to_ascii_lowercase(), value.clone()))
         .collect();
-    check_edition(context.remove("specversion").as_deref())?;
-    // The binding has it as the message's own content type.
+    check_version(context.remove("specversion").as_deref())?;
+    // In the binding it is the content type of the message.
     let data_content_type = context.remove("datacontenttype").or_else(|| message.content_type().map(str::to_owned));
     let json = is_json(data_content_type.as_deref());
     let data = if message.body.is_empty() { None } else { Some(payload(message.body.clone(), json)?) };
@@ -104,7 +104,7 @@ fn binary(message: &Message, prefix: &str) -> Result<Event, Malformed> {
     })
 }
 
-/// JSON without an envelope: who tells and what is unknown, the particulars are all there is.
+/// Reads JSON without an envelope: source and type are unknown, the document is the data.
 fn bare(message: &Message, object: Map<String, Value>) -> Event {
     Event {
         id: id_of(message, None),
@@ -129,9 +129,9 @@ fn payload(bytes: Vec<u8>, json: bool) -> Result<Data, Malformed> {
         .map_err(|error| Malformed(format!("the data is no JSON: line {}, column {}", error.line(), error.column())))
 }
 
-fn check_edition(edition: Option<&str>) -> Result<(), Malformed> {
-    match edition {
-        Some(edition) if edition.starts_with("1.") => Ok(()),
+fn check_version(version: Option<&str>) -> Result<(), Malformed> {
+    match version {
+        Some(version) if version.starts_with("1.") => Ok(()),
         Some(_) => Err(malformed("specversion is not 1.0")),
         None => Err(malformed("specversion is missing")),
     }
@@ -145,10 +145,10 @@ fn id_of(message: &Message, id: Option<String>) -> String {
 
 fn time_of(time: Option<String>) -> Result<Option<Timestamp>, Malformed> {
     let Some(time) = time.filter(|time| !time.is_empty()) else { return Ok(None) };
-    time.parse().map(Some).map_err(|_quotes| malformed("time is not as RFC 3339 has it"))
+    time.parse().map(Some).map_err(|_quotes| malformed("time is not in the form of RFC 3339"))
 }
 
-/// An extension attribute as text; what cannot be one is left out.
+/// Returns an extension attribute as text; `None` for values without one.
 fn scalar(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -98,8 +98,8 @@ fn what_the_specification_names_is_read() {
 #[case("cloudEvents_")]
 fn binary_mode_is_read_however_it_is_spelt(#[case] prefix: &str) {
     let names = ["specversion", "id", "source", "type"].map(|name| format!("{prefix}{name}"));
-    let [edition, id, source, kind] = names.each_ref().map(String::as_str);
-    let attributes = [(edition, "1.0"), (id, "7"), (source, "s"), (kind, "k"), (CONTENT_TYPE, "text/plain")];
+    let [version, id, source, kind] = names.each_ref().map(String::as_str);
+    let attributes = [(version, "1.0"), (id, "7"), (source, "s"), (kind, "k"), (CONTENT_TYPE, "text/plain")];
     let event = Event::decode(&message("hello", &attributes)).unwrap();
     assert_eq!((event.id.as_str(), event.source.as_str(), event.kind.as_str()), ("7", "s", "k"));
     assert_eq!(event.data, Some(Data::Bytes(b"hello".to_vec())));

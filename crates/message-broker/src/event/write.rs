@@ -1,4 +1,4 @@
-//! Writing an event: member by member, so that the same event is always the same bytes.
+//! Writes an event, member by member, so that equal events are equal bytes.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn message(event: &Event, format: Format) -> Message {
     Message { body, attributes }
 }
 
-/// The attributes that every event may have, but for what its data is.
+/// Returns the context attributes of an event without its media type.
 fn context(event: &Event) -> Vec<(&'static str, String)> {
     let mut context = vec![
         ("specversion", SPEC_VERSION.to_owned()),
@@ -59,7 +59,7 @@ fn bytes(event: &Event) -> Vec<u8> {
     }
 }
 
-/// The members in the order in which the Go SDK writes them.
+/// Writes the members in the order of CloudEvents' Go SDK.
 fn structured(event: &Event) -> Vec<u8> {
     let mut text = String::from("{");
     let mut member = |name: &str, value: &str| {
@@ -71,7 +71,7 @@ fn structured(event: &Event) -> Vec<u8> {
         text.push_str(value);
     };
     for (name, value) in context(event) {
-        // The content type has its place after the subject.
+        // The media type follows the subject.
         if matches!(name, "dataschema" | "time") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What the broker within the process must not forget, in an SQLite file.
+//! The journal of the broker in the process: an SQLite file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Row as _, SqlitePool};
 
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::memory::queues::Item;
 use crate::message::Message;
 use crate::name::Subscription;
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS items (
 ) STRICT;
 ";
 
-/// What errors call it: where it is, its owner knows.
+/// Name of the journal in errors; the operator knows its path.
 const NAME: &str = "the journal of the broker in memory";
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Journal {
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // What the kernel has, a killed process does not lose.
+            // Enough for a killed process: the kernel has every write.
             .synchronous(SqliteSynchronous::Normal)
             // Two processes with one journal would each deliver everything.
             .locking_mode(SqliteLockingMode::Exclusive)
@@ -122,7 +122,7 @@ impl Journal {
         done.map(drop).map_err(|error| failed(&error))
     }
 
-    /// From here on nothing can be written, as on a full disk.
+    /// Makes every write fail, as on a full disk.
     #[cfg(test)]
     pub(super) async fn refuse_all(&self) {
         sqlx::raw_sql("PRAGMA query_only = ON").execute(&self.pool).await.unwrap();
@@ -134,15 +134,16 @@ fn subscription(topic: &str, id: &str) -> Result<Subscription, BrokerError> {
 }
 
 fn unreadable() -> BrokerError {
-    BrokerError::new(Action::Connect, NAME, Fault::Misfit).with_detail("it is no journal of this broker")
+    BrokerError::new(Operation::Connect, NAME, ErrorKind::Incompatible)
+        .with_detail("it is not a journal of this broker")
 }
 
 fn failed(error: &sqlx::Error) -> BrokerError {
     let locked = error.as_database_error().is_some_and(|error| error.message().contains("locked"));
-    let (fault, detail) = if locked {
-        (Fault::Unavailable, "another process has it open".to_owned())
+    let (kind, detail) = if locked {
+        (ErrorKind::Unavailable, "another process has it open".to_owned())
     } else {
-        (Fault::Internal, error.to_string())
+        (ErrorKind::Internal, error.to_string())
     };
-    BrokerError::new(Action::Connect, NAME, fault).with_detail(detail)
+    BrokerError::new(Operation::Connect, NAME, kind).with_detail(detail)
 }

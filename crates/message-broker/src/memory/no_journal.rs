@@ -1,4 +1,4 @@
-//! What stands in for the journal where it is left out: there is never one.
+//! The journal without the feature `memory-journal`: a type without values.
 
 use crate::error::BrokerError;
 use crate::memory::queues::Item;
@@ -7,7 +7,7 @@ use crate::name::Subscription;
 #[derive(Debug)]
 pub(super) enum Journal {}
 
-#[expect(clippy::unused_async, reason = "it looks like the journal")]
+#[expect(clippy::unused_async, reason = "it has the interface of the journal")]
 impl Journal {
     pub(super) async fn subscribe(&self, _subscription: &Subscription) -> Result<(), BrokerError> {
         match *self {}

@@ -1,4 +1,4 @@
-//! The queues of the broker within the process: who waits for what, and when what is put off is due.
+//! The queues of the broker in the process: ready items, delayed items and waiting consumers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use tokio::time::{Instant, sleep_until};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 
-/// A message as one subscription has it.
+/// A message in the queue of one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// Orders the items, and tells them apart.
+    /// Unique number, which orders the items.
     pub(super) number: u64,
-    /// What it says.
+    /// The message.
     pub(super) message: Arc<Message>,
-    /// How often it was delivered.
+    /// Number of deliveries.
     pub(super) attempt: u32,
 }
 
@@ -33,11 +33,12 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     ready: BTreeMap<u64, Item>,
-    put_off: BTreeMap<(Instant, u64), Item>,
+    delayed: BTreeMap<(Instant, u64), Item>,
     changed: Arc<Notify>,
 }
 
-/// Waits for what is put off. If it stops doing so, another must: nobody else may have been told when that is due.
+/// A consumer that waits for a delayed item. If it is dropped, it notifies another consumer, which may not know the due
+/// time.
 struct Waiting<'a>(Option<&'a Notify>);
 
 // === impl Waiting ===
@@ -57,7 +58,7 @@ impl Queues {
         self.state().queues.entry(subscription.clone()).or_default();
     }
 
-    /// An item for each subscription of the topic; they are not in the queues yet.
+    /// Returns an item for each subscription of the topic; they are not in the queues yet.
     pub(super) fn number(&self, topic: &Name, message: &Message) -> Vec<(Subscription, Item)> {
         let mut state = self.state();
         let subscriptions: Vec<Subscription> =
@@ -70,7 +71,7 @@ impl Queues {
         subscriptions.into_iter().map(number).collect()
     }
 
-    /// Puts an item into its queue, to be delivered at once.
+    /// Adds an item to its queue, to be delivered at once.
     pub(super) fn add(&self, subscription: &Subscription, item: Item) {
         let mut state = self.state();
         state.last = state.last.max(item.number);
@@ -79,18 +80,18 @@ impl Queues {
         queue.changed.notify_one();
     }
 
-    /// Puts an item into its queue, to be delivered later.
+    /// Adds an item to its queue, to be delivered after the delay.
     pub(super) fn add_after(&self, subscription: &Subscription, item: Item, delay: Duration) {
         let mut state = self.state();
         let queue = state.queues.entry(subscription.clone()).or_default();
-        queue.put_off.insert((Instant::now() + delay, item.number), item);
+        queue.delayed.insert((Instant::now() + delay, item.number), item);
         queue.changed.notify_one();
     }
 
-    /// Takes the next item out of a queue, as soon as there is one.
+    /// Takes the next item out of a queue; waits for one.
     pub(super) async fn take(&self, subscription: &Subscription) -> Item {
         loop {
-            let (item, due, changed) = self.look(subscription);
+            let (item, due, changed) = self.poll(subscription);
             if let Some(item) = item {
                 return item;
             }
@@ -108,12 +109,12 @@ impl Queues {
         }
     }
 
-    /// What is ready, or when something will be, and what tells of a change.
-    pub(super) fn look(&self, subscription: &Subscription) -> (Option<Item>, Option<Instant>, Arc<Notify>) {
+    /// Takes a ready item; returns also the due time of the next delayed one and the notification of changes.
+    pub(super) fn poll(&self, subscription: &Subscription) -> (Option<Item>, Option<Instant>, Arc<Notify>) {
         let mut state = self.state();
         let queue = state.queues.entry(subscription.clone()).or_default();
         let now = Instant::now();
-        while let Some(entry) = queue.put_off.first_entry().filter(|entry| entry.key().0 <= now) {
+        while let Some(entry) = queue.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
             let item = entry.remove();
             queue.ready.insert(item.number, item);
         }
@@ -121,11 +122,11 @@ impl Queues {
             item.attempt += 1;
             item
         });
-        // A notice wakes one consumer: whoever takes something passes it on while there is more.
-        if item.is_some() && !(queue.ready.is_empty() && queue.put_off.is_empty()) {
+        // A notification wakes one consumer, which notifies the next while there is more.
+        if item.is_some() && !(queue.ready.is_empty() && queue.delayed.is_empty()) {
             queue.changed.notify_one();
         }
-        (item, queue.put_off.first_key_value().map(|((due, _), _)| *due), Arc::clone(&queue.changed))
+        (item, queue.delayed.first_key_value().map(|((due, _), _)| *due), Arc::clone(&queue.changed))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -140,14 +141,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_stops_waiting_for_what_is_put_off_leaves_it_to_another() {
+    async fn a_consumer_that_stops_waiting_leaves_a_delayed_item_to_another() {
         let (queues, subscription) = (Queues::default(), Subscription::new("topic", "subscription").unwrap());
         queues.subscribe(&subscription);
         let (mut first, mut second) = (Box::pin(queues.take(&subscription)), Box::pin(queues.take(&subscription)));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         let item = Item { number: 1, message: Arc::default(), attempt: 1 };
         queues.add_after(&subscription, item, Duration::from_secs(10));
-        // One of the two is told, and goes.
+        // One of the two is notified, and is dropped.
         assert!(first.as_mut().now_or_never().is_none());
         drop(first);
         assert_eq!(tokio::time::timeout(Duration::from_mins(1), second).await.unwrap().number, 1);

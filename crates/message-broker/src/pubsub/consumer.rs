@@ -1,4 +1,4 @@
-//! Consuming from Pub/Sub: streams, one after the other for as long as it takes.
+//! The consumer of Pub/Sub: one stream after the other, through every outage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,75 +13,77 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::Source;
-use crate::delivery::{Handle as AnyHandle, Received, Verdict};
-use crate::error::{Action, BrokerError, Fault};
-use crate::health::Teller;
+use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::error::{BrokerError, ErrorKind, Operation};
+use crate::health::HealthReporter;
 use crate::message::Message;
 use crate::name::Subscription;
-use crate::pubsub::{PubSub, fault};
+use crate::pubsub::{PubSub, errors};
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
-/// The waits between attempts at a stream.
+/// Back-off between attempts to open a stream.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
-/// The client would keep a message for an hour; how long is for the delivery's lease to say.
+/// Maximum lease of the client library, whose default is an hour; the lease of the delivery decides.
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
 
-/// How soon Pub/Sub gives a message to another consumer when this one has died.
+/// Time after which Pub/Sub delivers a message to another consumer when this one has crashed.
 const LEASE_EXTENSION: Duration = Duration::from_secs(20);
 
 pub(super) struct Consumer {
     pubsub: PubSub,
     subscription: Subscription,
     consume: Consume,
-    teller: Teller,
+    reporter: HealthReporter,
     stream: Option<MessageStream>,
     failures: u32,
-    shelf: Shelf,
+    delayed: Delayed,
 }
 
-/// Where messages lie that are to be delivered later: Pub/Sub knows no wait, so that they are kept here and handed back
-/// when it is over. What does not fit is handed back at once, for Pub/Sub's own back-off.
+/// Messages that are to be delivered later. Pub/Sub has no delay for a single message, so that they are held here and
+/// returned when it is over. Those beyond the capacity are returned at once, for Pub/Sub's own back-off.
 #[derive(Clone, Debug)]
-struct Shelf {
-    room: Arc<Semaphore>,
+struct Delayed {
+    capacity: Arc<Semaphore>,
     closed: CancellationToken,
 }
 
-/// A delivery's other end. Dropping it hands the message back.
+/// The broker's end of a delivery. Dropping it releases the message.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pubsub: PubSub,
     subscription: Subscription,
     handler: Handler,
     message: Message,
-    shelf: Shelf,
+    delayed: Delayed,
 }
 
 // === impl Consumer ===
 
 impl Consumer {
-    pub(super) fn new(pubsub: PubSub, subscription: Subscription, consume: Consume, teller: Teller) -> Self {
-        let shelf =
-            Shelf { room: Arc::new(Semaphore::new(consume.concurrency().into())), closed: CancellationToken::new() };
-        Self { pubsub, subscription, consume, teller, stream: None, failures: 0, shelf }
+    pub(super) fn new(pubsub: PubSub, subscription: Subscription, consume: Consume, reporter: HealthReporter) -> Self {
+        let delayed = Delayed {
+            capacity: Arc::new(Semaphore::new(consume.concurrency().into())),
+            closed: CancellationToken::new(),
+        };
+        Self { pubsub, subscription, consume, reporter, stream: None, failures: 0, delayed }
     }
 
-    /// The first attempt at a stream, so that what is wrong for good is told at once.
+    /// Attempts to open the first stream, so that a permanent problem is an error at once.
     pub(super) async fn try_to_begin(&mut self) -> Result<(), BrokerError> {
         match self.begin().await {
-            Err(error) if !matches!(error.fault, Fault::Unavailable | Fault::TimedOut) => Err(error),
+            Err(error) if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut) => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     async fn begin(&mut self) -> Result<(), BrokerError> {
         // All of it takes several calls.
-        let patience = self.pubsub.0.settings.attempt_timeout * 2;
-        let begun = timeout(patience, async {
+        let time_limit = self.pubsub.0.settings.attempt_timeout * 2;
+        let begun = timeout(time_limit, async {
             self.pubsub.prepare(&self.subscription, self.consume).await?;
-            // One half is worked on, the other lies on the shelf.
+            // One half is in flight, the other half is delayed.
             let outstanding = i64::from(self.consume.concurrency()) * 2;
             let subscriber = &self.pubsub.clients().await?.subscriber;
             let subscribe = subscriber.subscribe(self.pubsub.subscription_path(&self.subscription.id));
@@ -89,10 +91,12 @@ impl Consumer {
             Ok(subscribe.set_max_outstanding_messages(outstanding).build())
         });
         let begun = begun.await;
-        match begun.unwrap_or_else(|_| Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut))) {
+        match begun
+            .unwrap_or_else(|_| Err(BrokerError::new(Operation::Connect, &self.subscription, ErrorKind::TimedOut)))
+        {
             Ok(stream) => {
                 self.stream = Some(stream);
-                self.teller.tell(Ok(()));
+                self.reporter.report(Ok(()));
                 Ok(())
             }
             Err(error) => {
@@ -105,8 +109,8 @@ impl Consumer {
     fn failed(&mut self, error: &BrokerError) {
         self.stream = None;
         self.failures = self.failures.saturating_add(1);
-        tracing::warn!(subscription = %self.subscription, %error, "not receiving; trying again");
-        self.teller.tell(Err(error.clone()));
+        tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying");
+        self.reporter.report(Err(error.clone()));
     }
 }
 
@@ -117,10 +121,10 @@ impl Source for Consumer {
                 if self.failures > 0 {
                     sleep(RECONNECT.nominal(self.failures)).await;
                 }
-                let _told_in_health = self.begin().await;
+                let _reported_in_health = self.begin().await;
                 continue;
             };
-            let gone = || BrokerError::new(Action::Receive, &self.subscription, Fault::Unavailable);
+            let gone = || BrokerError::new(Operation::Receive, &self.subscription, ErrorKind::Unavailable);
             match stream.next().await {
                 Some(Ok((wire, handler))) => {
                     self.failures = 0;
@@ -128,13 +132,13 @@ impl Source for Consumer {
                     let attempt = handler.delivery_attempt().and_then(|attempt| u32::try_from(attempt).ok());
                     let message = message(wire);
                     let (pubsub, subscription) = (self.pubsub.clone(), self.subscription.clone());
-                    let (shelf, copy) = (self.shelf.clone(), message.clone());
-                    let handle = Handle { pubsub, subscription, handler, message: copy, shelf };
+                    let (delayed, copy) = (self.delayed.clone(), message.clone());
+                    let handle = Handle { pubsub, subscription, handler, message: copy, delayed };
                     let handle = AnyHandle::PubSub(Box::new(handle));
                     return Received { message, attempt: attempt.unwrap_or(1).max(1), handle };
                 }
                 Some(Err(error)) => {
-                    let error = fault::classify(Action::Receive, self.subscription.id.as_str(), &error);
+                    let error = errors::classify(Operation::Receive, self.subscription.id.as_str(), &error);
                     self.failed(&error);
                 }
                 None => self.failed(&gone().with_detail("the stream has ended")),
@@ -143,23 +147,24 @@ impl Source for Consumer {
     }
 
     async fn stop(&mut self) {
-        self.shelf.closed.cancel();
+        self.delayed.closed.cancel();
         if let Some(stream) = &mut self.stream {
-            // What has come and was not received: the client would keep it until its lease ends.
-            while let Some(Some(Ok(_handed_back))) = stream.next().now_or_never() {}
-            // What is out can still be settled. The stream must end now, or what was handed back would come to it again.
-            let ending = stream.shutdown_token();
-            tokio::spawn(async move { ending.shutdown().await });
-            while let Some(Ok(_handed_back)) = stream.next().await {}
+            // Releases messages that were not received; the client would hold them until the end of their lease.
+            while let Some(Some(Ok(_released))) = stream.next().now_or_never() {}
+            // Deliveries in flight can still be settled. The stream must end now, or it would receive the released ones
+            // again.
+            let shutdown = stream.shutdown_token();
+            tokio::spawn(async move { shutdown.shutdown().await });
+            while let Some(Ok(_released)) = stream.next().await {}
         }
     }
 
     async fn close(self) {
         if let Some(stream) = self.stream {
-            let ending = stream.shutdown_token();
+            let shutdown = stream.shutdown_token();
             drop(stream);
             // Acknowledgements are sent in batches: this waits for the last.
-            let _it_ends_anyway = timeout(self.pubsub.0.settings.attempt_timeout, ending.shutdown()).await;
+            let _it_ends_anyway = timeout(self.pubsub.0.settings.attempt_timeout, shutdown.shutdown()).await;
         }
     }
 }
@@ -171,20 +176,20 @@ fn message(wire: Wire) -> Message {
 // === impl Handle ===
 
 impl Handle {
-    pub(crate) async fn settle(self, verdict: Verdict) -> Result<(), BrokerError> {
-        match verdict {
-            Verdict::Ack => self.ack().await,
-            Verdict::Retry(delay) => {
-                self.shelf.clone().put(self.handler, delay);
+    pub(crate) async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
+        match settlement {
+            Settlement::Ack => self.ack().await,
+            Settlement::Retry(delay) => {
+                self.delayed.clone().add(self.handler, delay);
                 Ok(())
             }
-            Verdict::Bury(reason) => {
+            Settlement::DeadLetter(reason) => {
                 let mut message = self.message.clone();
                 message.attributes.insert(DEAD_LETTER_REASON.to_owned(), reason);
                 message.attributes.insert(DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string());
-                let grave = self.pubsub.dead_letters(&self.subscription);
-                // If that fails, Pub/Sub delivers it again, and buries it itself after the last attempt.
-                self.pubsub.send(&grave.topic, &message).await?;
+                let dead_letter_subscription = self.pubsub.dead_letters(&self.subscription);
+                // If that fails, Pub/Sub delivers it again, and has_dead_letters it itself after the last attempt.
+                self.pubsub.send(&dead_letter_subscription.topic, &message).await?;
                 self.ack().await
             }
         }
@@ -193,7 +198,8 @@ impl Handle {
     async fn ack(self) -> Result<(), BrokerError> {
         match self.handler {
             Handler::ExactlyOnce(handler) => {
-                let lost = |error| BrokerError::new(Action::Settle, &self.subscription, Fault::Lost).with_detail(error);
+                let lost =
+                    |error| BrokerError::new(Operation::Settle, &self.subscription, ErrorKind::Lost).with_detail(error);
                 handler.confirmed_ack().await.map_err(lost)
             }
             handler => {
@@ -204,11 +210,11 @@ impl Handle {
     }
 }
 
-// === impl Shelf ===
+// === impl Delayed ===
 
-impl Shelf {
-    fn put(self, handler: Handler, delay: Duration) {
-        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+impl Delayed {
+    fn add(self, handler: Handler, delay: Duration) {
+        let Ok(permit) = Arc::clone(&self.capacity).try_acquire_owned() else {
             handler.nack();
             return;
         };
@@ -218,7 +224,7 @@ impl Shelf {
                 () = self.closed.cancelled() => {}
             }
             handler.nack();
-            drop(room);
+            drop(permit);
         });
     }
 }

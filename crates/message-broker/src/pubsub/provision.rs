@@ -1,4 +1,4 @@
-//! Making sure that topics and subscriptions are there and fit, or saying what is missing and how to make it.
+//! Ensures that topics and subscriptions exist and are compatible, or reports the commands that create them.
 
 use std::time::Duration;
 
@@ -7,56 +7,56 @@ use google_cloud_pubsub::Error;
 use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription as Found};
 use google_cloud_wkt::Duration as WireDuration;
 
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::name::{Name, Subscription};
-use crate::pubsub::{Provision, PubSub, fault, ours};
+use crate::pubsub::{Provision, PubSub, errors, with_user_agent};
 use crate::settings::Consume;
 
-/// How soon Pub/Sub gives a message to another consumer when the first has died.
+/// Time after which Pub/Sub delivers the message of a crashed consumer to another one.
 const ACK_DEADLINE_SECONDS: i32 = 60;
 
-/// Pub/Sub waits no longer between deliveries.
+/// Maximum back-off of Pub/Sub.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(10);
 
 impl PubSub {
-    /// Creates what is missing, if that is allowed, and checks that everything fits.
+    /// Creates missing topics and subscriptions, if that is allowed, and checks that all are compatible.
     pub(super) async fn prepare(&self, subscription: &Subscription, consume: Consume) -> Result<(), BrokerError> {
         let dead = consume.max_attempts.map(|attempts| (self.dead_letters(subscription), attempts));
         if self.0.settings.provision == Provision::Create {
             self.create_topic(&subscription.topic).await?;
-            if let Some((grave, _)) = &dead {
-                self.create_topic(&grave.topic).await?;
-                // A topic without a subscription keeps nothing.
-                self.create_subscription(self.wanted(grave, consume, None)).await?;
+            if let Some((dead_letters, _)) = &dead {
+                self.create_topic(&dead_letters.topic).await?;
+                // A topic without a subscription stores nothing.
+                self.create_subscription(self.desired(dead_letters, consume, None)).await?;
             }
-            let dead = dead.as_ref().map(|(grave, attempts)| (&grave.topic, *attempts));
-            self.create_subscription(self.wanted(subscription, consume, dead)).await?;
+            let dead = dead.as_ref().map(|(dead_letters, attempts)| (&dead_letters.topic, *attempts));
+            self.create_subscription(self.desired(subscription, consume, dead)).await?;
         }
         let mut missing = Vec::new();
-        let wanted = dead.as_ref().map(|(_, attempts)| *attempts);
-        let policy = self.check(subscription, wanted, &mut missing).await?;
+        let max_attempts = dead.as_ref().map(|(_, attempts)| *attempts);
+        let policy = self.check(subscription, max_attempts, &mut missing).await?;
         if let Some(policy) = policy {
-            self.check_grave(&policy, &mut missing).await?;
+            self.check_dead_letter_topic(&policy, &mut missing).await?;
         }
         if missing.is_empty() {
             return Ok(());
         }
-        Err(BrokerError::new(Action::Prepare, subscription, Fault::Misfit).with_detail(missing.join("; ")))
+        Err(BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible).with_detail(missing.join("; ")))
     }
 
     pub(super) async fn create_topic(&self, topic: &Name) -> Result<(), BrokerError> {
         let path = self.topic_path(topic.as_str());
-        let created = ours(self.clients().await?.topics.create_topic().set_name(&path)).send().await;
-        made(&path, created.map(drop))
+        let created = with_user_agent(self.clients().await?.topics.create_topic().set_name(&path)).send().await;
+        created_or_exists(&path, created.map(drop))
     }
 
-    async fn create_subscription(&self, wanted: Found) -> Result<(), BrokerError> {
-        let path = wanted.name.clone();
-        let request = self.clients().await?.subscriptions.create_subscription().with_request(wanted);
-        made(&path, ours(request).send().await.map(drop))
+    async fn create_subscription(&self, desired: Found) -> Result<(), BrokerError> {
+        let path = desired.name.clone();
+        let request = self.clients().await?.subscriptions.create_subscription().with_request(desired);
+        created_or_exists(&path, with_user_agent(request).send().await.map(drop))
     }
 
-    fn wanted(&self, subscription: &Subscription, consume: Consume, dead: Option<(&Name, u32)>) -> Found {
+    fn desired(&self, subscription: &Subscription, consume: Consume, dead: Option<(&Name, u32)>) -> Found {
         let backoff = |wait: Duration| WireDuration::try_from(wait.min(LONGEST_BACKOFF)).unwrap_or_default();
         let found = Found::new()
             .set_name(self.subscription_path(&subscription.id))
@@ -79,7 +79,7 @@ impl PubSub {
         }
     }
 
-    /// Notes what does not fit; returns the dead-letter topic that the subscription has.
+    /// Records incompatibilities in `missing`; returns the dead-letter topic of the subscription.
     async fn check(
         &self,
         subscription: &Subscription,
@@ -88,16 +88,21 @@ impl PubSub {
     ) -> Result<Option<String>, BrokerError> {
         let path = self.subscription_path(&subscription.id);
         let request = self.clients().await?.subscriptions.get_subscription().set_subscription(&path);
-        let found = match ours(request).send().await.map_err(|error| fault::classify(Action::Prepare, &path, &error)) {
+        let found = match with_user_agent(request)
+            .send()
+            .await
+            .map_err(|error| errors::classify(Operation::Prepare, &path, &error))
+        {
             Ok(found) => found,
-            Err(error) if error.fault == Fault::PermissionDenied => {
+            Err(error) if error.kind == ErrorKind::PermissionDenied => {
                 tracing::warn!(%subscription, "cannot be checked; grant roles/pubsub.viewer");
                 return Ok(None);
             }
-            Err(error) if error.fault == Fault::NotFound => {
-                let grave = self.dead_letters(subscription);
-                let dead = attempts
-                    .map(|attempts| format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", grave.topic));
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                let dead_letters = self.dead_letters(subscription);
+                let dead = attempts.map(|attempts| {
+                    format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", dead_letters.topic)
+                });
                 return Err(error.with_detail(format!(
                     "create it, or allow creation: gcloud pubsub subscriptions create {} --topic={} \
                      --ack-deadline={ACK_DEADLINE_SECONDS} --expiration-period=never --min-retry-delay=10s{}",
@@ -119,41 +124,43 @@ impl PubSub {
             (None, _) => Ok(None),
             (Some(_), Some(policy)) => Ok(Some(policy.dead_letter_topic)),
             (Some(attempts), None) => {
-                let grave = self.dead_letters(subscription);
+                let dead_letters = self.dead_letters(subscription);
                 missing.push(format!(
                     "it has no dead-letter topic: gcloud pubsub subscriptions update {} --dead-letter-topic={} \
                      --max-delivery-attempts={attempts}",
-                    subscription.id, grave.topic
+                    subscription.id, dead_letters.topic
                 ));
                 Ok(None)
             }
         }
     }
 
-    /// Notes whether the dead-letter topic, whatever its name, is there and keeps what it gets.
-    async fn check_grave(&self, topic: &str, missing: &mut Vec<String>) -> Result<(), BrokerError> {
+    /// Records in `missing` if the dead-letter topic, whatever its name, does not exist or has no subscription.
+    async fn check_dead_letter_topic(&self, topic: &str, missing: &mut Vec<String>) -> Result<(), BrokerError> {
         let request = self.clients().await?.topics.list_topic_subscriptions().set_topic(topic);
-        match ours(request).send().await.map_err(|error| fault::classify(Action::Prepare, topic, &error)) {
+        match with_user_agent(request).send().await.map_err(|error| errors::classify(Operation::Prepare, topic, &error))
+        {
             Ok(found) if found.subscriptions.is_empty() => {
-                missing.push(format!("its dead-letter topic {topic} has no subscription, and so loses what it gets"));
+                missing
+                    .push(format!("its dead-letter topic {topic} has no subscription, so that dead letters are lost"));
                 Ok(())
             }
-            Err(error) if error.fault == Fault::NotFound => {
+            Err(error) if error.kind == ErrorKind::NotFound => {
                 missing.push(format!("its dead-letter topic {topic} does not exist"));
                 Ok(())
             }
             Ok(_) => Ok(()),
-            Err(error) if error.fault == Fault::PermissionDenied => Ok(()),
+            Err(error) if error.kind == ErrorKind::PermissionDenied => Ok(()),
             Err(error) => Err(error),
         }
     }
 }
 
-/// What is there already need not be created.
-fn made(path: &str, created: Result<(), Error>) -> Result<(), BrokerError> {
+/// Accepts that an object exists already.
+fn created_or_exists(path: &str, created: Result<(), Error>) -> Result<(), BrokerError> {
     match created {
         Err(error) if error.status().is_some_and(|status| status.code == Code::AlreadyExists) => Ok(()),
         Err(error) if error.http_status_code() == Some(409) => Ok(()),
-        created => created.map_err(|error| fault::classify(Action::Prepare, path, &error)),
+        created => created.map_err(|error| errors::classify(Operation::Prepare, path, &error)),
     }
 }

@@ -1,4 +1,4 @@
-//! Consuming from RabbitMQ: sessions, one after the other for as long as it takes.
+//! The consumer of RabbitMQ: one session after the other, through every outage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::deliveries::Source;
-use crate::delivery::{Handle as AnyHandle, Received, Verdict};
-use crate::error::{Action, BrokerError, Fault};
-use crate::health::Teller;
+use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::error::{BrokerError, ErrorKind, Operation};
+use crate::health::HealthReporter;
 use crate::message::Message;
 use crate::name::Subscription;
-use crate::rabbitmq::link::Connector;
+use crate::rabbitmq::link::{Call, Connector, Route};
 use crate::rabbitmq::{Settings, link, topology};
 use crate::settings::Consume;
 use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
-/// The waits between attempts at a session.
+/// Back-off between attempts to open a session.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
-/// How long a message is kept that could neither be put off nor buried.
-const UNSETTLED: Duration = Duration::from_secs(1);
+/// Delay before a message that could not be settled is requeued.
+const UNSETTLED_DELAY: Duration = Duration::from_secs(1);
 
 pub(super) struct Consumer {
     settings: Settings,
     subscription: Subscription,
     consume: Consume,
-    teller: Teller,
+    reporter: HealthReporter,
     connector: Connector,
     session: Option<Session>,
     failures: u32,
@@ -50,12 +50,12 @@ struct Session {
     tags: Vec<ShortString>,
 }
 
-/// What deliveries need of their session.
+/// Parts of a session that its deliveries share.
 struct Shared {
     connection: Connection,
-    /// Receives, and acknowledges.
+    /// Receives and acknowledges.
     channel: Channel,
-    /// Publishes, with confirmation.
+    /// Publishes with confirmation.
     confirming: Channel,
     queue: String,
     subscription: Subscription,
@@ -63,7 +63,7 @@ struct Shared {
     waits: Mutex<BTreeMap<Duration, String>>,
 }
 
-/// A delivery's other end. Dropping it leaves the message to the broker, which delivers it again when the session ends.
+/// The broker's end of a delivery. A dropped one is delivered again when the session ends.
 pub(crate) struct Handle {
     shared: Arc<Shared>,
     delivery: Delivery,
@@ -74,32 +74,37 @@ pub(crate) struct Handle {
 // === impl Consumer ===
 
 impl Consumer {
-    pub(super) fn new(settings: Settings, subscription: Subscription, consume: Consume, teller: Teller) -> Self {
-        Self { settings, subscription, consume, teller, connector: Connector::default(), session: None, failures: 0 }
+    pub(super) fn new(
+        settings: Settings,
+        subscription: Subscription,
+        consume: Consume,
+        reporter: HealthReporter,
+    ) -> Self {
+        Self { settings, subscription, consume, reporter, connector: Connector::default(), session: None, failures: 0 }
     }
 
-    /// The first attempt at a session, so that what is wrong for good is told at once.
+    /// Attempts to open the first session, so that a permanent problem is an error at once.
     pub(super) async fn try_to_begin(&mut self) -> Result<(), BrokerError> {
         match self.begin().await {
-            Err(error) if !matches!(error.fault, Fault::Unavailable | Fault::TimedOut) => Err(error),
+            Err(error) if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut) => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     async fn begin(&mut self) -> Result<(), BrokerError> {
         // All of it takes several round trips.
-        let patience = self.settings.attempt_timeout * 2;
+        let time_limit = self.settings.attempt_timeout * 2;
         let begin = async {
             let connection = self.connector.connect(&self.settings, self.subscription.id.as_str()).await?;
             Session::begin(connection, &self.settings, &self.subscription, self.consume).await
         };
-        let begun = timeout(patience, begin).await;
-        let begun =
-            begun.unwrap_or_else(|_| Err(BrokerError::new(Action::Connect, &self.subscription, Fault::TimedOut)));
+        let begun = timeout(time_limit, begin).await;
+        let begun = begun
+            .unwrap_or_else(|_| Err(BrokerError::new(Operation::Connect, &self.subscription, ErrorKind::TimedOut)));
         match begun {
             Ok(session) => {
                 (self.session, self.failures) = (Some(session), 0);
-                self.teller.tell(Ok(()));
+                self.reporter.report(Ok(()));
                 Ok(())
             }
             Err(error) => {
@@ -112,8 +117,8 @@ impl Consumer {
     fn failed(&mut self, error: &BrokerError) {
         self.session = None;
         self.failures = self.failures.saturating_add(1);
-        tracing::warn!(subscription = %self.subscription, %error, "not receiving; trying again");
-        self.teller.tell(Err(error.clone()));
+        tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying");
+        self.reporter.report(Err(error.clone()));
     }
 }
 
@@ -124,7 +129,7 @@ impl Source for Consumer {
                 if self.failures > 0 {
                     sleep(RECONNECT.nominal(self.failures)).await;
                 }
-                let _told_in_health = self.begin().await;
+                let _reported_in_health = self.begin().await;
                 continue;
             };
             match session.receive().await {
@@ -158,14 +163,14 @@ impl Session {
         consume: Consume,
     ) -> Result<Self, BrokerError> {
         let queue = topology::queue(settings, subscription);
-        let failed = |error: lapin::Error| link::classify(Action::Prepare, &queue, &error);
+        let failed = |error: lapin::Error| link::classify(Operation::Prepare, &queue, &error);
         let confirming = connection.create_channel().await.map_err(failed)?;
         confirming.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
         topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
         let channel = connection.create_channel().await.map_err(failed)?;
         channel.basic_qos(consume.concurrency(), BasicQosOptions::default()).await.map_err(failed)?;
         let (mut consumers, mut tags) = (Vec::new(), Vec::new());
-        for queue in [&queue, &topology::again(&queue)] {
+        for queue in [&queue, &topology::retry_queue(&queue)] {
             let options = BasicConsumeOptions::default();
             let consumer = channel.basic_consume(queue.as_str().into(), "".into(), options, FieldTable::default());
             let consumer = consumer.await.map_err(failed)?;
@@ -185,12 +190,12 @@ impl Session {
     }
 
     async fn receive(&mut self) -> Result<Received, BrokerError> {
-        let gone = || BrokerError::new(Action::Receive, &self.shared.subscription, Fault::Unavailable);
+        let gone = || BrokerError::new(Operation::Receive, &self.shared.subscription, ErrorKind::Unavailable);
         loop {
             let delivery = match self.consumers.next().await {
                 Some(Some(Ok(delivery))) => delivery,
                 Some(Some(Err(error))) => {
-                    return Err(link::classify(Action::Receive, self.shared.subscription.id.as_str(), &error));
+                    return Err(link::classify(Operation::Receive, self.shared.subscription.id.as_str(), &error));
                 }
                 Some(None) | None => return Err(gone().with_detail("the broker has ended the consumer")),
             };
@@ -205,19 +210,20 @@ impl Session {
     }
 
     async fn stop(&mut self) {
-        let hand_back = async {
+        let release = async {
             for tag in &self.tags {
                 let _it_ends_anyway =
                     self.shared.channel.basic_cancel(tag.clone(), BasicCancelOptions::default()).await;
             }
-            // What had come before the broker knew.
-            let came = self.consumers.by_ref().filter_map(async |next| next.and_then(Result::ok));
-            came.for_each_concurrent(None, async |delivery| {
-                Handle::new(Arc::clone(&self.shared), delivery).hand_back().await;
-            })
-            .await;
+            // Messages that arrived before the broker processed the cancellation.
+            let arrived = self.consumers.by_ref().filter_map(async |next| next.and_then(Result::ok));
+            arrived
+                .for_each_concurrent(None, async |delivery| {
+                    Handle::new(Arc::clone(&self.shared), delivery).release().await;
+                })
+                .await;
         };
-        let _given_up = timeout(self.shared.attempt_timeout, hand_back).await;
+        let _given_up = timeout(self.shared.attempt_timeout, release).await;
     }
 }
 
@@ -230,37 +236,38 @@ impl Handle {
         Self { shared, delivery, message, attempt: counted.unwrap_or(1).max(1) }
     }
 
-    pub(crate) async fn settle(self, verdict: Verdict) -> Result<(), BrokerError> {
+    pub(crate) async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
         let settled = timeout(self.shared.attempt_timeout, async {
-            match verdict {
-                Verdict::Ack => {}
-                Verdict::Retry(delay) => self.put_off(delay).await?,
-                Verdict::Bury(reason) => self.bury(reason).await?,
+            match settlement {
+                Settlement::Ack => {}
+                Settlement::Retry(delay) => self.retry_after(delay).await?,
+                Settlement::DeadLetter(reason) => self.dead_letter(reason).await?,
             }
             self.ack().await
         });
-        let settled = settled.await.unwrap_or_else(|_elapsed| Err(self.error(Fault::TimedOut)));
+        let settled = settled.await.unwrap_or_else(|_elapsed| Err(self.error(ErrorKind::TimedOut)));
         if settled.is_err() && self.delivery.acker.usable() {
-            // The session lives, so that nobody else would hand it back; not at once, as that would be a hot loop.
-            sleep(UNSETTLED).await;
+            // The session continues, so that the message must be requeued here; at once would be a hot loop.
+            sleep(UNSETTLED_DELAY).await;
             let _redelivered_anyway = self.requeue().await;
         }
         settled
     }
 
-    /// No consumer had it: it goes back to where it came from as it was. Requeued, it would come back as if one had.
-    pub(crate) async fn hand_back(self) {
+    /// Returns a message that no consumer received to its queue unchanged. RabbitMQ would mark a requeued message as
+    /// delivered.
+    pub(crate) async fn release(self) {
         if self.delivery.redelivered {
-            // It was not counted yet.
+            // This delivery was not counted yet.
             let _redelivered_anyway = self.requeue().await;
             return;
         }
         let message = if self.attempt > 1 { self.counted(self.attempt) } else { self.message.clone() };
-        let handed_back = timeout(self.shared.attempt_timeout, async {
-            self.publish(("", &self.shared.queue), &message).await?;
+        let released = timeout(self.shared.attempt_timeout, async {
+            self.publish(Route::to_queue(&self.shared.queue), &message).await?;
             self.ack().await
         });
-        if !matches!(handed_back.await, Ok(Ok(()))) {
+        if !matches!(released.await, Ok(Ok(()))) {
             let _redelivered_anyway = self.requeue().await;
         }
     }
@@ -269,18 +276,18 @@ impl Handle {
         self.delivery.nack(BasicNackOptions { requeue: true, ..BasicNackOptions::default() }).await
     }
 
-    /// A consumer had it and did not answer for it: it has died, or the connection has. The broker does not count that,
-    /// so that a message that kills its consumer would be delivered for ever.
+    /// Counts a delivery that was never settled: the consumer or its connection has ended. RabbitMQ does not count it, so
+    /// that a message that crashes its consumer would be delivered for ever.
     async fn recount(self) -> Result<(), BrokerError> {
-        let again = topology::again(&self.shared.queue);
+        let retry_queue = topology::retry_queue(&self.shared.queue);
         let counted = timeout(self.shared.attempt_timeout, async {
-            self.publish(("", &again), &self.counted(self.attempt + 1)).await?;
+            self.publish(Route::to_queue(&retry_queue), &self.counted(self.attempt + 1)).await?;
             self.ack().await
         });
-        counted.await.unwrap_or_else(|_elapsed| Err(self.error(Fault::TimedOut)))
+        counted.await.unwrap_or_else(|_elapsed| Err(self.error(ErrorKind::TimedOut)))
     }
 
-    async fn put_off(&self, delay: Duration) -> Result<(), BrokerError> {
+    async fn retry_after(&self, delay: Duration) -> Result<(), BrokerError> {
         let wait = topology::wait(delay);
         let mut waits = self.shared.waits.lock().await;
         let queue = if let Some(queue) = waits.get(&wait) {
@@ -291,15 +298,15 @@ impl Handle {
             declared
         };
         drop(waits);
-        self.publish(("", &queue), &self.counted(self.attempt + 1)).await
+        self.publish(Route::to_queue(&queue), &self.counted(self.attempt + 1)).await
     }
 
-    async fn bury(&self, reason: String) -> Result<(), BrokerError> {
+    async fn dead_letter(&self, reason: String) -> Result<(), BrokerError> {
         let mut message = self.counted(self.attempt);
         message.attributes.insert(DEAD_LETTER_REASON.to_owned(), reason);
         message.attributes.insert(DEAD_LETTER_SOURCE.to_owned(), self.shared.subscription.id.to_string());
-        let grave = topology::grave(&self.shared.queue);
-        self.publish((&grave, ""), &message).await
+        let exchange = topology::dead_letter_exchange(&self.shared.queue);
+        self.publish(Route { exchange: &exchange, routing_key: "" }, &message).await
     }
 
     fn counted(&self, attempt: u32) -> Message {
@@ -308,20 +315,21 @@ impl Handle {
         message
     }
 
-    async fn publish(&self, route: (&str, &str), message: &Message) -> Result<(), BrokerError> {
-        link::publish(&self.shared.confirming, route, message, (Action::Settle, &self.shared.queue)).await
+    async fn publish(&self, route: Route<'_>, message: &Message) -> Result<(), BrokerError> {
+        let call = Call { operation: Operation::Settle, resource: &self.shared.queue };
+        link::publish(&self.shared.confirming, route, message, call).await
     }
 
     async fn ack(&self) -> Result<(), BrokerError> {
         match self.delivery.ack(BasicAckOptions::default()).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.error(Fault::Lost)),
-            Err(error) => Err(self.error(Fault::Lost).with_detail(error)),
+            Ok(false) => Err(self.error(ErrorKind::Lost)),
+            Err(error) => Err(self.error(ErrorKind::Lost).with_detail(error)),
         }
     }
 
-    fn error(&self, fault: Fault) -> BrokerError {
-        BrokerError::new(Action::Settle, &self.shared.subscription, fault)
+    fn error(&self, kind: ErrorKind) -> BrokerError {
+        BrokerError::new(Operation::Settle, &self.shared.subscription, kind)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connections to RabbitMQ, what is sent over them, and what their errors mean.
+//! Connections to RabbitMQ: address, publication with confirmation, and the mapping of errors.
 
 use std::time::Duration;
 
@@ -6,41 +6,50 @@ use lapin::options::BasicPublishOptions;
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::uri::AMQPUri;
-use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error, ErrorKind};
+use lapin::{
+    BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error, ErrorKind as LapinErrorKind,
+};
 use secrecy::ExposeSecret as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::error::{Action, BrokerError, Fault};
+use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::message::Message;
 use crate::rabbitmq::Settings;
 use fleet_model::names::message::{CONTENT_TYPE, WATERMILL_UUID};
 
-/// Without it, a connection that has gone silent would be noticed after two minutes only.
+/// Heartbeat of a connection; RabbitMQ's default would notice a silent one after two minutes only.
 const HEARTBEAT_SECONDS: u16 = 10;
 
-/// After so long another connection is tried beside one that is still being opened: its other side may be gone for good.
-const GIVEN_UP: Duration = Duration::from_mins(1);
+/// Vhost of a URL that names none.
+const DEFAULT_VHOST: &str = "/";
 
-/// Survives a restart of the broker.
+/// Time after which another connection is attempted beside one that is still being opened, as its peer may be gone.
+const ABANDONED_AFTER: Duration = Duration::from_mins(1);
+
+/// Delivery mode of a message that survives a restart of the broker.
 const PERSISTENT: u8 = 2;
 
-/// Where to connect to.
+/// Parses the URL.
 pub(super) fn address(settings: &Settings) -> Result<AMQPUri, BrokerError> {
     let parsed = settings.url.expose_secret().parse::<AMQPUri>();
     let mut address = parsed.map_err(|_quotes_the_password| {
-        BrokerError::new(Action::Connect, "RabbitMQ", Fault::Misfit)
+        BrokerError::new(Operation::Connect, "RabbitMQ", ErrorKind::Incompatible)
             .with_detail("the URL must be like amqp://user:password@host:5672/%2f, or amqps://")
     })?;
+    // By AMQP's rule for URLs, `…:5672/` names a vhost without a name, which no RabbitMQ has.
+    if address.vhost.is_empty() {
+        DEFAULT_VHOST.clone_into(&mut address.vhost);
+    }
     address.query.heartbeat = address.query.heartbeat.or(Some(HEARTBEAT_SECONDS));
     Ok(address)
 }
 
-/// Connects, once at a time: whoever gives up leaves the attempt to whoever comes next.
+/// Opens one connection at a time: a caller that gives up leaves its attempt to the next caller.
 ///
-/// A connection that is being opened is a thread of lapin's and a socket, and neither ends before the other side answers.
-/// With a broker that is silent, an attempt every few seconds would fill the process with them.
+/// A connection that is being opened is a thread of lapin and a socket, and neither ends before the peer answers. With a
+/// silent broker, an attempt every few seconds would accumulate them.
 #[derive(Debug, Default)]
 pub(super) struct Connector(Mutex<Option<Attempt>>);
 
@@ -50,70 +59,94 @@ struct Attempt {
     task: AbortOnDropHandle<Result<Connection, BrokerError>>,
 }
 
+/// Exchange and routing key of a publication.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route<'a> {
+    pub(super) exchange: &'a str,
+    pub(super) routing_key: &'a str,
+}
+
+/// Operation and resource of a call, for its error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) operation: Operation,
+    pub(super) resource: &'a str,
+}
+
+// === impl Route ===
+
+impl<'a> Route<'a> {
+    /// Returns the route to a queue by the default exchange.
+    pub(super) fn to_queue(queue: &'a str) -> Self {
+        Self { exchange: "", routing_key: queue }
+    }
+}
+
 // === impl Connector ===
 
 impl Connector {
-    /// A new connection, or the one that was begun before.
+    /// Returns a new connection, or the one of an attempt that was left.
     pub(super) async fn connect(&self, settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
-        let mut turn = self.0.lock().await;
+        let mut pending = self.0.lock().await;
         let begin = || {
             let (settings, role) = (settings.clone(), role.to_owned());
             let task = AbortOnDropHandle::new(tokio::spawn(async move { connect(&settings, &role).await }));
             Attempt { began: Instant::now(), task }
         };
         loop {
-            let last = turn.take().filter(|attempt| attempt.began.elapsed() < GIVEN_UP);
+            let last = pending.take().filter(|attempt| attempt.began.elapsed() < ABANDONED_AFTER);
             let is_new = last.is_none();
-            let attempt = turn.insert(last.unwrap_or_else(begin));
+            let attempt = pending.insert(last.unwrap_or_else(begin));
             let connected = (&mut attempt.task).await;
-            *turn = None;
+            *pending = None;
             match connected {
-                // Nobody has waited for it, and it is gone again.
+                // The attempt was left, and its connection has ended meanwhile.
                 Ok(Ok(connection)) if !is_new && !connection.status().connected() => {}
                 Ok(connected) => return connected,
-                Err(_broken) => return Err(BrokerError::new(Action::Connect, "RabbitMQ", Fault::Internal)),
+                Err(_broken) => return Err(BrokerError::new(Operation::Connect, "RabbitMQ", ErrorKind::Internal)),
             }
         }
     }
 }
 
-/// A new connection; lapin's own recovery gives up after some attempts, so that ours, which does not, stands alone.
+/// Opens a connection without lapin's own recovery, which gives up after some attempts; the callers retry for ever.
 async fn connect(settings: &Settings, role: &str) -> Result<Connection, BrokerError> {
     let address = address(settings)?;
-    let place = format!("RabbitMQ at {}:{}", address.authority.host, address.authority.port);
-    let name = format!("pull-secret {role}");
+    let server = format!("RabbitMQ at {}:{}", address.authority.host, address.authority.port);
+    let name = format!("{} {role}", fleet_model::names::client::PULL_SECRET);
     let properties = ConnectionProperties::default().with_connection_name(LongString::from(name));
     let connected = Connection::connect_uri(address, properties).await;
-    connected.map_err(|error| classify(Action::Connect, &place, &error))
+    connected.map_err(|error| classify(Operation::Connect, &server, &error))
 }
 
-/// Publishes on a channel that confirms, and waits until the broker has it. `mandatory` makes a message that nobody would
-/// get an error.
+/// Publishes on a channel with confirmation, and waits for it. `mandatory` makes a message that no queue would receive an
+/// error.
 pub(super) async fn publish(
     channel: &Channel,
-    (exchange, key): (&str, &str),
+    route: Route<'_>,
     message: &Message,
-    (action, resource): (Action, &str),
+    call: Call<'_>,
 ) -> Result<(), BrokerError> {
-    let failed = |error: &Error| classify(action, resource, error);
+    let Call { operation, resource } = call;
+    let failed = |error: &Error| classify(operation, resource, error);
+    let (exchange, routing_key) = (route.exchange.into(), route.routing_key.into());
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-    let sent = channel.basic_publish(exchange.into(), key.into(), options, &message.body, properties(message)).await;
+    let sent = channel.basic_publish(exchange, routing_key, options, &message.body, properties(message)).await;
     match sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error))? {
         Confirmation::Ack(None) => Ok(()),
-        Confirmation::Ack(Some(_returned)) => Err(BrokerError::new(action, resource, Fault::Unrouted)),
-        Confirmation::Nack(_) => {
-            Err(BrokerError::new(action, resource, Fault::Unavailable).with_detail("the broker did not take it"))
-        }
-        Confirmation::NotRequested => Err(BrokerError::new(action, resource, Fault::Internal)),
+        Confirmation::Ack(Some(_returned)) => Err(BrokerError::new(operation, resource, ErrorKind::Unrouted)),
+        Confirmation::Nack(_) => Err(BrokerError::new(operation, resource, ErrorKind::Unavailable)
+            .with_detail("the broker rejected the message")),
+        Confirmation::NotRequested => Err(BrokerError::new(operation, resource, ErrorKind::Internal)),
     }
 }
 
-/// Headers are strings only: HyperFleet's Go services cannot read a message with any other, and would have it delivered
-/// to them again and again.
+/// Returns the properties of a message. Headers are strings only: HyperFleet's Go services cannot read a message with any
+/// other, and would receive it again and again.
 ///
-/// Properties and the names of headers are short strings, of at most 255 bytes, and lapin panics if they are not. Whoever
-/// wrote a message that is passed on need not have kept to that: what is too long for a property is a header, and a header
-/// with too long a name is left out.
+/// Properties and the names of headers are short strings of at most 255 bytes, and lapin panics if they are longer. A
+/// message of another program may exceed that: a value too long for a property becomes a header, and a header with too
+/// long a name is left out.
 fn properties(message: &Message) -> BasicProperties {
     let content_type = message.content_type().and_then(short);
     let mut headers = FieldTable::default();
@@ -136,7 +169,7 @@ fn short(text: &str) -> Option<ShortString> {
     ShortString::try_new(text).ok()
 }
 
-/// What has come, as a message. Headers that are no strings are the broker's own.
+/// Reads a message. Headers that are not strings are the broker's own, and are left out.
 pub(super) fn message(body: Vec<u8>, properties: &BasicProperties) -> Message {
     let mut message = Message { body, ..Message::default() };
     let headers = properties.headers().as_ref().map(FieldTable::inner);
@@ -160,30 +193,45 @@ pub(super) fn message(body: Vec<u8>, properties: &BasicProperties) -> Message {
     message
 }
 
-/// The error in our words.
-pub(super) fn classify(action: Action, resource: &str, error: &Error) -> BrokerError {
-    let fault = match error.kind() {
-        ErrorKind::ProtocolError(error) => match error.kind() {
-            AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => Fault::PermissionDenied,
-            AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => Fault::NotFound,
-            AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED) => Fault::Misfit,
-            AMQPErrorKind::Soft(AMQPSoftError::RESOURCELOCKED | _) | AMQPErrorKind::Hard(_) => Fault::Unavailable,
+/// Maps an error of lapin.
+pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> BrokerError {
+    let kind = match error.kind() {
+        LapinErrorKind::ProtocolError(error) => match error.kind() {
+            AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => ErrorKind::PermissionDenied,
+            AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => ErrorKind::NotFound,
+            AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED) => ErrorKind::Incompatible,
+            AMQPErrorKind::Soft(AMQPSoftError::RESOURCELOCKED | _) | AMQPErrorKind::Hard(_) => ErrorKind::Unavailable,
         },
-        _ => Fault::Unavailable,
+        _ => ErrorKind::Unavailable,
     };
-    // A connection that is refused for the identity is refused by the server's own words.
-    let words = error.to_string();
-    let fault =
-        if action == Action::Connect && fault == Fault::PermissionDenied { Fault::Unauthenticated } else { fault };
-    BrokerError::new(action, resource, fault).with_detail(words)
+    // RabbitMQ reports a wrong identity as a refused connection.
+    let detail = error.to_string();
+    let kind = if operation == Operation::Connect && kind == ErrorKind::PermissionDenied {
+        ErrorKind::Unauthenticated
+    } else {
+        kind
+    };
+    BrokerError::new(operation, resource, kind).with_detail(detail)
 }
 
 #[cfg(test)]
 mod tests {
     use lapin::types::FieldArray;
+    use rstest::rstest;
 
     use super::*;
     use fleet_model::names::message::STRUCTURED;
+
+    #[rstest]
+    #[case("amqp://guest:guest@localhost:5672", "/")]
+    #[case("amqp://guest:guest@localhost:5672/", "/")]
+    #[case("amqp://guest:guest@localhost:5672/%2f", "/")]
+    #[case("amqp://guest:guest@localhost:5672/%2F?heartbeat=5", "/")]
+    #[case("amqps://rabbitmq.example.com/?heartbeat=5", "/")]
+    #[case("amqp://guest:guest@localhost:5672/fleet", "fleet")]
+    fn a_url_without_a_vhost_means_the_default_vhost(#[case] url: &str, #[case] vhost: &str) {
+        assert_eq!(address(&Settings::new(url.into())).unwrap().vhost, vhost);
+    }
 
     /// HyperFleet's Go services read no other headers.
     #[test]
@@ -199,9 +247,9 @@ mod tests {
         assert_eq!(message(b"{}".to_vec(), &written), sent);
     }
 
-    /// Whoever wrote it need not have kept to what a property can hold.
+    /// Another program may have written it.
     #[test]
-    fn what_is_too_long_for_a_property_is_a_header_all_the_same() {
+    fn a_value_too_long_for_a_property_becomes_a_header() {
         let long = "x".repeat(256);
         let attributes = [(CONTENT_TYPE, long.as_str()), (WATERMILL_UUID, long.as_str()), (long.as_str(), "7")];
         let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -212,9 +260,9 @@ mod tests {
         assert_eq!(read.attribute(CONTENT_TYPE), Some(long.as_str()));
     }
 
-    /// They are the broker's notes about a wait, and grow with each.
+    /// They describe a wait, and grow with each.
     #[test]
-    fn what_rabbitmq_has_added_goes_no_further() {
+    fn headers_that_rabbitmq_has_added_are_dropped() {
         let mut headers = FieldTable::default();
         headers.insert("x-death".into(), AMQPValue::FieldArray(FieldArray::default()));
         headers.insert("x-first-death-queue".into(), AMQPValue::LongString("q".into()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::FutureExt as _;
-use message_broker::{Fault, Message};
+use message_broker::{ErrorKind, Message};
 use serde_json::json;
 
 use crate::rig::{Part, Subject, budget, collect, eager, event, id, next, publish, publish_many, subscribe};
@@ -105,7 +105,7 @@ pub(crate) async fn nobody_subscribed_is_an_error(subject: &Subject) {
     if subject.part == Part::PubSub {
         published.unwrap();
     } else {
-        assert_eq!(published.unwrap_err().fault, Fault::Unrouted);
+        assert_eq!(published.unwrap_err().kind, ErrorKind::Unrouted);
         let _subscribed = subscribe(&broker, &subject.subscription("a"), eager(1)).await.unwrap();
         publish(&broker, &topic, "2").await;
     }

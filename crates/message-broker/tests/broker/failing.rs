@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
-use message_broker::{Consume, Fault, Message, Subscription};
+use message_broker::{Consume, ErrorKind, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
 
@@ -213,8 +213,8 @@ pub(crate) async fn a_delivery_outstays_its_lease(subject: &Subject) {
     let slow = next(&mut deliveries).await;
     let again = next(&mut deliveries).await;
     assert_eq!(id(&again), "slow");
-    assert_eq!(slow.extend().await.unwrap_err().fault, Fault::Lost);
-    assert_eq!(slow.ack().await.unwrap_err().fault, Fault::Lost);
+    assert_eq!(slow.extend().await.unwrap_err().kind, ErrorKind::Lost);
+    assert_eq!(slow.ack().await.unwrap_err().kind, ErrorKind::Lost);
     // The second one may be late too, on a busy machine.
     let _comes_again = again.ack().await;
 }

@@ -31,6 +31,13 @@ async fn an_absent_broker_is_no_error_when_subscribing_and_no_good_health() {
     assert!(health.subscribers.values().all(Result::is_err) && !health.subscribers.is_empty());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_that_ends_in_a_slash_reaches_the_default_vhost() {
+    let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
+    let health = subject.broker_with_a_trailing_slash().health().await;
+    assert!(health.is_good(), "{health:?}");
+}
+
 #[test]
 fn a_wrong_url_is_not_quoted() {
     let error = RabbitMq::new(Settings::new("http://user:pa55word@host".into())).unwrap_err();

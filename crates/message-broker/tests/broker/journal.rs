@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use message_broker::memory::Memory;
-use message_broker::{Broker, Fault, Subscription};
+use message_broker::{Broker, ErrorKind, Subscription};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
@@ -90,5 +90,5 @@ async fn a_journal_has_one_user() {
     let path = folder.path().join("events.db");
     let _first = Memory::open(&path).await.unwrap();
     let error = Memory::open(&path).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Unavailable);
+    assert_eq!(error.kind, ErrorKind::Unavailable);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use message_broker::rabbitmq::{RabbitMq, Settings};
-use message_broker::{Broker, Fault, Subscription};
+use message_broker::{Broker, ErrorKind, Subscription};
 use tokio::process::Command;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -97,7 +97,7 @@ async fn publishing_is_bounded(subject: &Subject, broker: &Broker, (away, back):
     let health = broker.health().await;
     subject.control(back).await;
     let error = published.unwrap_err();
-    assert!(matches!(error.fault, Fault::Unavailable | Fault::TimedOut), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut), "{error}");
     assert!(health.publisher.is_err());
     publish(broker, &subscription.topic, "1").await;
     collect(&mut deliveries, 0..2).await;
@@ -143,7 +143,7 @@ async fn a_silent_rabbitmq_is_not_besieged() {
     let broker = Broker::RabbitMq(RabbitMq::new(settings).unwrap());
     let _deliveries = subscribe(&broker, &subscription, eager(10)).await.unwrap();
     let error = broker.publish(&subscription.topic, &event("lost"), &budget(Duration::from_secs(5))).await.unwrap_err();
-    assert_eq!(error.fault, Fault::TimedOut);
+    assert_eq!(error.kind, ErrorKind::TimedOut);
     let connections = std::iter::from_fn(|| silent.accept().ok()).count();
     assert_eq!(connections, 2, "one to publish and one to consume");
 }

@@ -2,7 +2,7 @@
 
 use message_broker::pubsub::{Provision, PubSub, Settings};
 use message_broker::rabbitmq::{self, RabbitMq};
-use message_broker::{Broker, Consume, Fault, Subscription};
+use message_broker::{Broker, Consume, ErrorKind, Subscription};
 
 use crate::rig::{Part, Subject, eager, emulator, subscribe, variable};
 
@@ -13,7 +13,7 @@ async fn pubsub_says_what_is_missing() {
     let subscription = subject.subscription("a");
     let buries = Consume { max_attempts: Some(7), ..eager(1) };
     let error = subscribe(&checking, &subscription, buries).await.unwrap_err();
-    assert_eq!(error.fault, Fault::NotFound);
+    assert_eq!(error.kind, ErrorKind::NotFound);
     let told = error.to_string();
     assert!(
         told.contains("gcloud pubsub subscriptions create") && told.contains("--max-delivery-attempts=7"),
@@ -44,7 +44,7 @@ async fn an_exchange_of_another_type_is_told() {
     };
     let other = Broker::RabbitMq(RabbitMq::new(settings).unwrap());
     let error = subscribe(&other, &subscription, eager(1)).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Misfit);
+    assert_eq!(error.kind, ErrorKind::Incompatible);
     assert!(error.to_string().contains("the same exchange type"), "{error}");
 }
 
@@ -54,6 +54,6 @@ async fn a_wrong_password_is_told_and_not_shown() {
     let url = variable("REAL_RABBITMQ_URL").unwrap().replace("guest:guest@", "guest:pa55word@");
     let broker = Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings::new(url.into())).unwrap());
     let error = subscribe(&broker, &subject.subscription("a"), eager(1)).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Unauthenticated, "{error}");
+    assert_eq!(error.kind, ErrorKind::Unauthenticated, "{error}");
     assert!(!format!("{error} {broker:?}").contains("pa55word"));
 }

@@ -121,6 +121,14 @@ impl Subject {
         }
     }
 
+    /// A client of RabbitMQ whose URL ends in `/`.
+    #[expect(clippy::unused_self, reason = "only a subject that was found has a URL")]
+    pub(crate) fn broker_with_a_trailing_slash(&self) -> Broker {
+        let url = variable("REAL_RABBITMQ_URL").unwrap();
+        let (server, _vhost) = url.rsplit_once('/').unwrap();
+        Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings::new(format!("{server}/").into())).unwrap())
+    }
+
     /// A topic's and a subscription's names that no other case has.
     pub(crate) fn subscription(&self, id: &str) -> Subscription {
         Subscription::new(&format!("t-{}", self.unique), &format!("s-{}-{id}", self.unique)).unwrap()

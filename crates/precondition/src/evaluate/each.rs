@@ -1,42 +1,45 @@
-//! Predicates over lists.
+//! Evaluates predicates over lists.
 
-use super::{Evaluation, Looked};
-use crate::explanation::{Finding, Role};
+use super::{Evaluated, Evaluator};
+use crate::finding::{Finding, Role};
 use crate::number::Number;
 use crate::syntax::{Each, Expr, Quantifier};
 use crate::value::{Datum, List, Traced};
 
-/// Elements that are shown where none was decisive.
-const MOST_SHOWN: usize = 3;
-/// Predicates in predicates beyond this depth are answered, not shown: an explanation is to be read.
-const DEEPEST_SHOWN: usize = 2;
+/// Maximum elements in an explanation if none was decisive.
+const MAX_SHOWN: usize = 3;
+/// Maximum depth of nested predicates in an explanation, which people must be able to read.
+const MAX_SHOWN_DEPTH: usize = 2;
 
-// === impl Evaluation ===
+/// A quantifier with its evaluated list.
+struct Quantified<'a, 'v> {
+    expression: &'a Expr,
+    each: &'a Each,
+    value: &'v Traced<'a>,
+    list: &'v List<'a>,
+}
 
-impl<'a> Evaluation<'a> {
-    pub(super) fn each(&mut self, expression: &'a Expr, each: &'a Each) -> Looked<'a> {
-        let looked = self.look(&each.list);
-        let parts = vec![looked.finding];
+// === impl Evaluator ===
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn each(&mut self, expression: &'a Expr, each: &'a Each) -> Evaluated<'a> {
+        let evaluated = self.evaluate(&each.list);
+        let parts = vec![evaluated.finding];
         let unknown = Role::Each { quantifier: each.quantifier, length: 0 };
-        let Some(value) = looked.value else {
-            return Looked::blocked(expression, unknown, parts);
+        let Some(value) = evaluated.value else {
+            return Evaluated::blocked(expression, unknown, parts);
         };
         let Datum::List(list) = &value.datum else {
             let advice = if matches!(value.datum, Datum::Nil) { "; add `?? []` if that means none" } else { "" };
             let name = each.quantifier.text();
-            let reason = format!("`{name}` takes a list, but this is {}{advice}", value.told());
-            return Looked::faulty(expression, unknown, reason, parts);
+            let reason = format!("`{name}` takes a list, but this is {}{advice}", value.described());
+            return Evaluated::failed(expression, unknown, reason, parts);
         };
-        self.elements((expression, each), &value, list, parts)
+        self.elements(&Quantified { expression, each, value: &value, list }, parts)
     }
 
-    fn elements(
-        &mut self,
-        (expression, each): (&'a Expr, &'a Each),
-        value: &Traced<'a>,
-        list: &List<'a>,
-        mut parts: Vec<Finding>,
-    ) -> Looked<'a> {
+    fn elements(&mut self, quantified: &Quantified<'a, '_>, mut parts: Vec<Finding>) -> Evaluated<'a> {
+        let Quantified { expression, each, value, list } = *quantified;
         let quantifier = each.quantifier;
         let role = Role::Each { quantifier, length: list.len() };
         let stop = match quantifier {
@@ -56,14 +59,14 @@ impl<'a> Evaluation<'a> {
             let finding = Finding { element: Some(index), ..finding };
             let Some(truth) = truth else {
                 parts.push(finding);
-                return Looked::blocked(expression, role, parts);
+                return Evaluated::blocked(expression, role, parts);
             };
             stopped = stop == Some(truth);
             if stopped {
-                // What decided stands alone; the others had no say.
+                // The decisive element stands alone.
                 parts.truncate(1);
             }
-            if self.elements.len() < DEEPEST_SHOWN && parts.len() <= MOST_SHOWN {
+            if self.elements.len() < MAX_SHOWN_DEPTH && parts.len() <= MAX_SHOWN {
                 parts.push(finding);
             }
             chosen.extend(element.filter(|_| truth));
@@ -78,6 +81,6 @@ impl<'a> Evaluation<'a> {
             Quantifier::Count => Datum::Number(Number::Integer(i128::try_from(chosen.len()).unwrap_or(i128::MAX))),
         };
         let hidden = value.hidden && matches!(quantifier, Quantifier::Filter | Quantifier::Count);
-        Looked::settled(expression, role, Traced { hidden, ..Traced::made(datum) }, parts)
+        Evaluated::value(expression, role, Traced { hidden, ..Traced::made(datum) }, parts)
     }
 }

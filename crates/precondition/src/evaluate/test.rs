@@ -1,41 +1,41 @@
-//! Comparisons.
+//! Evaluates comparisons.
 
 use std::cmp::Ordering;
 
-use super::{BYTES_A_STEP, Evaluation, Exhausted, Looked};
-use crate::explanation::Role;
+use super::{BYTES_PER_STEP, Evaluated, Evaluator, Exhausted};
+use crate::finding::Role;
 use crate::pattern;
 use crate::syntax::{Expr, Operator, Test};
 use crate::value::{Datum, Traced};
 
-/// What compiling a pattern costs that is not a literal, and so is compiled each time: at least, and for each of its bytes,
-/// as three of them may stand for all letters that there are.
-const STEPS_A_PATTERN: usize = 1_000;
-const STEPS_A_PATTERN_BYTE: usize = 32;
-/// A pattern looks at a byte in each of its states, of which it may have some thousand.
-const STEPS_A_MATCHED_BYTE: usize = 8;
+/// Steps for compiling a pattern that is not a literal, and so is compiled each time: the minimum, and for each byte, as
+/// three bytes may match any letter of Unicode.
+const STEPS_PER_PATTERN: usize = 1_000;
+const STEPS_PER_PATTERN_BYTE: usize = 32;
+/// Steps for each matched byte: a pattern may have some thousand states.
+const STEPS_PER_MATCHED_BYTE: usize = 8;
 
-// === impl Evaluation ===
+// === impl Evaluator ===
 
-impl<'a> Evaluation<'a> {
-    pub(super) fn test(&mut self, expression: &'a Expr, test: &'a Test) -> Looked<'a> {
-        let left = self.look(&test.left);
+impl<'a> Evaluator<'a> {
+    pub(super) fn test(&mut self, expression: &'a Expr, test: &'a Test) -> Evaluated<'a> {
+        let left = self.evaluate(&test.left);
         let Some(left_value) = left.value else {
-            let parts = vec![left.finding, super::not_looked_at(&test.right)];
-            return Looked::blocked(expression, Role::Test, parts);
+            let parts = vec![left.finding, super::not_evaluated(&test.right)];
+            return Evaluated::blocked(expression, Role::Test, parts);
         };
-        let right = self.look(&test.right);
+        let right = self.evaluate(&test.right);
         let parts = vec![left.finding, right.finding];
         let Some(right_value) = right.value else {
-            return Looked::blocked(expression, Role::Test, parts);
+            return Evaluated::blocked(expression, Role::Test, parts);
         };
         match self.answer(test, &left_value, &right_value) {
             Ok(truth) => {
-                let mut looked = Looked::truth(expression, Role::Test, truth != test.negated, parts);
-                looked.finding.notes.extend(mismatch(test.operator, &left_value, &right_value));
-                looked
+                let mut evaluated = Evaluated::truth(expression, Role::Test, truth != test.negated, parts);
+                evaluated.finding.notes.extend(mismatch(test.operator, &left_value, &right_value));
+                evaluated
             }
-            Err(reason) => Looked::faulty(expression, Role::Test, reason, parts),
+            Err(reason) => Evaluated::failed(expression, Role::Test, reason, parts),
         }
     }
 
@@ -43,9 +43,9 @@ impl<'a> Evaluation<'a> {
         if let (Datum::Text(left), Datum::Text(right)) = (&left.datum, &right.datum)
             && test.operator.orders()
         {
-            self.charge(left.len().min(right.len()) / BYTES_A_STEP)?;
+            self.charge(left.len().min(right.len()) / BYTES_PER_STEP)?;
         }
-        let ordering = |wanted: fn(Ordering) -> bool| ordered(test.operator, left, right).map(wanted);
+        let ordering = |satisfies: fn(Ordering) -> bool| ordered(test.operator, left, right).map(satisfies);
         match test.operator {
             Operator::Equal => Ok(self.equal(&left.datum, &right.datum)?),
             Operator::NotEqual => Ok(!self.equal(&left.datum, &right.datum)?),
@@ -70,7 +70,7 @@ impl<'a> Evaluation<'a> {
                 (Datum::Bool(left), Datum::Bool(right)) => left == right,
                 (Datum::Number(left), Datum::Number(right)) => left == right,
                 (Datum::Text(left), Datum::Text(right)) => {
-                    self.charge(left.len().min(right.len()) / BYTES_A_STEP)?;
+                    self.charge(left.len().min(right.len()) / BYTES_PER_STEP)?;
                     left == right
                 }
                 (Datum::List(left), Datum::List(right)) if left.len() == right.len() => {
@@ -97,7 +97,7 @@ impl<'a> Evaluation<'a> {
 
     fn within(&mut self, left: &Traced<'a>, right: &Traced<'a>) -> Result<bool, String> {
         match &right.datum {
-            // As in Go Expr: nothing is in nothing.
+            // As in Go Expr: nil contains nothing.
             Datum::Nil => Ok(false),
             Datum::List(list) => {
                 for index in 0..list.len() {
@@ -111,47 +111,49 @@ impl<'a> Evaluation<'a> {
             }
             Datum::Object(members) => match &left.datum {
                 Datum::Text(name) => Ok(members.contains_key(*name)),
-                _ => Err(format!("members of an object have names, but left side is {}", left.told())),
+                _ => Err(format!("members of an object have names, but left side is {}", left.described())),
             },
-            Datum::Text(_) => Err("`in` asks a list or an object; of a text ask `… contains …`".to_owned()),
+            Datum::Text(_) => {
+                Err("`in` takes a list or an object on the right; for a text write `… contains …`".to_owned())
+            }
             Datum::Bool(_) | Datum::Number(_) => {
-                Err(format!("`in` asks a list or an object, but right side is {}", right.told()))
+                Err(format!("`in` takes a list or an object, but right side is {}", right.described()))
             }
         }
     }
 
     fn textual(&mut self, test: &'a Test, left: &Traced<'a>, right: &Traced<'a>) -> Result<bool, String> {
         let operator = test.operator.text();
-        let (text, wanted) = match (&left.datum, &right.datum) {
-            (Datum::Text(text), Datum::Text(wanted)) => (*text, *wanted),
+        let (text, operand) = match (&left.datum, &right.datum) {
+            (Datum::Text(text), Datum::Text(operand)) => (*text, *operand),
             // As in Go Expr: an absent text has no content.
             (Datum::Nil | Datum::Text(_), Datum::Nil) | (Datum::Nil, Datum::Text(_)) => return Ok(false),
             (Datum::List(_), _) if test.operator == Operator::Contains => {
-                return Err("`contains` asks a text; of a list ask `… in list`".to_owned());
+                return Err("`contains` takes a text on the left; for a list write `… in list`".to_owned());
             }
             (Datum::Nil | Datum::Text(_), _) => {
-                return Err(format!("`{operator}` asks with a text, but right side is {}", right.told()));
+                return Err(format!("`{operator}` takes a text, but right side is {}", right.described()));
             }
-            _ => return Err(format!("`{operator}` asks a text, but left side is {}", left.told())),
+            _ => return Err(format!("`{operator}` takes a text, but left side is {}", left.described())),
         };
         self.charge(match test.operator {
-            Operator::Matches => text.len().saturating_mul(STEPS_A_MATCHED_BYTE),
-            _ => text.len() / BYTES_A_STEP,
+            Operator::Matches => text.len().saturating_mul(STEPS_PER_MATCHED_BYTE),
+            _ => text.len() / BYTES_PER_STEP,
         })?;
         match test.operator {
-            Operator::Contains => Ok(text.contains(wanted)),
-            Operator::StartsWith => Ok(text.starts_with(wanted)),
-            Operator::EndsWith => Ok(text.ends_with(wanted)),
-            _ => self.matched(test, text, (wanted, right.hidden)),
+            Operator::Contains => Ok(text.contains(operand)),
+            Operator::StartsWith => Ok(text.starts_with(operand)),
+            Operator::EndsWith => Ok(text.ends_with(operand)),
+            _ => self.matched(test, text, operand, right.hidden),
         }
     }
 
-    fn matched(&mut self, test: &Test, text: &str, (wanted, secret): (&str, bool)) -> Result<bool, String> {
+    fn matched(&mut self, test: &Test, text: &str, operand: &str, secret: bool) -> Result<bool, String> {
         if let Some(pattern) = &test.pattern {
             return Ok(pattern.is_match(text));
         }
-        self.charge(STEPS_A_PATTERN.saturating_add(wanted.len().saturating_mul(STEPS_A_PATTERN_BYTE)))?;
-        match pattern::compile(wanted) {
+        self.charge(STEPS_PER_PATTERN.saturating_add(operand.len().saturating_mul(STEPS_PER_PATTERN_BYTE)))?;
+        match pattern::compile(operand) {
             Ok(pattern) => Ok(pattern.is_match(text)),
             Err(_) if secret => Err("right side is not a pattern".to_owned()),
             Err(fault) => Err(format!("right side is not a pattern: {fault}")),
@@ -164,17 +166,17 @@ fn ordered(operator: Operator, left: &Traced<'_>, right: &Traced<'_>) -> Result<
         (Datum::Number(left), Datum::Number(right)) => Ok(left.compare(*right)),
         (Datum::Text(left), Datum::Text(right)) => Ok(left.cmp(right)),
         _ => {
-            let (left, right) = (left.told(), right.told());
+            let (left, right) = (left.described(), right.described());
             let operator = operator.text();
             Err(format!("`{operator}` takes two numbers or two texts, but left side is {left}, right side is {right}"))
         }
     }
 }
 
-/// `spec.nodes == "3"` looks right and never is.
+/// Returns a note for operands of different types, such as `spec.nodes == "3"`, which are never equal.
 fn mismatch(operator: Operator, left: &Traced<'_>, right: &Traced<'_>) -> Option<String> {
     let (left, right) = (left.datum.kind(), right.datum.kind());
     let compared = matches!(operator, Operator::Equal | Operator::NotEqual);
-    let nil = crate::explanation::Type::Nil;
+    let nil = crate::finding::Type::Nil;
     (compared && left != right && left != nil && right != nil).then(|| format!("{left} never equals {right}"))
 }

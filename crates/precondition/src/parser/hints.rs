@@ -1,34 +1,35 @@
-//! What is said of what cannot be read: what was found, what was expected, what was probably meant.
+//! Errors and hints for expressions that cannot be parsed.
 
 use super::Parser;
 use crate::lexer::TokenKind;
-use crate::parse_error::Fault;
-use crate::similar;
+use crate::parse_error::SyntaxError;
+use crate::suggestion;
+use crate::text;
 
 const ROOTS: &[&str] = &["spec", "status", "metadata", "event", "cluster"];
 const FUNCTIONS: &[&str] = &["len", "any", "all", "none", "filter", "count"];
-const LONGEST_QUOTE: usize = 40;
+const MAX_QUOTE: usize = 40;
 
 // === impl Parser ===
 
 impl Parser<'_> {
-    pub(super) fn fault_here(&self, message: String) -> Fault {
+    pub(super) fn error_here(&self, message: String) -> SyntaxError {
         let span = self.token().map_or(0..0, |token| token.span.clone());
-        Fault::new(span, message)
+        SyntaxError::new(span, message)
     }
 
-    pub(super) fn unexpected(&self, expected: &str) -> Fault {
+    pub(super) fn unexpected(&self, expected: &str) -> SyntaxError {
         let found = match self.kind() {
             TokenKind::End => "the end".to_owned(),
             _ => format!("`{}`", self.quote()),
         };
-        let fault = self.fault_here(format!("expected {expected}, found {found}"));
-        fault.maybe_hint(self.likely_mistake())
+        let error = self.error_here(format!("expected {expected}, found {found}"));
+        error.maybe_hint(self.likely_mistake())
     }
 
     fn quote(&self) -> String {
         let span = self.token().map_or(0..0, |token| token.span.clone());
-        similar::shortened(self.source.get(span).unwrap_or_default(), LONGEST_QUOTE)
+        text::shortened(self.source.get(span).unwrap_or_default(), MAX_QUOTE)
     }
 
     fn likely_mistake(&self) -> Option<String> {
@@ -43,7 +44,7 @@ impl Parser<'_> {
         Some(hint.to_owned())
     }
 
-    /// Whether the current token stands directly between two names.
+    /// Returns true if the current token is directly between two names.
     fn is_attached(&self) -> bool {
         let before = self.position.checked_sub(1).and_then(|before| self.tokens.get(before));
         let after = self.tokens.get(self.position + 1);
@@ -53,9 +54,9 @@ impl Parser<'_> {
             && after.filter(is_name).is_some_and(|after| after.span.start == end)
     }
 
-    pub(super) fn unknown_name(&self, name: &str) -> Fault {
-        let shown = similar::shortened(name, LONGEST_QUOTE);
-        let fault = self.fault_here(format!("`{shown}` is not known; a path begins with {}", listed(ROOTS)));
+    pub(super) fn unknown_name(&self, name: &str) -> SyntaxError {
+        let shown = text::shortened(name, MAX_QUOTE);
+        let error = self.error_here(format!("`{shown}` is not known; a path begins with {}", listed(ROOTS)));
         let hint = match name {
             "null" | "None" | "NULL" | "Nil" | "undefined" => "write `nil`".to_owned(),
             "True" | "TRUE" => "write `true`, or \"True\" for a condition's status".to_owned(),
@@ -63,42 +64,42 @@ impl Parser<'_> {
             "NOT" | "Not" => "write `not`".to_owned(),
             "adapters" | "conditions" | "phase" => format!("write `status.{name}`"),
             "let" | "if" => "there are no variables and no statements; a choice is `… ? … : …`".to_owned(),
-            _ => match similar::nearest(name, ROOTS.iter().copied()) {
+            _ => match suggestion::nearest(name, ROOTS.iter().copied()) {
                 Some(root) => format!("did you mean `{root}`?"),
                 None => format!("a text stands in quotes: \"{shown}\""),
             },
         };
-        fault.hint(hint)
+        error.hint(hint)
     }
 
-    pub(super) fn unknown_function(&self, name: &str) -> Fault {
-        let shown = similar::shortened(name, LONGEST_QUOTE);
-        let fault = self.fault_here(format!("there is no function `{shown}`; there are {}", listed(FUNCTIONS)));
+    pub(super) fn unknown_function(&self, name: &str) -> SyntaxError {
+        let shown = text::shortened(name, MAX_QUOTE);
+        let error = self.error_here(format!("there is no function `{shown}`; there are {}", listed(FUNCTIONS)));
         let hint = match name {
             "has" => "`has(…)` is CEL; an absent member is `nil` here: write `… != nil`".to_owned(),
             "size" => "`size(…)` is CEL; write `len(…)`".to_owned(),
             "exists" | "one" | "find" => "write any(list, {…}) or count(list, {…}) == 1".to_owned(),
-            "map" | "sum" | "reduce" => "predicates can look at members: any(list, {.member == …})".to_owned(),
+            "map" | "sum" | "reduce" => "predicates can use members: any(list, {.member == …})".to_owned(),
             "not" | "and" | "or" | "in" => format!("`{name}` is an operator and needs a value before it"),
-            _ => match similar::nearest(name, FUNCTIONS.iter().copied()) {
+            _ => match suggestion::nearest(name, FUNCTIONS.iter().copied()) {
                 Some(function) => format!("did you mean `{function}`?"),
-                None => return fault,
+                None => return error,
             },
         };
-        fault.hint(hint)
+        error.hint(hint)
     }
 
-    pub(super) fn method(&self, name: &str) -> Fault {
-        let shown = similar::shortened(name, LONGEST_QUOTE);
-        let fault = self.fault_here(format!("values have no methods, so there is no `.{shown}(…)`"));
+    pub(super) fn method(&self, name: &str) -> SyntaxError {
+        let shown = text::shortened(name, MAX_QUOTE);
+        let error = self.error_here(format!("values have no methods, so there is no `.{shown}(…)`"));
         match name {
-            "startsWith" | "endsWith" | "contains" | "matches" => fault.hint(format!("write `… {name} \"text\"`")),
-            "exists" => fault.hint("`.exists(x, …)` is CEL; write any(list, {…})"),
-            "exists_one" => fault.hint("`.exists_one(x, …)` is CEL; write count(list, {…}) == 1"),
-            "all" | "filter" => fault.hint(format!("`.{name}(x, …)` is CEL; write {name}(list, {{…}})")),
-            "size" | "length" | "len" => fault.hint("write `len(…)`"),
-            "orValue" => fault.hint("`.orValue(…)` is CEL; write `… ?? value`"),
-            _ => fault,
+            "startsWith" | "endsWith" | "contains" | "matches" => error.hint(format!("write `… {name} \"text\"`")),
+            "exists" => error.hint("`.exists(x, …)` is CEL; write any(list, {…})"),
+            "exists_one" => error.hint("`.exists_one(x, …)` is CEL; write count(list, {…}) == 1"),
+            "all" | "filter" => error.hint(format!("`.{name}(x, …)` is CEL; write {name}(list, {{…}})")),
+            "size" | "length" | "len" => error.hint("write `len(…)`"),
+            "orValue" => error.hint("`.orValue(…)` is CEL; write `… ?? value`"),
+            _ => error,
         }
     }
 }

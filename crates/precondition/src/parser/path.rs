@@ -1,18 +1,18 @@
-//! Names, roots, and the members that follow them.
+//! Parses names, roots, and the members that follow them.
 
 use super::Parser;
 use crate::lexer::{TokenKind, is_name, is_name_start};
-use crate::parse_error::Fault;
+use crate::parse_error::SyntaxError;
 use crate::syntax::{Expr, Key, Kind, Quantifier, Root, Step};
 
-/// The whole document: what its members are is known, so that it is never a value itself.
+/// The name of the whole document, which is never a value itself.
 const DOCUMENT: &str = "cluster";
 
 // === impl Parser ===
 
 impl Parser<'_> {
-    /// A value and the members that are asked of it.
-    pub(super) fn postfix(&mut self) -> Result<Expr, Fault> {
+    /// Parses a value and the members that follow it.
+    pub(super) fn postfix(&mut self) -> Result<Expr, SyntaxError> {
         let start = self.start();
         let is_document = self.is_word(DOCUMENT);
         let is_element = self.is_symbol(".");
@@ -25,13 +25,13 @@ impl Parser<'_> {
             base = self.document(start, &mut steps)?;
         }
         if steps.is_empty() {
-            // An inner expression in parentheses keeps its own place.
+            // An expression in parentheses keeps its own range.
             return Ok(base);
         }
         Ok(self.node(start, Kind::Access { base: Box::new(base), steps }))
     }
 
-    fn step(&mut self, must: bool) -> Result<Option<Step>, Fault> {
+    fn step(&mut self, must: bool) -> Result<Option<Step>, SyntaxError> {
         let optional = self.is_symbol("?.");
         if optional || self.is_symbol(".") {
             self.advance();
@@ -46,7 +46,7 @@ impl Parser<'_> {
         if must { Err(self.unexpected("a member's name")) } else { Ok(None) }
     }
 
-    fn member(&mut self) -> Result<Step, Fault> {
+    fn member(&mut self) -> Result<Step, SyntaxError> {
         let TokenKind::Name(name) = self.kind().clone() else {
             return Err(self.unexpected("a member's name"));
         };
@@ -57,7 +57,7 @@ impl Parser<'_> {
         Ok(Step { key: Key::Name(name) })
     }
 
-    fn index(&mut self) -> Result<Step, Fault> {
+    fn index(&mut self) -> Result<Step, SyntaxError> {
         let key = if let Some(name) = self.bare_name() {
             Key::Name(name)
         } else {
@@ -72,10 +72,9 @@ impl Parser<'_> {
         Ok(Step { key })
     }
 
-    /// `[validation]` and `[landing-zone]`: names as the specification writes them, without quotes.
+    /// Parses names without quotes in brackets, such as `[validation]` and `[landing-zone]`.
     ///
-    /// The language has no variables and no subtraction, so nothing else can be meant. A word that is a literal stays
-    /// one.
+    /// The language has no variables and no subtraction, so the notation is unambiguous. A literal stays a literal.
     fn bare_name(&mut self) -> Option<String> {
         let rest = self.source.get(self.start()..)?;
         let length = rest.find(|next| !is_name(next) && next != '-').unwrap_or(rest.len());
@@ -92,8 +91,8 @@ impl Parser<'_> {
         Some(name.to_owned())
     }
 
-    /// A word in the place of a value.
-    pub(super) fn name(&mut self, name: &str) -> Result<Expr, Fault> {
+    /// Parses a name in place of a value.
+    pub(super) fn name(&mut self, name: &str) -> Result<Expr, SyntaxError> {
         let start = self.start();
         if matches!(self.kind_after(1), TokenKind::Symbol("(")) {
             return self.call(start, name);
@@ -113,7 +112,7 @@ impl Parser<'_> {
         Ok(self.node(start, kind))
     }
 
-    fn call(&mut self, start: usize, name: &str) -> Result<Expr, Fault> {
+    fn call(&mut self, start: usize, name: &str) -> Result<Expr, SyntaxError> {
         let quantifier = Quantifier::of(name);
         if quantifier.is_none() && name != "len" {
             return Err(self.unknown_function(name));
@@ -125,14 +124,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `cluster.spec` is `spec`; the first step is taken here.
-    fn document(&mut self, start: usize, steps: &mut Vec<Step>) -> Result<Expr, Fault> {
+    /// Converts `cluster.spec` to `spec`: the first step becomes the root.
+    fn document(&mut self, start: usize, steps: &mut Vec<Step>) -> Result<Expr, SyntaxError> {
         if let Some(Step { key: Key::Name(_) }) = steps.first()
             && let Key::Name(name) = steps.remove(0).key
         {
             return Ok(Expr { kind: Kind::Root(Root::of_document(name)), span: start..self.end() });
         }
-        let fault = Fault::new(start..start + DOCUMENT.len(), "`cluster` is the whole document".to_owned());
+        let fault = SyntaxError::new(start..start + DOCUMENT.len(), "`cluster` is the whole document".to_owned());
         Err(fault.hint("name one of its members: cluster.spec, cluster.status, cluster.name"))
     }
 }

@@ -1,9 +1,9 @@
-//! No input exhausts the stack, the memory or the patience.
+//! Bounds: no input exhausts the stack, the memory or the time.
 
 use precondition::{Context, Outcome, Precondition};
 use serde_json::{Value, json};
 
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// Deep in every way that the grammar knows; the second is what closes the first.
 const WAYS: &[(&str, &str, &str)] = &[
@@ -36,8 +36,8 @@ fn depth_is_bounded_and_what_is_allowed_runs_on_a_small_stack() {
                 match Precondition::parse(&source) {
                     Ok(precondition) => {
                         read = depth;
-                        let verdict = precondition.evaluate(&Context::of(&document));
-                        drop((verdict.explanation.to_string(), verdict.explanation.tree().to_string()));
+                        let evaluation = precondition.evaluate(&Context::of(&document));
+                        drop((evaluation.explanation.to_string(), evaluation.explanation.tree().to_string()));
                     }
                     Err(error) => {
                         let bounded = error.message().contains("deeper than 64") || error.message().contains("4096");
@@ -46,7 +46,7 @@ fn depth_is_bounded_and_what_is_allowed_runs_on_a_small_stack() {
                 }
             }
             assert!((20..=64).contains(&read), "{open}: {read}");
-            let hopeless = open.repeat(LONGEST / open.len());
+            let hopeless = open.repeat(MAX_LENGTH / open.len());
             assert!(Precondition::parse(&hopeless).is_err());
         }
     };
@@ -59,14 +59,14 @@ fn length_is_no_depth() {
     let document = json!({ "spec": { "a": true } });
     for (first, next) in [("true", " and true"), ("false", "||true"), ("nil", "??nil"), ("spec", ".a"), ("spec", "[a]")]
     {
-        let source = format!("{first}{}", next.repeat((LONGEST - first.len()) / next.len()));
+        let source = format!("{first}{}", next.repeat((MAX_LENGTH - first.len()) / next.len()));
         Precondition::parse(&source).unwrap().evaluate(&Context::of(&document));
     }
 }
 
 #[test]
 fn size_is_bounded() {
-    let source = format!("true{}", " ".repeat(LONGEST));
+    let source = format!("true{}", " ".repeat(MAX_LENGTH));
     let error = Precondition::parse(&source).unwrap_err();
     assert_eq!(error.message(), "4100 bytes are more than the 4096 of an expression");
     assert!(Precondition::parse(source.trim_end()).is_ok());
@@ -94,10 +94,10 @@ fn steps_are_bounded() {
         "spec.long matches '[a-z]{1,500}[0-9]'",
         "any(spec.list, {# in spec.list and false})",
     ] {
-        let verdict = Precondition::parse(source).unwrap().evaluate(&Context::of(&document));
-        assert_eq!(verdict.outcome, Outcome::Unanswerable, "{source}");
-        let said = verdict.explanation.to_string();
-        assert!(said.ends_with("takes more than 100000 steps on this document"), "{said}");
+        let evaluation = Precondition::parse(source).unwrap().evaluate(&Context::of(&document));
+        assert_eq!(evaluation.outcome, Outcome::Unanswerable, "{source}");
+        let explained = evaluation.explanation.to_string();
+        assert!(explained.ends_with("takes more than 100000 steps on this document"), "{explained}");
     }
 }
 
@@ -111,8 +111,8 @@ fn documents_may_be_deeper_than_the_stack() {
         let (spec, status) = (deep(), deep());
         let ask = || {
             let precondition = Precondition::parse("spec == status and spec in [status]").unwrap();
-            let verdict = precondition.evaluate(&Context::of(&document).with_spec(&spec).with_status(&status));
-            assert_eq!(verdict.outcome, Outcome::Met);
+            let evaluation = precondition.evaluate(&Context::of(&document).with_spec(&spec).with_status(&status));
+            assert_eq!(evaluation.outcome, Outcome::Met);
         };
         std::thread::scope(|scope| {
             std::thread::Builder::new().stack_size(SMALL).spawn_scoped(scope, ask).unwrap().join().unwrap();
@@ -127,8 +127,8 @@ fn an_explanation_is_to_be_read() {
     let terms = (0..280).map(|term| format!(".a{term} == 1")).collect::<Vec<_>>().join(" or ");
     let document = json!({ "spec": { "list": vec![json!([{}, {}, {}, {}]); 10] } });
     let source = format!("any(spec.list, {{any(#, {{{terms}}})}})");
-    let verdict = Precondition::parse(&source).unwrap().evaluate(&Context::of(&document));
-    assert_eq!(verdict.outcome, Outcome::NotMet);
-    let said = verdict.explanation.to_string();
-    assert!(said.len() < 4_000, "{} bytes", said.len());
+    let evaluation = Precondition::parse(&source).unwrap().evaluate(&Context::of(&document));
+    assert_eq!(evaluation.outcome, Outcome::NotMet);
+    let explained = evaluation.explanation.to_string();
+    assert!(explained.len() < 4_000, "{} bytes", explained.len());
 }

@@ -34,13 +34,13 @@ fn read() -> Vec<(String, String)> {
     inputs
 }
 
-/// Whether it could be read.
+/// Returns true if it could be parsed.
 fn survives(input: &str, document: &Value) -> bool {
     match Precondition::parse(input) {
         Ok(precondition) => {
-            let verdict = precondition.evaluate(&Context::of(document).with_event(document).at_generation(1));
-            assert!(!verdict.explanation.to_string().is_empty());
-            assert!(!verdict.explanation.tree().to_string().is_empty());
+            let evaluation = precondition.evaluate(&Context::of(document).with_event(document).at_generation(1));
+            assert!(!evaluation.explanation.to_string().is_empty());
+            assert!(!evaluation.explanation.tree().to_string().is_empty());
             true
         }
         Err(error) => {
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_words_are_survived(words in prop::collection::vec(prop::sample::select(WORDS), 0..40)) {
+    fn arbitrary_words_are_survived(words in prop::collection::vec(prop::sample::select(TOKENS), 0..40)) {
         survives(&words.concat(), &document());
         survives(&words.join(" "), &document());
     }
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-const WORDS: &[&str] = &[
+const TOKENS: &[&str] = &[
     "spec",
     "status",
     ".a",

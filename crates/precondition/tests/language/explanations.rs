@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use precondition::{Answer, Context, Precondition, Shown};
 
-use super::said;
+use super::explained;
 
 fn document() -> Value {
     json!({
@@ -46,9 +46,9 @@ fn document() -> Value {
 #[case("spec.missing ?? spec.no", "`spec.missing ?? spec.no` is false")]
 #[case(
     "spec.yes ? spec.nodes == 3 : true",
-    "`spec.nodes == 3` is false: left side is 2; asked because `spec.yes` is true"
+    "`spec.nodes == 3` is false: left side is 2; evaluated because `spec.yes` is true"
 )]
-#[case("spec.no ? true : spec.no", "`spec.no` is false; asked because `spec.no` is false")]
+#[case("spec.no ? true : spec.no", "`spec.no` is false; evaluated because `spec.no` is false")]
 // Long and strange values.
 #[case("spec.name == 'y'", &format!("`spec.name == 'y'` is false: left side is \"{}…\"", "x".repeat(64)))]
 #[case("8 in spec.many", "`8 in spec.many` is false: right side is [1, 2, 3, 4, 5, … 7 elements]")]
@@ -90,31 +90,31 @@ fn document() -> Value {
     "any(status.conditions, {.tpye == 'A'})",
     "`any(status.conditions, {.tpye == 'A'})` is false: no element satisfies it: [0] `.tpye == 'A'` is false: left side is nil (status.conditions[] has no \"tpye\", did you mean \"type\"?); [1] `.tpye == 'A'` is false: left side is nil (status.conditions[] has no \"tpye\", did you mean \"type\"?); [2] `.tpye == 'A'` is false: left side is nil (status.conditions[] has no \"tpye\", did you mean \"type\"?); and 1 more"
 )]
-fn is_said(#[case] expression: &str, #[case] expected: &str) {
-    assert_eq!(said(&document(), expression), expected);
+fn explanations(#[case] expression: &str, #[case] expected: &str) {
+    assert_eq!(explained(&document(), expression), expected);
 }
 
 #[test]
 fn a_tree_tells_everything_and_what_was_not_looked_at() {
     let document = document();
     let source = "spec.nodes == 3 and (spec.yes or spec.no) or any(status.conditions, {.status == 'True'})";
-    let verdict = Precondition::parse(source).unwrap().evaluate(&Context::of(&document));
+    let evaluation = Precondition::parse(source).unwrap().evaluate(&Context::of(&document));
     let expected = "\
 `spec.nodes == 3 and (spec.yes or spec.no) or any(status.conditions, {.status == 'True'})`: true
   `spec.nodes == 3 and (spec.yes or spec.no)`: false
     `spec.nodes == 3`: false
       `spec.nodes`: 2
-    `spec.yes or spec.no`: not looked at
+    `spec.yes or spec.no`: not evaluated
   `any(status.conditions, {.status == 'True'})`: true
     `status.conditions`: [{…}, {…}, {…}, {…}]
     [1] `.status == 'True'`: true
       `.status`: \"True\"";
-    assert_eq!(verdict.explanation.tree().to_string(), expected);
+    assert_eq!(evaluation.explanation.tree().to_string(), expected);
 
-    let root = verdict.explanation.root();
+    let root = evaluation.explanation.root();
     assert_eq!(root.answer(), &Answer::Is(Shown::Bool(true)));
-    assert_eq!(root.parts()[0].parts()[1].answer(), &Answer::NotLookedAt);
-    assert_eq!(verdict.explanation.source_of(&root.parts()[0].parts()[0]), "spec.nodes == 3");
+    assert_eq!(root.parts()[0].parts()[1].answer(), &Answer::NotEvaluated);
+    assert_eq!(evaluation.explanation.source_of(&root.parts()[0].parts()[0]), "spec.nodes == 3");
     assert_eq!(root.parts()[1].parts()[1].element(), Some(1));
 }
 
@@ -122,7 +122,7 @@ fn a_tree_tells_everything_and_what_was_not_looked_at() {
 fn an_explanation_is_not_longer_than_a_person_reads() {
     let document = document();
     let or = vec!["spec.nodes == 3"; 200].join(" or ");
-    let verdict = Precondition::parse(&or).unwrap().evaluate(&Context::of(&document));
-    let lines = verdict.explanation.lines();
+    let evaluation = Precondition::parse(&or).unwrap().evaluate(&Context::of(&document));
+    let lines = evaluation.explanation.lines();
     assert_eq!((lines.len(), lines.last().unwrap().as_str()), (21, "… and 180 more"));
 }

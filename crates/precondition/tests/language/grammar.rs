@@ -1,4 +1,4 @@
-//! How expressions are read: literals, names, and which operator binds tighter (Go Expr's table).
+//! The grammar: literals, names, and the precedence of operators (Go Expr's table).
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -90,6 +90,6 @@ fn is_false(#[case] expression: &str) {
     "!spec.notify == 2",
     "`spec.notify` cannot be answered: `not` takes true or false, but this is 1; `not` binds tighter than comparisons, so these need parentheses"
 )]
-fn not_is_tight(#[case] expression: &str, #[case] said: &str) {
-    assert_eq!(answer(&document(), expression), said);
+fn not_is_tight(#[case] expression: &str, #[case] explained: &str) {
+    assert_eq!(answer(&document(), expression), explained);
 }

@@ -1,4 +1,4 @@
-//! The language as its users see it: what is read, what is answered, what is said.
+//! The language as its users see it: what is read, what is answered, what is explained.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -15,18 +15,18 @@ mod specification;
 use precondition::{Context, Outcome, Precondition};
 use serde_json::Value;
 
-/// `true`, `false`, or what is said where there is no answer.
+/// `true`, `false`, or what is explained where there is no answer.
 fn answer(document: &Value, expression: &str) -> String {
     let precondition = Precondition::parse(expression).unwrap_or_else(|error| panic!("{expression}\n{error}"));
-    let verdict = precondition.evaluate(&Context::of(document));
-    match verdict.outcome {
+    let evaluation = precondition.evaluate(&Context::of(document));
+    match evaluation.outcome {
         Outcome::Met => "true".to_owned(),
         Outcome::NotMet => "false".to_owned(),
-        Outcome::Unanswerable => verdict.explanation.to_string(),
+        Outcome::Unanswerable => evaluation.explanation.to_string(),
     }
 }
 
-/// What is said of an expression that is false or has no answer.
-fn said(document: &Value, expression: &str) -> String {
+/// The explanation of an expression that is false or has no answer.
+fn explained(document: &Value, expression: &str) -> String {
     Precondition::parse(expression).unwrap().evaluate(&Context::of(document)).explanation.to_string()
 }

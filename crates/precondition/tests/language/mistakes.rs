@@ -1,4 +1,4 @@
-//! What is said of expressions that cannot be read: the place, what was expected, what was probably meant.
+//! The errors of expressions that cannot be parsed: position, expected text and hint.
 
 use precondition::Precondition;
 use rstest::rstest;
@@ -120,7 +120,7 @@ use rstest::rstest;
 #[case(
     r"spec.a == '\d'",
     12,
-    "this escape is not known",
+    "this escape is unknown",
     r#"known are \\ \" \' \/ \n \r \t \b \f \xHH \uHHHH; `…` takes everything as it is"#
 )]
 fn is_refused(#[case] expression: &str, #[case] column: usize, #[case] message: &str, #[case] hint: &str) {
@@ -152,13 +152,13 @@ fn is_refused_with(#[case] expression: &str, #[case] message: &str) {
 
 #[test]
 fn an_error_shows_its_place() {
-    let told = |expression| Precondition::parse(expression).unwrap_err().to_string();
+    let message = |expression| Precondition::parse(expression).unwrap_err().to_string();
     assert_eq!(
-        told("spec.a == 'ä' and\n  status.phase = 'Ready'\n"),
+        message("spec.a == 'ä' and\n  status.phase = 'Ready'\n"),
         "line 2, column 16: expected an operator or the end, found `=`\n    status.phase = 'Ready'\n                 ^\nhint: `==` compares"
     );
     assert_eq!(
-        told("spec.a == 'ä' and stauts.b"),
+        message("spec.a == 'ä' and stauts.b"),
         "line 1, column 19: `stauts` is not known; a path begins with spec, status, metadata, event or cluster\n  spec.a == 'ä' and stauts.b\n                    ^^^^^^\nhint: did you mean `status`?"
     );
     let long = format!("{} = 1", ["spec.a"; 100].join(" and "));

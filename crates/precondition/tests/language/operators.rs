@@ -54,7 +54,7 @@ fn document() -> Value {
 #[case("spec.missing not contains 'b'", true)]
 #[case(r"'123456789012' matches `^\d{12}$` and 'a-b9' matches `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`", true)]
 #[case(r"'zone_1-x' matches `^\w{3,9}-\w$` and 'Ä' matches `^(?i)ä$`", true)]
-// Logic looks no further than it must.
+// Logic stops as soon as the answer is known.
 #[case("false and spec.one", false)]
 #[case("true or spec.one", true)]
 #[case("true ? true : spec.one", true)]
@@ -119,28 +119,28 @@ fn has_an_answer(#[case] expression: &str, #[case] expected: bool) {
 // Within, and texts.
 #[case(
     "'a' in spec.text",
-    "`'a' in spec.text` cannot be answered: `in` asks a list or an object; of a text ask `… contains …`"
+    "`'a' in spec.text` cannot be answered: `in` takes a list or an object on the right; for a text write `… contains …`"
 )]
-#[case("1 in spec.one", "`1 in spec.one` cannot be answered: `in` asks a list or an object, but right side is 1")]
+#[case("1 in spec.one", "`1 in spec.one` cannot be answered: `in` takes a list or an object, but right side is 1")]
 #[case(
     "1 in spec.object",
     "`1 in spec.object` cannot be answered: members of an object have names, but left side is 1"
 )]
 #[case(
     "spec.list contains 1",
-    "`spec.list contains 1` cannot be answered: `contains` asks a text; of a list ask `… in list`"
+    "`spec.list contains 1` cannot be answered: `contains` takes a text on the left; for a list write `… in list`"
 )]
 #[case(
     "spec.one contains '1'",
-    "`spec.one contains '1'` cannot be answered: `contains` asks a text, but left side is 1"
+    "`spec.one contains '1'` cannot be answered: `contains` takes a text, but left side is 1"
 )]
 #[case(
     "spec.text startsWith 1",
-    "`spec.text startsWith 1` cannot be answered: `startsWith` asks with a text, but right side is 1"
+    "`spec.text startsWith 1` cannot be answered: `startsWith` takes a text, but right side is 1"
 )]
 #[case(
     "spec.missing matches 1",
-    "`spec.missing matches 1` cannot be answered: `matches` asks with a text, but right side is 1"
+    "`spec.missing matches 1` cannot be answered: `matches` takes a text, but right side is 1"
 )]
 #[case(
     "spec.text matches ('(' ?? '')",
@@ -150,19 +150,19 @@ fn has_an_answer(#[case] expression: &str, #[case] expected: bool) {
 #[case("spec.text.length == 3", "`spec.text.length` cannot be answered: spec.text is a text and has no members")]
 #[case(
     "spec.list.a == 3",
-    "`spec.list.a` cannot be answered: spec.list is a list, which is asked with a whole number or with any(…)"
+    "`spec.list.a` cannot be answered: spec.list is a list: use a whole number as the index, or any(…)"
 )]
 #[case(
     "spec.list[0.5] == 3",
-    "`spec.list[0.5]` cannot be answered: spec.list is a list, which is asked with a whole number or with any(…)"
+    "`spec.list[0.5]` cannot be answered: spec.list is a list: use a whole number as the index, or any(…)"
 )]
 #[case(
     "spec.object[0] == 3",
-    "`spec.object[0]` cannot be answered: spec.object is an object, which is asked for a member by name, not by a number"
+    "`spec.object[0]` cannot be answered: spec.object is an object: its members have names, so the index cannot be a number"
 )]
 #[case(
     "spec.object[spec.missing] == 3",
-    "`spec.object[spec.missing]` cannot be answered: spec.object is an object, which is asked for a member by name, not by nil"
+    "`spec.object[spec.missing]` cannot be answered: spec.object is an object: its members have names, so the index cannot be nil"
 )]
 // Functions.
 #[case(
@@ -183,6 +183,6 @@ fn has_an_answer(#[case] expression: &str, #[case] expected: bool) {
 )]
 #[case("any(spec.list, {#})", "`#` cannot be answered: a predicate takes true or false, but this is 1")]
 #[case("any(spec.list, {.type == 'a'})", "`.type` cannot be answered: spec.list[] is a number and has no members")]
-fn has_none(#[case] expression: &str, #[case] said: &str) {
-    assert_eq!(answer(&document(), expression), said);
+fn has_none(#[case] expression: &str, #[case] explained: &str) {
+    assert_eq!(answer(&document(), expression), explained);
 }

@@ -1,7 +1,7 @@
 //! Random expressions and documents, answered by the crate `expr-lang` as well.
 //!
 //! Each is written twice: fully in parentheses for both, and with `?.` for expr-lang, where a member of nil is an error.
-//! What is known to differ is listed in the crate's documentation, and recognised here by what we say of it.
+//! Known differences are listed in the crate's documentation, and recognised here by their explanations.
 
 use expr::{Context as TheirContext, Environment, Value as TheirValue};
 use precondition::{Answer, Context, Explanation, Finding, Outcome, Precondition, Shown};
@@ -14,11 +14,11 @@ const TEXTS: &[&str] = &["", "a", "b", "ab", "True"];
 const STRICTER: &[&str] = &[
     // With `?.` it gives nil for members of what has none.
     "has no members",
-    "which is asked with a whole number",
-    "which is asked for a member by name",
-    // It asks lists and objects, too.
+    "is a list: use a whole number as the index",
+    "is an object: its members have names",
+    // Its `contains` searches lists and objects, too.
     "of a list ask",
-    "`contains` asks a text, but left side is an object",
+    "`contains` takes a text, but left side is an object",
     // It takes whatever is not true for no.
     "a predicate takes true or false",
 ];
@@ -28,13 +28,13 @@ const LENIENT: &[&str] = &[" in ", " contains ", " startsWith ", " endsWith "];
 /// One expression in both spellings.
 #[derive(Debug, Clone)]
 struct Both {
-    ours: String,
-    theirs: String,
+    own: String,
+    reference: String,
 }
 
 fn both(text: impl Into<String>) -> Both {
     let text = text.into();
-    Both { ours: text.clone(), theirs: text }
+    Both { own: text.clone(), reference: text }
 }
 
 fn joined<const N: usize>(parts: &[Both], pieces: [&str; N]) -> Both {
@@ -42,7 +42,7 @@ fn joined<const N: usize>(parts: &[Both], pieces: [&str; N]) -> Both {
         let parts = parts.iter().map(spelling).chain(std::iter::repeat(""));
         pieces.iter().copied().zip(parts).flat_map(|(piece, part)| [piece, part]).collect::<String>()
     };
-    Both { ours: join(|part| &part.ours), theirs: join(|part| &part.theirs) }
+    Both { own: join(|part| &part.own), reference: join(|part| &part.reference) }
 }
 
 fn literal() -> BoxedStrategy<Both> {
@@ -60,8 +60,8 @@ fn path(in_predicate: bool) -> BoxedStrategy<Both> {
     let least = usize::from(!in_predicate);
     let parts = (prop::sample::select(roots), prop::collection::vec(step, least..3));
     let written = parts.prop_map(|(root, steps)| Both {
-        ours: steps.iter().fold(root.to_owned(), |path, step| path + &step.0),
-        theirs: steps.iter().fold(root.to_owned(), |path, step| path + &step.1),
+        own: steps.iter().fold(root.to_owned(), |path, step| path + &step.0),
+        reference: steps.iter().fold(root.to_owned(), |path, step| path + &step.1),
     });
     written.boxed()
 }
@@ -69,7 +69,7 @@ fn path(in_predicate: bool) -> BoxedStrategy<Both> {
 fn list(depth: u32, in_predicate: bool) -> BoxedStrategy<Both> {
     let written = prop::collection::vec(expression(depth, in_predicate), 0..3).prop_map(|elements| {
         let join = |spelling: fn(&Both) -> &str| elements.iter().map(spelling).collect::<Vec<_>>().join(", ");
-        Both { ours: format!("[{}]", join(|one| &one.ours)), theirs: format!("[{}]", join(|one| &one.theirs)) }
+        Both { own: format!("[{}]", join(|one| &one.own)), reference: format!("[{}]", join(|one| &one.reference)) }
     });
     prop_oneof![4 => written, 1 => path(in_predicate)].boxed()
 }
@@ -140,7 +140,7 @@ fn document() -> impl Strategy<Value = Value> {
     (root(), root()).prop_map(|(spec, status)| json!({ "spec": spec, "status": status }))
 }
 
-/// Whether an operator that is stricter there was asked about nil.
+/// Returns true if an operator that is stricter there has nil as its operand.
 fn asked_nothing(explanation: &Explanation, finding: &Finding) -> bool {
     let source = explanation.source_of(finding);
     let nil = finding.parts().iter().any(|part| part.answer() == &Answer::Is(Shown::Nil));
@@ -150,62 +150,62 @@ fn asked_nothing(explanation: &Explanation, finding: &Finding) -> bool {
 
 #[expect(clippy::match_same_arms, reason = "a table of who says what")]
 fn compare(expression: &Both, document: &Value) -> Result<Option<Outcome>, TestCaseError> {
-    let precondition = Precondition::parse(&expression.ours);
-    let precondition = precondition.map_err(|error| TestCaseError::fail(format!("{}\n{error}", expression.ours)))?;
-    let verdict = precondition.evaluate(&Context::of(document));
+    let precondition = Precondition::parse(&expression.own);
+    let precondition = precondition.map_err(|error| TestCaseError::fail(format!("{}\n{error}", expression.own)))?;
+    let evaluation = precondition.evaluate(&Context::of(document));
     let context = TheirContext::from_serialize(document).unwrap();
-    let theirs = Environment::new().eval(&expression.theirs, &context);
-    let said = verdict.explanation.to_string();
-    let agree = match (verdict.outcome, &theirs) {
+    let reference = Environment::new().eval(&expression.reference, &context);
+    let explained = evaluation.explanation.to_string();
+    let agree = match (evaluation.outcome, &reference) {
         (Outcome::Met, Ok(TheirValue::Bool(true))) => true,
         (Outcome::NotMet, Ok(TheirValue::Bool(false))) => true,
         (Outcome::Unanswerable, Err(_)) => true,
         (Outcome::Unanswerable, Ok(value)) if value.as_bool().is_none() => true,
         (Outcome::Unanswerable, Ok(_)) => {
-            return known(STRICTER.iter().any(|reason| said.contains(reason)), expression, &said, &theirs);
+            return known(STRICTER.iter().any(|reason| explained.contains(reason)), expression, &explained, &reference);
         }
         (_, Err(_)) => {
-            let nothing = asked_nothing(&verdict.explanation, verdict.explanation.root());
-            return known(nothing, expression, &said, &theirs);
+            let nothing = asked_nothing(&evaluation.explanation, evaluation.explanation.root());
+            return known(nothing, expression, &explained, &reference);
         }
         _ => false,
     };
-    prop_assert!(agree, "{}\n{}\nours: {said}\ntheirs: {theirs:?}", expression.ours, expression.theirs);
-    Ok(Some(verdict.outcome))
+    prop_assert!(agree, "{}\n{}\nours: {explained}\ntheirs: {reference:?}", expression.own, expression.reference);
+    Ok(Some(evaluation.outcome))
 }
 
 /// A difference that is documented is one that is not compared.
 fn known(
     known: bool,
     expression: &Both,
-    said: &str,
-    theirs: &Result<TheirValue, expr::Error>,
+    explained: &str,
+    reference: &Result<TheirValue, expr::Error>,
 ) -> Result<Option<Outcome>, TestCaseError> {
-    prop_assert!(known, "{}\n{}\nours: {said}\ntheirs: {theirs:?}", expression.ours, expression.theirs);
+    prop_assert!(known, "{}\n{}\nours: {explained}\ntheirs: {reference:?}", expression.own, expression.reference);
     Ok(None)
 }
 
 #[test]
 fn answers_are_those_of_expr_lang() {
     // More with PROPTEST_CASES.
-    let wanted = ProptestConfig::default().cases.max(600);
+    let cases = ProptestConfig::default().cases.max(600);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: wanted,
+        cases,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
     let compared = std::cell::Cell::new(0_u32);
     let answered = std::cell::Cell::new(0_u32);
-    let cases = (condition(4, false), document());
-    let outcome = runner.run(&cases, |(expression, document)| {
+    let inputs = (condition(4, false), document());
+    let outcome = runner.run(&inputs, |(expression, document)| {
         let outcome = compare(&expression, &document)?;
         compared.set(compared.get() + u32::from(outcome.is_some()));
         answered.set(answered.get() + u32::from(outcome.is_some_and(|outcome| outcome != Outcome::Unanswerable)));
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
-    println!("{wanted} cases, {} compared, {} of them true or false", compared.get(), answered.get());
-    assert!(answered.get() > wanted / 3, "only {} of {wanted} were true or false", answered.get());
+    println!("{cases} cases, {} compared, {} of them true or false", compared.get(), answered.get());
+    assert!(answered.get() > cases / 3, "only {} of {cases} were true or false", answered.get());
     // The excluded must stay few, or nothing is shown.
-    assert!(compared.get() > wanted * 3 / 4, "only {} of {wanted} were compared", compared.get());
+    assert!(compared.get() > cases * 3 / 4, "only {} of {cases} were compared", compared.get());
 }

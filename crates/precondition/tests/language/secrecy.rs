@@ -60,25 +60,25 @@ fn document() -> Value {
 fn nothing_is_shown(#[case] expression: &str) {
     let document = document();
     let context = Context::of(&document).with_adapters([]).hiding("spec.private.deep");
-    let verdict = Precondition::parse(expression).unwrap().evaluate(&context);
-    let told = format!("{}\n{}\n{verdict:?}", verdict.explanation, verdict.explanation.tree());
-    assert!(!told.contains(SECRET), "{told}");
+    let evaluation = Precondition::parse(expression).unwrap().evaluate(&context);
+    let output = format!("{}\n{}\n{evaluation:?}", evaluation.explanation, evaluation.explanation.tree());
+    assert!(!output.contains(SECRET), "{output}");
 }
 
 #[test]
 fn that_something_is_there_or_not_is_no_secret() {
-    let said = |expression| super::said(&document(), expression);
+    let explained = |expression| super::explained(&document(), expression);
     assert_eq!(
-        said("spec.pullSecret.data == nil"),
+        explained("spec.pullSecret.data == nil"),
         "`spec.pullSecret.data == nil` is false: left side is a text that is not shown"
     );
     assert_eq!(
-        said("spec.pullSecret.missing != nil"),
+        explained("spec.pullSecret.missing != nil"),
         "`spec.pullSecret.missing != nil` is false: left side is nil (spec.pullSecret has no \"missing\")"
     );
     // An adapter's name makes no secret of its report.
     assert_eq!(
-        said("status.adapters[pullsecret].available == 'True'"),
+        explained("status.adapters[pullsecret].available == 'True'"),
         "`status.adapters[pullsecret].available == 'True'` is false: left side is \"False\""
     );
 }

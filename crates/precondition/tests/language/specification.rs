@@ -28,14 +28,14 @@ fn reported(generation: u64) -> AdapterFacts {
     AdapterFacts { reported_generation: generation }
 }
 
-fn told(document: &Value, expression: &str) -> (Outcome, String) {
+fn described(document: &Value, expression: &str) -> (Outcome, String) {
     let context = Context::of(document).at_generation(3).with_adapters([
         ("validation", reported(3)),
         ("dns", reported(2)),
         ("placement", reported(3)),
     ]);
-    let verdict = Precondition::parse(expression).unwrap().evaluate(&context);
-    (verdict.outcome, verdict.explanation.to_string())
+    let evaluation = Precondition::parse(expression).unwrap().evaluate(&context);
+    (evaluation.outcome, evaluation.explanation.to_string())
 }
 
 #[rstest]
@@ -48,7 +48,7 @@ fn told(document: &Value, expression: &str) -> (Outcome, String) {
 )]
 #[case("cluster.status.phase != 'Ready'", "`cluster.status.phase != 'Ready'` is true")]
 fn met(#[case] expression: &str, #[case] explanation: &str) {
-    assert_eq!(told(&cluster(), expression), (Outcome::Met, explanation.to_owned()));
+    assert_eq!(described(&cluster(), expression), (Outcome::Met, explanation.to_owned()));
 }
 
 #[rstest]
@@ -68,7 +68,7 @@ fn met(#[case] expression: &str, #[case] explanation: &str) {
 #[case("spec.gcp.projectId == nil", "`spec.gcp.projectId == nil` is false: left side is \"customer-prod-12345\"")]
 #[case("spec.pullSecret.data == nil", "`spec.pullSecret.data == nil` is false: left side is a text that is not shown")]
 fn not_met(#[case] expression: &str, #[case] explanation: &str) {
-    assert_eq!(told(&cluster(), expression), (Outcome::NotMet, explanation.to_owned()));
+    assert_eq!(described(&cluster(), expression), (Outcome::NotMet, explanation.to_owned()));
 }
 
 #[rstest]
@@ -93,22 +93,22 @@ fn absent(#[case] without: &str, #[case] expression: &str, #[case] because: &str
     let mut document = cluster();
     let (parent, name) = without.rsplit_once('/').unwrap();
     document.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name).unwrap();
-    assert_eq!(told(&document, expression), (Outcome::NotMet, format!("`{expression}` is false: {because}")));
+    assert_eq!(described(&document, expression), (Outcome::NotMet, format!("`{expression}` is false: {because}")));
 }
 
 #[test]
-fn who_has_not_reported_is_told_and_a_slip_is_guessed() {
-    let told = |expression| told(&cluster(), expression).1;
+fn a_missing_report_is_named_and_a_misspelling_suggested() {
+    let message = |expression| described(&cluster(), expression).1;
     assert_eq!(
-        told(r#"status.adapters[hypershift].available == "True""#),
+        message(r#"status.adapters[hypershift].available == "True""#),
         r#"`status.adapters[hypershift].available == "True"` is false: left side is nil (status.adapters has no "hypershift"; hypershift adapter has not reported)"#
     );
     assert_eq!(
-        told(r#"status.adapters[validaton].available == "True""#),
+        message(r#"status.adapters[validaton].available == "True""#),
         r#"`status.adapters[validaton].available == "True"` is false: left side is nil (status.adapters has no "validaton", did you mean "validation"?)"#
     );
     assert_eq!(
-        told(r#"spec.gcp.projectID == "x""#),
+        message(r#"spec.gcp.projectID == "x""#),
         r#"`spec.gcp.projectID == "x"` is false: left side is nil (spec.gcp has no "projectID", did you mean "projectId"?)"#
     );
 }
@@ -120,13 +120,13 @@ fn all_of_them_together_name_each_that_fails_first() {
         and status.adapters[dns].available == "True"
         and status.adapters[placement].available == "True""#;
     let context = cluster();
-    let verdict = Precondition::parse(all).unwrap().evaluate(&Context::of(&context));
-    assert_eq!(verdict.outcome, Outcome::NotMet);
+    let evaluation = Precondition::parse(all).unwrap().evaluate(&Context::of(&context));
+    assert_eq!(evaluation.outcome, Outcome::NotMet);
     assert_eq!(
-        verdict.explanation.to_string(),
+        evaluation.explanation.to_string(),
         r#"`status.adapters[dns].available == "True"` is false: left side is "Unknown""#
     );
-    let tree = verdict.explanation.tree().to_string();
+    let tree = evaluation.explanation.tree().to_string();
     let last = tree.lines().last().unwrap();
-    assert_eq!(last, r#"  `status.adapters[placement].available == "True"`: not looked at"#);
+    assert_eq!(last, r#"  `status.adapters[placement].available == "True"`: not evaluated"#);
 }

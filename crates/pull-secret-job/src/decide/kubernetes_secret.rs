@@ -1,4 +1,4 @@
-//! From what is seen of the Kubernetes Secret to what is done about it, and why.
+//! Decides, from the observed Kubernetes Secret, which step to take and why.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,170 +8,175 @@ use fleet_model::job::Reason;
 use fleet_model::{ClusterId, Generation, Owner, names};
 use kubernetes::secret::DOCKER_CONFIG_JSON;
 
-/// What should be.
+/// The desired Secret.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Whose Secret it is.
+pub struct Desired {
+    /// Cluster that it belongs to.
     pub cluster: ClusterId,
     /// Labels that must be on it; others may be too.
     pub labels: BTreeMap<String, String>,
     /// Annotations that must be on it, but for the time of creation.
     pub annotations: BTreeMap<String, String>,
-    /// The digest of the bytes that it must hold.
+    /// Digest of the bytes that it must hold.
     pub content: Digest,
-    /// The edition of the cluster's specification that the content is from, where known.
+    /// Generation of the cluster's specification that the content is from, if known.
     pub generation: Option<Generation>,
-    /// Take it over from another owner.
+    /// Take over a Secret of another owner.
     pub adopt: bool,
 }
 
-/// What is.
+/// The observed Secret.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct Observed {
     /// Its type.
     pub kind: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The digest of the bytes that it holds.
+    /// Digest of the bytes that it holds.
     pub content: Option<Digest>,
-    /// Whether its content can never be changed.
+    /// True if its content can never be changed.
     pub is_immutable: bool,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub is_terminating: bool,
 }
 
-/// What to do, and why.
+/// The step to take, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The step; at most one, as the next one is decided on what is seen then.
+    /// At most one step: the next one is decided on what is observed then.
     pub step: Step,
-    /// How the phase will have ended when the step is done.
+    /// Reason of the phase once the step is done.
     pub reason: Reason,
-    /// Why this and nothing else.
-    pub because: Vec<Because>,
+    /// Causes of the step.
+    pub causes: Vec<Cause>,
 }
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// All is right, or it is not ours to change.
+    /// The Secret is up to date, or must not be changed.
     Nothing,
     /// Create the Secret.
     Create,
-    /// Apply it over the one that is there.
+    /// Apply it over the existing one.
     Apply,
-    /// Delete the one that is there, then create it: its type cannot be changed.
+    /// Delete the existing one, then create it: its type cannot be changed.
     Replace,
     /// Delete it.
     Delete,
-    /// Wait until it has gone.
+    /// Wait until it is deleted.
     Wait,
 }
 
-/// Why a plan is as it is.
+/// Cause of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum Cause {
     /// The Secret does not exist.
     Missing,
-    /// It is as it should be.
-    Right,
-    /// It is being deleted and waits for a finalizer.
-    Going,
-    /// It is not this cluster's.
-    Foreign(Owner),
+    /// It is up to date.
+    UpToDate,
+    /// It is terminating and waits for a finalizer.
+    Terminating,
+    /// It is not managed for this cluster.
+    Unmanaged(Owner),
     /// A newer generation has written it.
     NewerGeneration(Generation),
     /// It has another type.
     OtherType(String),
-    /// It holds something else.
+    /// It holds other content.
     OtherContent,
-    /// It holds something else and can never be changed.
+    /// It holds other content and can never be changed.
     Immutable,
     /// These labels are missing or differ.
     Labels(Vec<String>),
     /// These annotations are missing or differ.
     Annotations(Vec<String>),
-    /// The Secret is to go.
-    Unwanted,
+    /// The Secret is to be deleted.
+    DeletionRequested,
 }
 
-/// What to do so that the Secret holds the wanted content.
-pub fn decide(wanted: &Wanted, seen: Option<&Seen>) -> Plan {
-    let plan = |step, reason, because| Plan { step, reason, because };
-    let Some(seen) = seen else { return plan(Step::Create, Reason::KubernetesSecretApplied, vec![Because::Missing]) };
-    let owner = Owner::of(&seen.labels);
-    if !owner.is(&wanted.cluster) && !wanted.adopt {
-        return plan(Step::Nothing, Reason::NameConflict, vec![Because::Foreign(owner)]);
+/// Plans the step after which the Secret holds the desired content.
+pub fn decide(desired: &Desired, observed: Option<&Observed>) -> Plan {
+    let plan = |step, reason, causes| Plan { step, reason, causes };
+    let Some(observed) = observed else {
+        return plan(Step::Create, Reason::KubernetesSecretApplied, vec![Cause::Missing]);
+    };
+    let owner = Owner::of(&observed.labels);
+    if !owner.is(&desired.cluster) && !desired.adopt {
+        return plan(Step::Nothing, Reason::NameConflict, vec![Cause::Unmanaged(owner)]);
     }
-    if seen.is_terminating {
-        return plan(Step::Wait, Reason::KubernetesSecretApplied, vec![Because::Going]);
+    if observed.is_terminating {
+        return plan(Step::Wait, Reason::KubernetesSecretApplied, vec![Cause::Terminating]);
     }
-    // Another owner's generations say nothing about ours.
-    if let Some(newer) = newer_generation(wanted.generation, seen).filter(|_| owner.is(&wanted.cluster)) {
-        return plan(Step::Nothing, Reason::Superseded, vec![Because::NewerGeneration(newer)]);
+    // Another owner's generations are not comparable.
+    if let Some(newer) = newer_generation(desired.generation, observed).filter(|_| owner.is(&desired.cluster)) {
+        return plan(Step::Nothing, Reason::Superseded, vec![Cause::NewerGeneration(newer)]);
     }
-    if seen.kind != DOCKER_CONFIG_JSON {
-        return plan(Step::Replace, Reason::KubernetesSecretApplied, vec![Because::OtherType(seen.kind.clone())]);
+    if observed.kind != DOCKER_CONFIG_JSON {
+        return plan(Step::Replace, Reason::KubernetesSecretApplied, vec![Cause::OtherType(observed.kind.clone())]);
     }
-    let differs = seen.content != Some(wanted.content);
-    if differs && seen.is_immutable {
-        return plan(Step::Nothing, Reason::SecretImmutable, vec![Because::Immutable]);
+    let differs = observed.content != Some(desired.content);
+    if differs && observed.is_immutable {
+        return plan(Step::Nothing, Reason::SecretImmutable, vec![Cause::Immutable]);
     }
-    let mut because: Vec<Because> = differs.then_some(Because::OtherContent).into_iter().collect();
-    because.extend(Some(differing(&wanted.labels, &seen.labels)).filter(|keys| !keys.is_empty()).map(Because::Labels));
-    because.extend(
-        Some(differing(&wanted.annotations, &seen.annotations))
+    let mut causes: Vec<Cause> = differs.then_some(Cause::OtherContent).into_iter().collect();
+    causes
+        .extend(Some(differing(&desired.labels, &observed.labels)).filter(|keys| !keys.is_empty()).map(Cause::Labels));
+    causes.extend(
+        Some(differing(&desired.annotations, &observed.annotations))
             .filter(|keys| !keys.is_empty())
-            .map(Because::Annotations),
+            .map(Cause::Annotations),
     );
-    if because.is_empty() {
-        return plan(Step::Nothing, Reason::SecretUnchanged, vec![Because::Right]);
+    if causes.is_empty() {
+        return plan(Step::Nothing, Reason::SecretUnchanged, vec![Cause::UpToDate]);
     }
-    plan(Step::Apply, Reason::KubernetesSecretApplied, because)
+    plan(Step::Apply, Reason::KubernetesSecretApplied, causes)
 }
 
-/// What to do so that the Secret does not exist.
-pub fn remove(cluster: &ClusterId, generation: Option<Generation>, seen: Option<&Seen>) -> Plan {
-    let plan = |step, reason, because| Plan { step, reason, because: vec![because] };
-    let Some(seen) = seen else { return plan(Step::Nothing, Reason::SecretAbsent, Because::Missing) };
-    let owner = Owner::of(&seen.labels);
+/// Plans the step after which the Secret does not exist.
+pub fn remove(cluster: &ClusterId, generation: Option<Generation>, observed: Option<&Observed>) -> Plan {
+    let plan = |step, reason, cause| Plan { step, reason, causes: vec![cause] };
+    let Some(observed) = observed else { return plan(Step::Nothing, Reason::SecretAbsent, Cause::Missing) };
+    let owner = Owner::of(&observed.labels);
     if !owner.is(cluster) {
-        return plan(Step::Nothing, Reason::NameConflict, Because::Foreign(owner));
+        return plan(Step::Nothing, Reason::NameConflict, Cause::Unmanaged(owner));
     }
-    match newer_generation(generation, seen) {
-        Some(newer) => plan(Step::Nothing, Reason::Superseded, Because::NewerGeneration(newer)),
-        None if seen.is_terminating => plan(Step::Wait, Reason::SecretDeleted, Because::Going),
-        None => plan(Step::Delete, Reason::SecretDeleted, Because::Unwanted),
+    match newer_generation(generation, observed) {
+        Some(newer) => plan(Step::Nothing, Reason::Superseded, Cause::NewerGeneration(newer)),
+        None if observed.is_terminating => plan(Step::Wait, Reason::SecretDeleted, Cause::Terminating),
+        None => plan(Step::Delete, Reason::SecretDeleted, Cause::DeletionRequested),
     }
 }
 
-fn newer_generation(ours: Option<Generation>, seen: &Seen) -> Option<Generation> {
-    let recorded = seen.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION)?.parse().ok()?;
-    ours.is_some_and(|ours| recorded > ours).then_some(recorded)
+fn newer_generation(own: Option<Generation>, observed: &Observed) -> Option<Generation> {
+    let recorded = observed.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION)?.parse().ok()?;
+    own.is_some_and(|own| recorded > own).then_some(recorded)
 }
 
-fn differing(wanted: &BTreeMap<String, String>, seen: &BTreeMap<String, String>) -> Vec<String> {
-    wanted.iter().filter(|(key, value)| seen.get(*key) != Some(value)).map(|(key, _)| key.clone()).collect()
+fn differing(desired: &BTreeMap<String, String>, observed: &BTreeMap<String, String>) -> Vec<String> {
+    desired.iter().filter(|(key, value)| observed.get(*key) != Some(value)).map(|(key, _)| key.clone()).collect()
 }
 
 // === impl Plan ===
 
 impl Plan {
-    /// Why, in words.
+    /// The causes as text.
     pub fn why(&self) -> String {
-        self.because.iter().map(ToString::to_string).collect::<Vec<_>>().join(", and ")
+        self.causes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", and ")
     }
 }
 
-impl fmt::Display for Because {
+impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => formatter.write_str("the Kubernetes Secret does not exist"),
-            Self::Right => formatter.write_str("the Kubernetes Secret is as it should be"),
-            Self::Going => formatter.write_str("the Kubernetes Secret is being deleted and waits for a finalizer"),
-            Self::Foreign(owner) => write!(formatter, "the Kubernetes Secret is not this cluster's: it has {owner}"),
+            Self::UpToDate => formatter.write_str("the Kubernetes Secret is up to date"),
+            Self::Terminating => formatter.write_str("the Kubernetes Secret is terminating and waits for a finalizer"),
+            Self::Unmanaged(owner) => {
+                write!(formatter, "the Kubernetes Secret is not managed for this cluster: it has {owner}")
+            }
             Self::NewerGeneration(newer) => {
                 write!(formatter, "generation {newer}, a newer one, has written the Kubernetes Secret")
             }
@@ -180,7 +185,7 @@ impl fmt::Display for Because {
             Self::Immutable => formatter.write_str("the Kubernetes Secret holds other content and is immutable"),
             Self::Labels(keys) => write!(formatter, "these labels differ: {}", keys.join(", ")),
             Self::Annotations(keys) => write!(formatter, "these annotations differ: {}", keys.join(", ")),
-            Self::Unwanted => formatter.write_str("the Kubernetes Secret is to be deleted"),
+            Self::DeletionRequested => formatter.write_str("the Kubernetes Secret is to be deleted"),
         }
     }
 }
@@ -191,10 +196,10 @@ impl fmt::Display for Step {
         formatter.write_str(match self {
             Self::Nothing => "change nothing",
             Self::Create => "create the Kubernetes Secret",
-            Self::Apply => "apply the Kubernetes Secret over the one that is there",
-            Self::Replace => "delete the Kubernetes Secret and create it anew",
+            Self::Apply => "apply the Kubernetes Secret",
+            Self::Replace => "delete the Kubernetes Secret and create it again",
             Self::Delete => "delete the Kubernetes Secret",
-            Self::Wait => "wait until the Kubernetes Secret has gone",
+            Self::Wait => "wait until the Kubernetes Secret is deleted",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A decision as a value: what to do, how it will have ended, and why.
+//! The plan of a decision: actions, reason, cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,20 +9,20 @@ use secret_store::{Metadata, Permission, VersionNumber};
 
 use crate::record::Record;
 
-/// What to do, in this order. Each action leaves the secret in a state from which a new run goes on.
+/// Actions in order. Each leaves the secret in a state from which a new run continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The steps; none when nothing is to be done.
+    /// The actions; none if nothing is to be done.
     pub actions: Vec<Action>,
-    /// How the run will have ended when every action is done.
+    /// Reason of the run once every action is done.
     pub reason: Reason,
-    /// The version that will then hold the wanted content.
+    /// Version that then holds the desired content.
     pub version: Option<VersionNumber>,
-    /// Why this and nothing else.
-    pub because: Because,
+    /// Cause of the plan.
+    pub cause: Cause,
 }
 
-/// One step.
+/// One action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Create the secret.
@@ -32,7 +32,7 @@ pub enum Action {
         /// All its annotations.
         annotations: BTreeMap<String, String>,
     },
-    /// Put these labels and annotations in place of those that are there.
+    /// Replace all labels and annotations.
     Update {
         /// All its labels.
         labels: BTreeMap<String, String>,
@@ -41,9 +41,9 @@ pub enum Action {
     },
     /// Add a version and read it back.
     Add {
-        /// What it holds.
+        /// Content of the version.
         content: Content,
-        /// The number that it must get; another number means that somebody else writes too.
+        /// Number that it must get; another one shows that another run writes too.
         number: VersionNumber,
     },
     /// Destroy a version.
@@ -55,47 +55,47 @@ pub enum Action {
     },
 }
 
-/// What a version is to hold.
+/// Content of a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The pull secret of this run.
-    Wanted,
-    /// What that version holds.
+    Desired,
+    /// The content of that version.
     CopyOf(VersionNumber),
 }
 
-/// Why a plan is as it is.
+/// Cause of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum Cause {
     /// The secret does not exist.
     Missing,
     /// The secret has no version.
     NoVersion,
-    /// The newest version holds something else.
+    /// The newest version holds other content.
     OtherContent(VersionNumber),
     /// The newest version is disabled.
     Disabled(VersionNumber),
     /// The newest version is destroyed.
     Destroyed(VersionNumber),
-    /// It was asked to add a version in any case.
+    /// A version is always added (ALWAYS_ADD_VERSION).
     AlwaysAdd,
-    /// The newest version holds the wanted content.
+    /// The newest version holds the desired content.
     Holds(VersionNumber),
     /// A newer generation has claimed the secret.
     NewerGeneration(Generation),
-    /// The secret is not this cluster's.
-    Foreign(Owner),
+    /// The secret is not managed for this cluster.
+    Unmanaged(Owner),
     /// Another run has added this version with other content after this run had added its own.
     Overtaken(VersionNumber),
-    /// The secret is to go.
-    Unwanted,
+    /// The secret is to be deleted.
+    DeletionRequested,
 }
 
 // === impl Plan ===
 
 impl Plan {
-    pub(super) fn new(reason: Reason, because: Because) -> Self {
-        Self { actions: Vec::new(), reason, version: None, because }
+    pub(super) fn new(reason: Reason, cause: Cause) -> Self {
+        Self { actions: Vec::new(), reason, version: None, cause }
     }
 
     pub(super) fn holding(self, version: VersionNumber) -> Self {
@@ -107,17 +107,17 @@ impl Plan {
         self
     }
 
-    /// Destroys these, one after the other.
+    /// With actions that destroy these versions, one after the other.
     pub(super) fn destroying(self, surplus: BTreeSet<VersionNumber>) -> Self {
         surplus.into_iter().fold(self, |plan, number| plan.then(Action::Destroy(number)))
     }
 
-    /// Updates record and labels, unless the secret will have them by then.
+    /// With an update of record and labels, unless the secret has them by then.
     pub(super) fn recording(
         self,
         secret: &Metadata,
         record: &Record,
-        wanted_labels: Option<&BTreeMap<String, String>>,
+        desired_labels: Option<&BTreeMap<String, String>>,
     ) -> Self {
         let planned = self.actions.iter().rev().find_map(|action| match action {
             Action::Update { labels, annotations } => Some((labels, annotations)),
@@ -127,12 +127,12 @@ impl Plan {
         let mut annotations = annotations_then.clone();
         record.write(&mut annotations);
         let mut labels = labels_then.clone();
-        labels.extend(wanted_labels.cloned().unwrap_or_default());
+        labels.extend(desired_labels.cloned().unwrap_or_default());
         let is_there = labels == *labels_then && annotations == *annotations_then;
         if is_there { self } else { self.then(Action::Update { labels, annotations }) }
     }
 
-    /// The permissions that carrying the plan out needs.
+    /// Permissions that carrying the plan out needs.
     pub fn permissions(&self) -> BTreeSet<Permission> {
         self.actions.iter().flat_map(|action| action.permissions().iter().copied()).collect()
     }
@@ -153,7 +153,7 @@ impl Action {
 }
 
 impl fmt::Display for Action {
-    /// The step as a dry run shows it.
+    /// The action as a dry run logs it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create { labels, .. } => write!(formatter, "create the secret with {} labels", labels.len()),
@@ -166,7 +166,7 @@ impl fmt::Display for Action {
                     }
                 }
             }
-            Self::Add { content: Content::Wanted, number } => {
+            Self::Add { content: Content::Desired, number } => {
                 write!(formatter, "add version {number} and read it back")
             }
             Self::Add { content: Content::CopyOf(source), number } => {
@@ -178,9 +178,9 @@ impl fmt::Display for Action {
     }
 }
 
-// === impl Because ===
+// === impl Cause ===
 
-impl fmt::Display for Because {
+impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => formatter.write_str("the secret does not exist"),
@@ -188,14 +188,14 @@ impl fmt::Display for Because {
             Self::OtherContent(number) => write!(formatter, "version {number}, the newest, holds other content"),
             Self::Disabled(number) => write!(formatter, "version {number}, the newest, is disabled"),
             Self::Destroyed(number) => write!(formatter, "version {number}, the newest, is destroyed"),
-            Self::AlwaysAdd => formatter.write_str("a version is added in any case (ALWAYS_ADD_VERSION)"),
+            Self::AlwaysAdd => formatter.write_str("a version is always added (ALWAYS_ADD_VERSION)"),
             Self::Holds(number) => write!(formatter, "version {number}, the newest, holds this pull secret"),
             Self::NewerGeneration(newer) => write!(formatter, "generation {newer}, a newer one, holds the secret"),
-            Self::Foreign(owner) => write!(formatter, "the secret is not this cluster's: it has {owner}"),
+            Self::Unmanaged(owner) => write!(formatter, "the secret is not managed for this cluster: it has {owner}"),
             Self::Overtaken(number) => {
                 write!(formatter, "another run has added version {number} with other content since")
             }
-            Self::Unwanted => formatter.write_str("the secret is to be deleted"),
+            Self::DeletionRequested => formatter.write_str("the secret is to be deleted"),
         }
     }
 }

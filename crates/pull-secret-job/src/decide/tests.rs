@@ -1,8 +1,8 @@
-//! What is decided, as a table: what is seen, and the plan as a dry run prints it.
+//! Plans as a table: the observed versions, and the plan as a dry run logs it.
 
 use super::*;
 
-/// The content that is wanted, and contents that are not.
+/// Digest of a content by its name; `desired` is the desired one.
 fn content(name: &str) -> Digest {
     Digest::of_bytes(name.as_bytes())
 }
@@ -17,14 +17,14 @@ fn desired() -> Desired {
         cluster: "cls-1".parse().unwrap(),
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
         generation: Generation::new(5),
-        content: content("wanted"),
-        shown_digest: Some("hmac-sha256:wanted".to_owned()),
+        content: content("desired"),
+        published_digest: Some("hmac-sha256:desired".to_owned()),
         retain: 3,
         always_add: false,
     }
 }
 
-/// A secret of ours with this record: generation, version, added; the digest is that of the wanted content.
+/// A managed secret with this record: generation, version, added; the digest is that of the desired content.
 fn secret(generation: u64, version: u64, added: &[u64]) -> Metadata {
     announcing(generation, version, 0, added)
 }
@@ -35,7 +35,7 @@ fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> M
         generation: Generation::new(generation),
         version: VersionNumber::new(version),
         announced: VersionNumber::new(announced),
-        digest: desired().shown_digest,
+        digest: desired().published_digest,
         added: added.iter().copied().map(number).collect(),
     };
     let mut metadata = Metadata { labels: desired().labels, etag: "e1".to_owned(), ..Metadata::default() };
@@ -44,21 +44,21 @@ fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> M
 }
 
 /// Versions by number: a name of content for a live one, or `disabled`, or `destroyed`.
-fn versions(seen: &[(u64, &str)]) -> BTreeMap<VersionNumber, Seen> {
-    let seen_as = |name: &str| match name {
-        "disabled" => Seen::Disabled,
-        "destroyed" => Seen::Destroyed,
-        name => Seen::Live(content(name)),
+fn versions(states: &[(u64, &str)]) -> BTreeMap<VersionNumber, VersionState> {
+    let state_of = |name: &str| match name {
+        "disabled" => VersionState::Disabled,
+        "destroyed" => VersionState::Destroyed,
+        name => VersionState::Live(content(name)),
     };
-    seen.iter().map(|(version, name)| (number(*version), seen_as(name))).collect()
+    states.iter().map(|(version, name)| (number(*version), state_of(name))).collect()
 }
 
-fn observed(secret: Metadata, seen: &[(u64, &str)]) -> Observed {
-    Observed { secret: Some(secret), versions: versions(seen), added: BTreeSet::new() }
+fn observed(secret: Metadata, states: &[(u64, &str)]) -> Observed {
+    Observed { secret: Some(secret), versions: versions(states), added: BTreeSet::new() }
 }
 
 fn render(plan: &Plan) -> String {
-    let mut lines = vec![format!("{}: {}", plan.reason, plan.because)];
+    let mut lines = vec![format!("{}: {}", plan.reason, plan.cause)];
     for action in &plan.actions {
         let record = match action {
             Action::Create { annotations, .. } | Action::Update { annotations, .. } => {
@@ -96,7 +96,7 @@ fn a_missing_secret_is_created_with_its_record_and_gets_its_first_version() {
 fn an_unchanged_secret_is_left_alone() {
     check(
         &desired(),
-        &observed(secret(5, 7, &[6, 7]), &[(7, "wanted")]),
+        &observed(secret(5, 7, &[6, 7]), &[(7, "desired")]),
         &["SecretUnchanged: version 7, the newest, holds this pull secret"],
     );
 }
@@ -116,7 +116,7 @@ fn other_content_is_announced_added_and_confirmed() {
 }
 
 #[test]
-fn what_is_too_much_goes_last_and_only_what_we_added() {
+fn the_surplus_is_destroyed_last_and_only_own_versions() {
     check(
         &desired(),
         &observed(secret(4, 9, &[3, 6, 9]), &[(9, "old")]),
@@ -132,10 +132,10 @@ fn what_is_too_much_goes_last_and_only_what_we_added() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_pruned_is_finished_by_the_next() {
+fn a_run_killed_before_it_pruned_is_completed_by_the_next() {
     check(
         &desired(),
-        &observed(secret(5, 10, &[3, 6, 9, 10]), &[(10, "wanted")]),
+        &observed(secret(5, 10, &[3, 6, 9, 10]), &[(10, "desired")]),
         &[
             "SecretUnchanged: version 10, the newest, holds this pull secret",
             "destroy version 3",
@@ -149,7 +149,7 @@ fn nothing_is_pruned_where_all_are_kept() {
     let keep_all = Desired { retain: 0, ..desired() };
     check(
         &keep_all,
-        &observed(secret(5, 10, &[1, 2, 3, 4, 10]), &[(10, "wanted")]),
+        &observed(secret(5, 10, &[1, 2, 3, 4, 10]), &[(10, "desired")]),
         &["SecretUnchanged: version 10, the newest, holds this pull secret"],
     );
 }
@@ -159,7 +159,7 @@ fn the_current_version_is_never_pruned() {
     let keep_one = Desired { retain: 1, ..desired() };
     check(
         &keep_one,
-        &observed(secret(5, 10, &[9, 10, 11]), &[(10, "wanted")]),
+        &observed(secret(5, 10, &[9, 10, 11]), &[(10, "desired")]),
         &[
             "SecretUnchanged: version 10, the newest, holds this pull secret",
             "destroy version 9",
@@ -169,7 +169,7 @@ fn the_current_version_is_never_pruned() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_added_is_finished_by_the_next() {
+fn a_run_killed_before_it_added_is_completed_by_the_next() {
     check(
         &desired(),
         &observed(secret(5, 1, &[1]), &[]),
@@ -192,7 +192,7 @@ fn a_run_that_was_killed_before_it_added_is_finished_by_the_next() {
     // Rotated back before the next run: the announced version is not needed any more.
     check(
         &desired(),
-        &observed(announcing(5, 7, 8, &[7]), &[(7, "wanted")]),
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "desired")]),
         &[
             "SecretUnchanged: version 7, the newest, holds this pull secret",
             "record version 7 as the current one [generation 5, added 7]",
@@ -201,10 +201,10 @@ fn a_run_that_was_killed_before_it_added_is_finished_by_the_next() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_confirmed_is_finished_by_the_next() {
+fn a_run_killed_before_it_confirmed_is_completed_by_the_next() {
     check(
         &desired(),
-        &observed(announcing(5, 7, 8, &[7]), &[(7, "old"), (8, "wanted")]),
+        &observed(announcing(5, 7, 8, &[7]), &[(7, "old"), (8, "desired")]),
         &[
             "SecretUnchanged: version 8, the newest, holds this pull secret",
             "record version 8 as the current one [generation 5, added 7,8]",
@@ -213,12 +213,12 @@ fn a_run_that_was_killed_before_it_confirmed_is_finished_by_the_next() {
 }
 
 #[test]
-fn a_version_that_somebody_else_has_added_is_never_taken_for_ours() {
+fn a_version_of_another_writer_is_never_destroyed() {
     let keep_one = Desired { retain: 1, ..desired() };
     // The same content, by hand: it is the current one now, and stays through the next rotation.
     check(
         &keep_one,
-        &observed(secret(5, 7, &[7]), &[(7, "wanted"), (8, "wanted")]),
+        &observed(secret(5, 7, &[7]), &[(7, "desired"), (8, "desired")]),
         &[
             "SecretUnchanged: version 8, the newest, holds this pull secret",
             "destroy version 7",
@@ -256,13 +256,13 @@ fn a_newest_version_that_cannot_be_read_is_covered_by_one_that_can() {
         let plan = store(&desired(), &observed(secret(5, 7, &[7]), &[(7, state)]));
         assert_eq!(plan.reason, Reason::SecretStored);
         assert_eq!(plan.version, Some(number(8)));
-        assert_eq!(plan.because.to_string(), format!("version 7, the newest, is {state}"));
+        assert_eq!(plan.cause.to_string(), format!("version 7, the newest, is {state}"));
     }
 }
 
 #[test]
 fn of_two_versions_of_the_same_content_the_higher_stays() {
-    let mut raced = observed(secret(5, 1, &[1]), &[(1, "wanted"), (2, "wanted")]);
+    let mut raced = observed(secret(5, 1, &[1]), &[(1, "desired"), (2, "desired")]);
     raced.added.insert(number(2));
     check(
         &desired(),
@@ -276,12 +276,12 @@ fn of_two_versions_of_the_same_content_the_higher_stays() {
 }
 
 #[test]
-fn labels_of_ours_are_repaired_and_others_kept() {
+fn labels_are_repaired_and_unmanaged_ones_kept() {
     let mut drifted = secret(5, 7, &[7]);
     drifted.labels.insert("team".to_owned(), "images".to_owned());
     let mut labelled = desired();
     labelled.labels.insert("cluster-name".to_owned(), "prod".to_owned());
-    let plan = store(&labelled, &observed(drifted, &[(7, "wanted")]));
+    let plan = store(&labelled, &observed(drifted, &[(7, "desired")]));
     let [Action::Update { labels, .. }] = plan.actions.as_slice() else { panic!("{plan:?}") };
     assert_eq!(labels.keys().collect::<Vec<_>>(), ["cluster-id", "cluster-name", "managed-by", "team"]);
     assert_eq!(plan.reason, Reason::SecretUnchanged);
@@ -291,7 +291,7 @@ fn labels_of_ours_are_repaired_and_others_kept() {
 fn a_newer_generation_of_the_same_content_is_recorded() {
     check(
         &desired(),
-        &observed(secret(4, 7, &[7]), &[(7, "wanted")]),
+        &observed(secret(4, 7, &[7]), &[(7, "desired")]),
         &[
             "SecretUnchanged: version 7, the newest, holds this pull secret",
             "record version 7 as the current one [generation 5, added 7]",
@@ -319,21 +319,21 @@ fn an_older_generation_that_was_overtaken_puts_the_newer_content_back_on_top() {
         "destroy version 8",
         "record version 9 as the current one [generation 6, added 6,9]",
     ];
-    let seen = [(7, "newer"), (8, "wanted")];
-    let mut overtaken = observed(secret(6, 7, &[6, 7]), &seen);
+    let states = [(7, "newer"), (8, "desired")];
+    let mut overtaken = observed(secret(6, 7, &[6, 7]), &states);
     overtaken.added.insert(number(8));
     check(&desired(), &overtaken, &newer_on_top);
     // The next run of that generation, where the one that added it was killed.
-    check(&desired(), &observed(secret(6, 7, &[6, 7]), &seen), &newer_on_top);
+    check(&desired(), &observed(secret(6, 7, &[6, 7]), &states), &newer_on_top);
     // The newer run has added its version, but not confirmed it yet.
-    let mut unconfirmed = observed(announcing(6, 6, 7, &[6]), &[(6, "old"), (7, "newer"), (8, "wanted")]);
+    let mut unconfirmed = observed(announcing(6, 6, 7, &[6]), &[(6, "old"), (7, "newer"), (8, "desired")]);
     unconfirmed.added.insert(number(8));
     check(&desired(), &unconfirmed, &newer_on_top);
 }
 
 #[test]
 fn an_older_generation_below_the_newer_content_only_takes_its_version_away() {
-    let mut below = observed(secret(6, 8, &[7, 8]), &[(7, "wanted"), (8, "newer")]);
+    let mut below = observed(secret(6, 8, &[7, 8]), &[(7, "desired"), (8, "newer")]);
     below.added.insert(number(7));
     check(
         &desired(),
@@ -348,7 +348,7 @@ fn an_older_generation_below_the_newer_content_only_takes_its_version_away() {
 
 #[test]
 fn an_older_generation_leaves_its_version_where_the_newer_content_is_not_there_yet() {
-    let mut before = observed(announcing(6, 1, 2, &[1]), &[(1, "old"), (2, "wanted")]);
+    let mut before = observed(announcing(6, 1, 2, &[1]), &[(1, "old"), (2, "desired")]);
     before.added.insert(number(2));
     check(
         &desired(),
@@ -358,10 +358,10 @@ fn an_older_generation_leaves_its_version_where_the_newer_content_is_not_there_y
 }
 
 #[test]
-fn without_generations_a_run_does_not_fight_one_that_came_after_it() {
+fn without_generations_a_run_does_not_undo_a_later_one() {
     let unordered = Desired { generation: None, ..desired() };
     let mut overtaken = observed(secret(0, 3, &[1, 3]), &[(3, "later")]);
-    overtaken.versions.extend(versions(&[(2, "wanted")]));
+    overtaken.versions.extend(versions(&[(2, "desired")]));
     overtaken.added.insert(number(2));
     check(
         &unordered,
@@ -374,8 +374,8 @@ fn without_generations_a_run_does_not_fight_one_that_came_after_it() {
 }
 
 #[test]
-fn a_foreign_secret_is_not_touched_and_its_owner_named() {
-    let foreign = |key: &str, value: Option<&str>| {
+fn an_unmanaged_secret_is_not_changed_and_its_owner_named() {
+    let conflict = |key: &str, value: Option<&str>| {
         let mut metadata = secret(1, 1, &[1]);
         match value {
             Some(value) => metadata.labels.insert(key.to_owned(), value.to_owned()),
@@ -383,49 +383,49 @@ fn a_foreign_secret_is_not_touched_and_its_owner_named() {
         };
         render(&store(&desired(), &observed(metadata, &[(1, "old")])))
     };
-    let tells = |managed_by: &str, cluster: &str| {
+    let expected = |managed_by: &str, cluster: &str| {
         format!(
-            "NameConflict: the secret is not this cluster's: it has {managed_by} as label `managed-by` and {cluster} \
+            "NameConflict: the secret is not managed for this cluster: it has {managed_by} as label `managed-by` and {cluster} \
              as label `cluster-id`"
         )
     };
-    assert_eq!(foreign("managed-by", Some("terraform")), tells("\"terraform\"", "\"cls-1\""));
-    assert_eq!(foreign("managed-by", None), tells("no", "\"cls-1\""));
-    assert_eq!(foreign("cluster-id", Some("cls-2")), tells("\"hyperfleet\"", "\"cls-2\""));
-    assert_eq!(foreign("cluster-id", None), tells("\"hyperfleet\"", "no"));
+    assert_eq!(conflict("managed-by", Some("terraform")), expected("\"terraform\"", "\"cls-1\""));
+    assert_eq!(conflict("managed-by", None), expected("no", "\"cls-1\""));
+    assert_eq!(conflict("cluster-id", Some("cls-2")), expected("\"hyperfleet\"", "\"cls-2\""));
+    assert_eq!(conflict("cluster-id", None), expected("\"hyperfleet\"", "no"));
 }
 
 #[test]
-fn a_version_is_added_in_any_case_when_that_is_asked_but_only_once_a_run() {
+fn a_version_is_always_added_on_request_but_only_once_a_run() {
     let always = Desired { always_add: true, ..desired() };
     check(
         &always,
-        &observed(secret(5, 7, &[7]), &[(7, "wanted")]),
+        &observed(secret(5, 7, &[7]), &[(7, "desired")]),
         &[
-            "SecretStored: a version is added in any case (ALWAYS_ADD_VERSION)",
+            "SecretStored: a version is always added (ALWAYS_ADD_VERSION)",
             "announce version 8 [generation 5, added 7]",
             "add version 8 and read it back",
             "record version 8 as the current one [generation 5, added 7,8]",
         ],
     );
     // Another copy has added version 9 at the same time: one of this run's is enough.
-    let mut added = observed(secret(5, 9, &[7, 8, 9]), &[(9, "wanted")]);
+    let mut added = observed(secret(5, 9, &[7, 8, 9]), &[(9, "desired")]);
     added.added.insert(number(8));
     check(&always, &added, &["SecretStored: version 9, the newest, holds this pull secret"]);
 }
 
 #[test]
-fn without_a_key_the_digest_of_other_content_goes() {
-    let keyless = Desired { shown_digest: None, ..desired() };
+fn without_a_key_the_digest_of_other_content_is_removed() {
+    let keyless = Desired { published_digest: None, ..desired() };
     let plan = store(&keyless, &observed(secret(4, 7, &[7]), &[(7, "old")]));
     let Some(Action::Update { annotations, .. }) = plan.actions.last() else { panic!("{plan:?}") };
     assert_eq!(Record::read(annotations).digest, None);
-    let same = store(&keyless, &observed(secret(5, 7, &[7]), &[(7, "wanted")]));
+    let same = store(&keyless, &observed(secret(5, 7, &[7]), &[(7, "desired")]));
     assert_eq!(same.actions, []);
 }
 
 #[test]
-fn a_secret_is_deleted_as_of_what_was_seen() {
+fn a_secret_is_deleted_as_of_the_observed_etag() {
     let cluster = desired().cluster;
     let remove = |generation, secret: Option<&Metadata>| render(&delete(&cluster, Generation::new(generation), secret));
     assert_eq!(remove(5, None), "SecretAbsent: the secret does not exist");
@@ -434,9 +434,9 @@ fn a_secret_is_deleted_as_of_what_was_seen() {
         "SecretDeleted: the secret is to be deleted\ndelete the secret with all its versions"
     );
     assert_eq!(remove(5, Some(&secret(6, 1, &[1]))), "Superseded: generation 6, a newer one, holds the secret");
-    let mut foreign = secret(5, 1, &[1]);
-    foreign.labels.clear();
-    assert!(remove(5, Some(&foreign)).starts_with("NameConflict: "));
+    let mut unmanaged = secret(5, 1, &[1]);
+    unmanaged.labels.clear();
+    assert!(remove(5, Some(&unmanaged)).starts_with("NameConflict: "));
 }
 
 /// Many runs, of any generation and content, killed anywhere, each alone: whatever they leave, a run of the newest
@@ -450,7 +450,7 @@ mod laws {
     #[derive(Clone, Debug, Default)]
     struct World {
         secret: Option<Metadata>,
-        versions: BTreeMap<VersionNumber, Seen>,
+        versions: BTreeMap<VersionNumber, VersionState>,
     }
 
     impl World {
@@ -469,10 +469,10 @@ mod laws {
                     Action::Add { number, .. } => {
                         let next = self.versions.last_key_value().map_or(VersionNumber::FIRST, |(last, _)| last.next());
                         assert_eq!(*number, next, "a plan announces the number that its version gets");
-                        self.versions.insert(next, Seen::Live(desired.content));
+                        self.versions.insert(next, VersionState::Live(desired.content));
                     }
                     Action::Destroy(number) => {
-                        self.versions.insert(*number, Seen::Destroyed);
+                        self.versions.insert(*number, VersionState::Destroyed);
                     }
                     Action::Delete { .. } => *self = Self::default(),
                 }
@@ -497,11 +497,11 @@ mod laws {
             let plan = store(&last, &world.observe());
             world.apply(&plan, &last, usize::MAX);
 
-            let live: Vec<_> = world.versions.iter().filter(|(_, seen)| matches!(seen, Seen::Live(_))).collect();
-            let wanted = Seen::Live(last.content);
-            prop_assert_eq!(live.last().map(|(_, seen)| **seen), Some(wanted));
-            prop_assert_eq!(world.versions.last_key_value().map(|(_, seen)| *seen), Some(wanted));
-            prop_assert_eq!(live.iter().filter(|(_, seen)| **seen == wanted).count(), 1);
+            let live: Vec<_> = world.versions.iter().filter(|(_, state)| matches!(state, VersionState::Live(_))).collect();
+            let desired = VersionState::Live(last.content);
+            prop_assert_eq!(live.last().map(|(_, state)| **state), Some(desired));
+            prop_assert_eq!(world.versions.last_key_value().map(|(_, state)| *state), Some(desired));
+            prop_assert_eq!(live.iter().filter(|(_, state)| **state == desired).count(), 1);
             let record = Record::read(&world.secret.clone().unwrap().annotations);
             prop_assert!(record.added.len() <= last.retain, "{:?}", record);
             prop_assert!(record.added.iter().all(|number| world.versions.contains_key(number)), "{:?}", record);

@@ -1,4 +1,4 @@
-//! Telling what a real run would do, and what would stop it.
+//! Logs what a run would do, and checks what would stop it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,91 +11,91 @@ use tracing::info;
 
 use crate::decide::Plan;
 use crate::decide::kubernetes_secret::{Plan as KubernetesSecretPlan, Step};
-use crate::ending::{KUBERNETES_SECRET_PHASE, Stop};
+use crate::outcome::{KUBERNETES_SECRET_PHASE, RunError};
 use crate::session::Session;
 use crate::settings::Settings;
 
 use super::kubernetes_secret::Pass;
 
-/// One line of the dry run.
-fn tell(line: &str) {
+/// Logs one line of the dry run.
+fn log_line(line: &str) {
     info!(operation = "dry-run", "DRY RUN: {line}");
 }
 
-/// Prints the plan and checks the permissions that it needs; fails as the real run would.
-pub(super) async fn check_and_tell<S: SecretStore>(
+/// Logs the plan and checks the permissions that it needs; fails as the run would.
+pub(super) async fn report_and_check<S: SecretStore>(
     session: &Session<'_, S>,
     settings: &Settings,
     plan: &Plan,
     secret_exists: bool,
-) -> Result<(), Stop> {
-    tell("Skipping secret creation/update operations");
+) -> Result<(), RunError> {
+    log_line("Skipping secret creation/update operations");
     if plan.actions.is_empty() {
-        tell(&format!("Would change nothing: {}", plan.because));
+        log_line(&format!("Would change nothing: {}", plan.cause));
         return Ok(());
     }
     let verb = if plan.reason == Reason::SecretDeleted { "delete" } else { "create/update" };
-    tell(&format!("Would {verb} secret: {} ({})", settings.secret, plan.because));
+    log_line(&format!("Would {verb} secret: {} ({})", settings.secret, plan.cause));
     for (index, action) in plan.actions.iter().enumerate() {
-        tell(&format!("Step {}: would {action}", index + 1));
+        log_line(&format!("Step {}: would {action}", index + 1));
     }
     let needed = plan.permissions();
-    let answer = ask(session, &needed, secret_exists).await?;
+    let answer = permissions(session, &needed, secret_exists).await?;
     for permission in &needed {
-        let standing = match (answer.missing.contains(permission), answer.unknown.contains(permission)) {
+        let state = match (answer.missing.contains(permission), answer.unknown.contains(permission)) {
             (true, _) => "missing",
             (false, true) => "not checkable without writing",
             (false, false) => "held",
         };
-        tell(&format!("Permission {permission}: {standing}"));
+        log_line(&format!("Permission {permission}: {state}"));
     }
-    // The first step that the real run would fail at.
+    // The first step that the run would fail at.
     match needed.iter().find(|permission| answer.missing.contains(permission)) {
         None => Ok(()),
         Some(permission) => Err(denied(session, *permission)),
     }
 }
 
-/// On a secret that does not exist nothing can be asked: the answer would be that nothing is held.
-async fn ask<S: SecretStore>(
+/// Permissions on a secret that does not exist cannot be queried: the answer would be that none is held.
+async fn permissions<S: SecretStore>(
     session: &Session<'_, S>,
     needed: &BTreeSet<Permission>,
     secret_exists: bool,
-) -> Result<Permissions, Stop> {
+) -> Result<Permissions, RunError> {
     if !secret_exists {
         return Ok(Permissions { missing: BTreeSet::new(), unknown: needed.clone() });
     }
-    let ask = async || session.store.permissions(session.secret, needed).await;
-    session.caller.call("testIamPermissions", ask).await
+    let query = async || session.store.permissions(session.secret, needed).await;
+    session.caller.call("testIamPermissions", query).await
 }
 
-fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> Stop {
+fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> RunError {
     let path = session.store.path(session.secret);
     let message = format!("A real run would fail: permission {permission} on {path} is missing");
     let hint = format!("grant the Job's service account {permission} (or roles/secretmanager.admin)");
-    Stop { hint: Some(hint), ..Stop::new("dry-run", Reason::PermissionDenied, message) }
+    RunError { hint: Some(hint), ..RunError::new("dry-run", Reason::PermissionDenied, message) }
 }
 
-/// Prints what would become of the Kubernetes Secret, asks whether that is allowed, and has the server try it.
+/// Logs the step for the Kubernetes Secret, checks that it is allowed, and has the server validate it.
 pub(super) async fn apply(
     pass: &Pass<'_>,
     plan: &KubernetesSecretPlan,
     applied: &AppliedSecret,
-    seen: Option<&ObservedSecret>,
-) -> Result<(), Stop> {
+    observed: Option<&ObservedSecret>,
+) -> Result<(), RunError> {
     let key = &pass.kubernetes_secret.key;
-    tell(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
-    for line in differences(applied, seen) {
-        tell(&line);
+    log_line(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
+    for line in differences(applied, observed) {
+        log_line(&line);
     }
     check_access(pass, plan.step).await?;
-    match (plan.step, seen) {
+    match (plan.step, observed) {
         (Step::Create, _) => {
             pass.caller.call("createSecret", async || pass.cluster.create_secret(key, applied, true).await).await
         }
-        (Step::Apply, Some(seen)) => {
-            let attempt = async || match pass.cluster.apply_secret(key, applied, seen, true).await {
-                // Another writer at this very moment: a real run would look again.
+        (Step::Apply, Some(observed)) => {
+            let attempt = async || match pass.cluster.apply_secret(key, applied, observed, true).await {
+                // Another writer at the same moment: a run would observe again.
                 Err(error) if error.fault == Fault::Changed => Ok(()),
                 other => other,
             };
@@ -105,14 +105,14 @@ pub(super) async fn apply(
     }
 }
 
-/// Prints what would become of the Kubernetes Secret, and asks whether that is allowed.
-pub(super) async fn remove(pass: &Pass<'_>, plan: &KubernetesSecretPlan) -> Result<(), Stop> {
+/// Logs the step for the Kubernetes Secret, and checks that it is allowed.
+pub(super) async fn remove(pass: &Pass<'_>, plan: &KubernetesSecretPlan) -> Result<(), RunError> {
     let key = &pass.kubernetes_secret.key;
-    tell(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
+    log_line(&format!("Would {} {}/{} ({})", plan.step, key.namespace, key.name, plan.why()));
     check_access(pass, plan.step).await
 }
 
-async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), Stop> {
+async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), RunError> {
     let needed: &[Verb] = match step {
         Step::Create => &[Verb::Create],
         Step::Apply => &[Verb::Apply],
@@ -124,27 +124,27 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), Stop> {
     for verb in needed {
         let review = async || pass.cluster.may(*verb, key).await;
         let access = pass.caller.call("reviewAccess", review).await?;
-        let standing = if access.allowed { "held" } else { "missing" };
-        tell(&format!("Permission to {verb} secrets in namespace {}: {standing}", key.namespace));
+        let state = if access.allowed { "held" } else { "missing" };
+        log_line(&format!("Permission to {verb} secrets in namespace {}: {state}", key.namespace));
         if !access.allowed {
             let message = format!("A real run would fail: it may not {verb} secrets in namespace {}", key.namespace);
             let hint = "allow the Job's service account that verb on secrets there (Role, RoleBinding)".to_owned();
-            let stop = Stop::new("dry-run", Reason::PermissionDenied, message);
-            return Err(Stop { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..stop });
+            let failed = RunError::new("dry-run", Reason::PermissionDenied, message);
+            return Err(RunError { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..failed });
         }
     }
     Ok(())
 }
 
-/// What would change, metadata by its values, content by nothing but whether it is the same.
-fn differences(applied: &AppliedSecret, seen: Option<&ObservedSecret>) -> Vec<String> {
+/// Lists the changes: metadata with its values, content only as changed or not.
+fn differences(applied: &AppliedSecret, observed: Option<&ObservedSecret>) -> Vec<String> {
     let none = BTreeMap::new();
     let mut lines = Vec::new();
-    for (kind, wanted, present) in [
-        ("label", &applied.labels, seen.map_or(&none, |seen| &seen.labels)),
-        ("annotation", &applied.annotations, seen.map_or(&none, |seen| &seen.annotations)),
+    for (kind, desired, present) in [
+        ("label", &applied.labels, observed.map_or(&none, |observed| &observed.labels)),
+        ("annotation", &applied.annotations, observed.map_or(&none, |observed| &observed.annotations)),
     ] {
-        for (key, value) in wanted {
+        for (key, value) in desired {
             match present.get(key) {
                 None => lines.push(format!("+ {kind} {key}: {value}")),
                 Some(old) if old != value => lines.push(format!("~ {kind} {key}: {old} -> {value}")),
@@ -153,7 +153,7 @@ fn differences(applied: &AppliedSecret, seen: Option<&ObservedSecret>) -> Vec<St
         }
     }
     let digest = |content: &SecretSlice<u8>| Digest::of_bytes(content.expose_secret());
-    match seen.and_then(|seen| seen.content.as_ref()) {
+    match observed.and_then(|observed| observed.content.as_ref()) {
         None => lines.push("+ content".to_owned()),
         Some(old) if digest(old) != digest(&applied.content) => lines.push("~ content".to_owned()),
         Some(_) => {}

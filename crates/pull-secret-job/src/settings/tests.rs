@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::names::Name;
+use fleet_model::names::variable::JOB_VARIABLES;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
@@ -187,6 +189,14 @@ fn every_setting_has_a_help_and_a_name_of_its_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), rows.len());
+}
+
+#[test]
+fn every_variable_that_the_adapter_sets_is_a_setting() {
+    let variables = TABLE.variables();
+    for Name { name, .. } in JOB_VARIABLES {
+        assert!(variables.iter().any(|variable| variable == name), "{name}");
+    }
 }
 
 #[test]

@@ -69,7 +69,12 @@ async fn a_wrong_configuration_ends_at_once_and_names_everything() {
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path(), &["--server-host=0.0.0.0", "--health-port=many"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(output_text(&output), "error: invalid configuration\n  --health-port: must be a whole number\n");
+    assert_eq!(
+        output_text(&output),
+        "error: invalid configuration\n  --health-port: must be a whole number up to 65535\n  server.host: without \
+         authentication only loopback is served; set server.jwt.enabled, or server.insecure to allow every caller \
+         everything\n"
+    );
     let output = program(folder.path(), &["--server-host=0.0.0.0"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(

@@ -50,7 +50,7 @@ async fn two_copies_from_an_empty_start_leave_one_live_version_a_hundred_times()
         let versions = rig.versions().await;
         assert_eq!(versions.last().map(String::as_str), Some("a"), "round {round}: {versions:?}");
         assert_eq!(rig.annotations().await["hyperfleet-version"], versions.len().to_string(), "round {round}");
-        met += usize::from(outcomes.iter().any(|outcome| outcome.operations().contains(&"look-again".to_owned())));
+        met += usize::from(outcomes.iter().any(|outcome| outcome.operations().contains(&"observe-again".to_owned())));
     }
     assert!(met > 0, "the copies never met");
 }

@@ -1,4 +1,4 @@
-//! Leading by an advisory lock in PostgreSQL, which lasts as long as the session that took it.
+//! Elects a leader by an advisory lock in PostgreSQL, which lasts as long as the session that has taken it.
 
 use std::str::FromStr as _;
 
@@ -9,38 +9,38 @@ use tokio::time::{sleep, timeout};
 
 use kubernetes::leadership::{CALL_TIMEOUT, RETRY_PERIOD};
 
-/// The server notices within ten seconds that the machine of a leader is gone, and gives the lock up.
+/// Keepalive settings by which the server detects a lost connection within ten seconds and releases the lock.
 const KEEPALIVE: &str = "SET tcp_keepalives_idle = 4; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \
                          SET application_name = 'hyperfleet-sentinel'";
 
-/// A claim to a lock.
-pub struct ByLock {
+/// A claim to an advisory lock.
+pub struct PostgresLock {
     database_url: SecretString,
     key: i64,
     session: Option<PgConnection>,
-    is_out_of_reach: bool,
+    is_unreachable: bool,
 }
 
-impl ByLock {
+impl PostgresLock {
     pub(super) fn new(database_url: SecretString, key: i64) -> Self {
-        Self { database_url, key, session: None, is_out_of_reach: false }
+        Self { database_url, key, session: None, is_unreachable: false }
     }
 
-    /// Whether the lock is ours now.
+    /// Tries to take the lock; returns true if this process holds it.
     pub(super) async fn claim(&mut self) -> bool {
         let problem = match timeout(CALL_TIMEOUT, self.ask()).await {
-            Ok(Ok(ours)) => {
-                self.is_out_of_reach = false;
-                return ours;
+            Ok(Ok(is_held)) => {
+                self.is_unreachable = false;
+                return is_held;
             }
-            // The words of a driver may hold the URL's password.
+            // The driver's message may contain the password of the URL.
             Ok(Err(sqlx::Error::Database(error))) => error.message().to_owned(),
-            Ok(Err(_error)) => "it cannot be reached, or leader_election.database_url is wrong".to_owned(),
-            Err(_elapsed) => "no answer in time".to_owned(),
+            Ok(Err(_error)) => "the server cannot be reached; check leader_election.database_url".to_owned(),
+            Err(_elapsed) => "the server did not answer in time".to_owned(),
         };
         self.session = None;
-        if !std::mem::replace(&mut self.is_out_of_reach, true) {
-            tracing::warn!(operation = "lead", problem, "PostgreSQL cannot be asked for the lock");
+        if !std::mem::replace(&mut self.is_unreachable, true) {
+            tracing::warn!(operation = "lead", problem, "could not ask PostgreSQL for the leader lock; retrying");
         }
         false
     }
@@ -57,7 +57,7 @@ impl ByLock {
         sqlx::query_scalar("SELECT pg_try_advisory_lock($1)").bind(self.key).fetch_one(session).await
     }
 
-    /// Looks after the session until it breaks: then the lock is no longer ours.
+    /// Waits until the session breaks, which releases the lock.
     pub(super) async fn lost(&mut self) {
         while let Some(session) = &mut self.session {
             sleep(RETRY_PERIOD).await;
@@ -69,14 +69,14 @@ impl ByLock {
 
     pub(super) async fn release(&mut self) {
         if let Some(session) = self.session.take() {
-            // If it fails, the server notices by itself.
-            let _noticed = timeout(CALL_TIMEOUT, session.close()).await;
+            // If this fails, the server detects the lost connection.
+            let _result = timeout(CALL_TIMEOUT, session.close()).await;
         }
     }
 }
 
-impl std::fmt::Debug for ByLock {
+impl std::fmt::Debug for PostgresLock {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ByLock").field("key", &self.key).finish_non_exhaustive()
+        formatter.debug_struct("PostgresLock").field("key", &self.key).finish_non_exhaustive()
     }
 }

@@ -1,42 +1,42 @@
-//! A broker that refuses is not asked for everything at once.
+//! A circuit breaker that limits publications while the broker refuses them.
 
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
 use tokio::time::Instant;
 
-/// Pause of all publishing after consecutive refusals.
-const REFUSED: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
+/// Time for which the breaker opens after consecutive failures.
+const OPEN: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
-/// How much may be on the way.
+/// The limit of publications in flight. A closed breaker allows `limit` of them, an open one none, and a half-open one a trial.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     limit: usize,
-    refusals: u32,
-    closed_until: Option<Instant>,
+    failures: u32,
+    open_until: Option<Instant>,
 }
 
 impl Breaker {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, refusals: 0, closed_until: None }
+        Self { limit, failures: 0, open_until: None }
     }
 
-    /// When another event may be sent beside so many; `None`: not before one of them is done. After a refusal one alone
-    /// tries it.
-    pub(crate) fn room_at(&self, in_flight: usize, now: Instant) -> Option<Instant> {
-        match self.closed_until {
+    /// Returns the time at which another event may be published; `None` if one of those in flight must finish first. After a
+    /// failure a single event is tried.
+    pub(crate) fn next_slot_at(&self, in_flight: usize, now: Instant) -> Option<Instant> {
+        match self.open_until {
             None => (in_flight < self.limit).then_some(now),
             Some(until) => (in_flight == 0).then_some(until),
         }
     }
 
-    pub(crate) fn accepted(&mut self) {
-        (self.refusals, self.closed_until) = (0, None);
+    pub(crate) fn succeeded(&mut self) {
+        (self.failures, self.open_until) = (0, None);
     }
 
-    pub(crate) fn refused(&mut self, now: Instant) {
-        self.refusals = self.refusals.saturating_add(1);
-        self.closed_until = Some(now + REFUSED.nominal(self.refusals));
+    pub(crate) fn failed(&mut self, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        self.open_until = Some(now + OPEN.nominal(self.failures));
     }
 }
 
@@ -45,18 +45,18 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_alone_tries_it_after_a_refusal() {
+    async fn a_single_event_is_tried_after_a_failure() {
         let (mut breaker, start) = (Breaker::new(2), Instant::now());
-        assert_eq!(breaker.room_at(1, start), Some(start));
-        assert_eq!(breaker.room_at(2, start), None);
-        breaker.refused(start);
-        assert_eq!(breaker.room_at(0, start), Some(start + REFUSED.first));
-        assert_eq!(breaker.room_at(1, start + REFUSED.first), None);
+        assert_eq!(breaker.next_slot_at(1, start), Some(start));
+        assert_eq!(breaker.next_slot_at(2, start), None);
+        breaker.failed(start);
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + OPEN.first));
+        assert_eq!(breaker.next_slot_at(1, start + OPEN.first), None);
         for _ in 0..40 {
-            breaker.refused(start);
+            breaker.failed(start);
         }
-        assert_eq!(breaker.room_at(0, start), Some(start + REFUSED.cap));
-        breaker.accepted();
-        assert_eq!(breaker.room_at(1, start), Some(start));
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + OPEN.cap));
+        breaker.succeeded();
+        assert_eq!(breaker.next_slot_at(1, start), Some(start));
     }
 }

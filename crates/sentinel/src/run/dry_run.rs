@@ -1,4 +1,4 @@
-//! What would be decided about each resource if a Sentinel began now; nothing is published.
+//! Decides about each resource as a Sentinel that starts now, without publishing.
 
 use std::time::Duration;
 
@@ -9,40 +9,40 @@ use tokio_util::sync::CancellationToken;
 
 use super::now;
 use crate::decide::decide;
+use crate::observation::Projector;
 use crate::reason::Reason;
+use crate::resync_slot;
 use crate::settings::Plan;
-use crate::sighting::Lens;
-use crate::spread;
 
-/// Reading everything may take so long.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Time limit for reading the whole fleet.
+const READ_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What would be decided about a resource, and why.
+/// The decision about a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Which resource.
+    /// The id of the resource.
     pub id: String,
-    /// The decision.
+    /// The reason of the decision.
     pub reason: Reason,
     /// The decision in a sentence.
     pub because: String,
-    /// What each adapter's `publish_when` says, and why.
+    /// The result of each adapter's `publish_when`, with an explanation.
     pub conditions: Vec<(String, Outcome, String)>,
 }
 
-/// Explains every resource of ours, or the one with that id. `each` gets them as they are read.
+/// Decides about every selected resource, or about the one with this id. `each` receives them as they are read.
 pub async fn dry_run(
     plan: &Plan,
     client: &Client,
     id: Option<&str>,
     mut each: impl FnMut(Explained) -> bool,
 ) -> Result<(), Error> {
-    let budget = Budget::new(PATIENCE, CancellationToken::new());
+    let budget = Budget::new(READ_TIMEOUT, CancellationToken::new());
     let calls = client.within(&budget);
-    let mut lens = Lens::new(&plan.publish_when, plan.template.clone());
+    let mut projector = Projector::new(&plan.publish_when, plan.template.clone());
     if let Some(id) = id {
         if let Some(resource) = calls.get(&plan.resource_type, id).await? {
-            each(explain(plan, &mut lens, &resource));
+            each(explain(plan, &mut projector, &resource));
         }
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub async fn dry_run(
     let mut pages = calls.list_all(&plan.resource_type, query);
     while let Some(resources) = pages.next().await? {
         for resource in resources {
-            if !each(explain(plan, &mut lens, &resource)) {
+            if !each(explain(plan, &mut projector, &resource)) {
                 return Ok(());
             }
         }
@@ -58,16 +58,16 @@ pub async fn dry_run(
     Ok(())
 }
 
-fn explain(plan: &Plan, lens: &mut Lens, resource: &Resource) -> Explained {
-    let (facts, now) = (lens.see(resource).facts, now());
+fn explain(plan: &Plan, projector: &mut Projector, resource: &Resource) -> Explained {
+    let (facts, now) = (projector.project(resource).facts, now());
     let id = resource.id.clone();
-    if !plan.shard.has(&id) {
-        let because = format!("{}: ours is {}", Reason::OtherShard, plan.shard);
+    if !plan.shard.contains(&id) {
+        let because = format!("{}: this Sentinel has shard {}", Reason::OtherShard, plan.shard);
         return Explained { id, reason: Reason::OtherShard, because, conditions: Vec::new() };
     }
-    let decision = decide(&facts, None, spread::number(&id), &plan.policy, now);
-    let because = decision.explain(&facts, None, lens.adapters(), now);
-    let conditions = lens
+    let decision = decide(&facts, None, resync_slot::number(&id), &plan.policy, now);
+    let because = decision.explain(&facts, None, projector.adapters(), now);
+    let conditions = projector
         .verdicts(resource)
         .into_iter()
         .map(|(adapter, verdict)| (adapter.to_owned(), verdict.outcome, verdict.explanation.to_string()));

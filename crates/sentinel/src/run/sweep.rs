@@ -1,4 +1,4 @@
-//! Reading the whole fleet again, slowly, for what the change stream may have missed.
+//! Reads the whole fleet periodically, for changes that the change stream may have missed.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::settings::Plan;
 
-/// Reading everything may take so long.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Time limit for reading the whole fleet.
+const READ_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What a sweep needs of a resource: all but its spec, which is the long part.
+/// The members of a resource that a sweep reads: all except the spec, which is the largest part.
 const WITHOUT_SPEC: [&str; 12] = [
     "id",
     "kind",
@@ -29,18 +29,18 @@ const WITHOUT_SPEC: [&str; 12] = [
     "references",
 ];
 
-/// A part of a sweep.
-pub(crate) enum Part {
+/// A step of a sweep.
+pub(crate) enum SweepEvent {
     Begin,
     Page(Vec<Resource>),
-    /// Everything was read, in this time.
+    /// The whole fleet was read in this time.
     End(Duration),
     Failed(Error),
 }
 
-/// Sweeps, one after the other.
+/// The periodic sweeps.
 pub(crate) struct Sweeps {
-    parts: mpsc::Receiver<Part>,
+    events: mpsc::Receiver<SweepEvent>,
     _stop: DropGuard,
 }
 
@@ -48,24 +48,24 @@ struct Sweeper {
     client: Client,
     plural: String,
     query: ListQuery,
-    parts: mpsc::Sender<Part>,
+    events: mpsc::Sender<SweepEvent>,
     stop: CancellationToken,
 }
 
 impl Sweeps {
     pub(crate) fn begin(client: Client, plan: &Plan, health: watch::Receiver<Health>, stop: CancellationToken) -> Self {
-        let (sender, parts) = mpsc::channel(1);
-        let wants_spec = !plan.publish_when.is_empty() || plan.template.needs_spec();
-        let fields = if wants_spec { Vec::new() } else { WITHOUT_SPEC.map(str::to_owned).to_vec() };
+        let (sender, events) = mpsc::channel(1);
+        let needs_spec = !plan.publish_when.is_empty() || plan.template.needs_spec();
+        let fields = if needs_spec { Vec::new() } else { WITHOUT_SPEC.map(str::to_owned).to_vec() };
         let query = ListQuery { search: plan.search.clone(), fields, ..ListQuery::default() };
         let (plural, interval) = (plan.resource_type.clone(), plan.settings.sweep_interval);
-        let mut sweeper = Sweeper { client, plural, query, parts: sender, stop: stop.clone() };
+        let mut sweeper = Sweeper { client, plural, query, events: sender, stop: stop.clone() };
         let guard = stop.clone().drop_guard();
         tokio::spawn(async move {
             stop.run_until_cancelled(async {
                 loop {
                     sleep(interval).await;
-                    // Polling compares the whole list each time.
+                    // Polling reads the whole fleet each time.
                     let is_polling = matches!(*health.borrow(), Health::Polling);
                     if !is_polling && sweeper.sweep().await.is_none() {
                         return;
@@ -74,32 +74,32 @@ impl Sweeps {
             })
             .await;
         });
-        Self { parts, _stop: guard }
+        Self { events, _stop: guard }
     }
 
-    pub(crate) async fn next(&mut self) -> Option<Part> {
-        self.parts.recv().await
+    pub(crate) async fn next(&mut self) -> Option<SweepEvent> {
+        self.events.recv().await
     }
 }
 
 impl Sweeper {
-    /// Reads everything; `None` if nobody wants it any more.
+    /// Reads the whole fleet; returns `None` if the receiver was dropped.
     async fn sweep(&mut self) -> Option<()> {
         let begin = Instant::now();
-        self.parts.send(Part::Begin).await.ok()?;
-        let budget = Budget::new(PATIENCE, self.stop.clone());
+        self.events.send(SweepEvent::Begin).await.ok()?;
+        let budget = Budget::new(READ_TIMEOUT, self.stop.clone());
         let calls = self.client.within(&budget);
         let mut pages = calls.list_all(&self.plural, self.query.clone());
         loop {
             match pages.next().await {
-                Ok(Some(resources)) => self.parts.send(Part::Page(resources)).await.ok()?,
-                Ok(None) => return self.parts.send(Part::End(begin.elapsed())).await.ok(),
+                Ok(Some(resources)) => self.events.send(SweepEvent::Page(resources)).await.ok()?,
+                Ok(None) => return self.events.send(SweepEvent::End(begin.elapsed())).await.ok(),
                 Err(error) => {
                     if error.status() == Some(400) {
-                        // An API that does not know one of the fields gives them all.
+                        // An API that does not support one of the fields is asked for all of them.
                         self.query.fields.clear();
                     }
-                    return self.parts.send(Part::Failed(error)).await.ok();
+                    return self.events.send(SweepEvent::Failed(error)).await.ok();
                 }
             }
         }

@@ -1,12 +1,12 @@
-//! From a change to its event.
+//! Changes of a cluster and the events that they cause.
 
 use hyperfleet_client::Status;
 use sentinel::leader::Election;
 use serde_json::json;
 
-use crate::rig::{Api, broker, heard, next, reconcile};
+use crate::rig::{Api, broker, next, received, reconcile};
 
-/// Repeats and turns are far away: whatever is heard is news.
+/// Settings without repetitions: every received event publishes a change.
 pub(crate) const QUIET: &str = "decision: {min_interval: 10m, max_interval: 10m, resync: 1h}";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,12 +22,12 @@ async fn each_change_of_a_cluster_becomes_an_event() {
     let href = "/api/hyperfleet/v1/clusters/cls-1";
     assert_eq!(event.json().unwrap(), &json!({"id": "cls-1", "kind": "Cluster", "href": href, "generation": 1}));
     api.patch("cls-1", json!({"a": 1})).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     api.report("cls-1", "validation", 2, Status::Unknown).await;
     api.report("cls-1", "validation", 2, Status::True).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     api.delete("cls-1").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 3)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 3)]);
     let metrics = sentinel.metrics().await;
     for line in [
         r#"reason="New"} 1"#,
@@ -62,7 +62,7 @@ async fn events_may_be_named_as_the_specification_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_specifications_rule_holds_an_event_back_until_its_dependencies_are_there() {
+async fn the_specifications_rule_delays_an_event_until_its_dependencies_are_available() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     let rule = ["validation", "dns"].map(|name| format!("status.adapters[{name}].available == \"True\"")).join(" && ");
@@ -72,9 +72,9 @@ async fn the_specifications_rule_holds_an_event_back_until_its_dependencies_are_
     api.report("cls-1", "validation", 1, Status::Unknown).await;
     api.report("cls-1", "validation", 1, Status::True).await;
     api.create("cls-2").await;
-    // Deletion is told whatever the rule says, or nobody would clean up.
+    // A deletion is published whatever the rule says, as adapters must clean up.
     api.delete("cls-2").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-2", 2)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-2", 2)]);
     api.report("cls-1", "dns", 1, Status::Unknown).await;
     api.report("cls-1", "dns", 1, Status::True).await;
     let event = next(&mut events).await;
@@ -84,14 +84,14 @@ async fn the_specifications_rule_holds_an_event_back_until_its_dependencies_are_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_reconciled_is_told_again() {
+async fn a_resource_that_is_not_reconciled_is_published_again() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let settings = "decision: {min_interval: 1s, max_interval: 1s, resync: 1h}";
     let sentinel = api.sentinel(settings, to, Election::Alone).await;
-    assert_eq!(heard(&mut events, 3).await, [reconcile("cls-1", 1), reconcile("cls-1", 1), reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 3).await, [reconcile("cls-1", 1), reconcile("cls-1", 1), reconcile("cls-1", 1)]);
     let metrics = sentinel.metrics().await;
-    assert!(metrics.contains(r#"reason="NotReconciledGapPassed"}"#), "{metrics}");
+    assert!(metrics.contains(r#"reason="RepublishDue"}"#), "{metrics}");
     sentinel.stop().await;
 }

@@ -1,4 +1,4 @@
-//! One of several leads, and another takes over.
+//! Leader election: one of several Sentinels leads, and another one takes over.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, heard, reconcile};
+use crate::rig::{Api, broker, received, reconcile};
 
 /// An API server with Leases, and the kubeconfig for it.
 struct Leases {
@@ -44,39 +44,39 @@ impl Leases {
     }
 }
 
-/// One leads; when it is gone without a word, the other does; when that one says goodbye, a third does.
-async fn is_handed_on(mut elections: impl AsyncFnMut(&str) -> Election) {
+/// One Sentinel leads. When it is killed, the second one leads; when that one stops, a third one does.
+async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     let mut first = api.sentinel(QUIET, to.clone(), elections("first").await).await;
     first.until(|progress| progress.leads && progress.is_complete).await;
     let mut second = api.sentinel(QUIET, to.clone(), elections("second").await).await;
     api.create("cls-1").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     assert!(!second.progress.borrow().leads);
-    // A standby is ready, to take over.
+    // A standby is ready.
     assert_eq!(second.probe("/healthz").await.0, 200);
     first.kill().await;
     api.patch("cls-1", json!({"a": 1})).await;
     second.until(|progress| progress.leads).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     let mut third = api.sentinel(QUIET, to, elections("third").await).await;
     second.stop().await;
     third.until(|progress| progress.leads && progress.is_complete).await;
-    // It does not know what was told, so what is not reconciled is told again, once.
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    // It does not know the published states, so each resource that is not reconciled is published once more.
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     api.patch("cls-1", json!({"a": 2})).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 3)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 3)]);
     third.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_handed_on() {
+async fn a_lease_is_taken_over() {
     let leases = Leases::start().await;
-    is_handed_on(async |holder| leases.election(holder).await).await;
+    leadership_changes(async |holder| leases.election(holder).await).await;
 }
 
-/// Nobody waits for an hour because the clock of one who is gone was ahead by that.
+/// A former holder's clock that was an hour ahead does not delay the takeover by an hour.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_of_another_time_is_taken_over() {
     let leases = Leases::start().await;
@@ -93,7 +93,7 @@ async fn a_lease_of_another_time_is_taken_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_in_postgresql_is_handed_on() {
+async fn a_postgresql_lock_is_taken_over() {
     let Ok(Some(url)) = ProcessEnvironment.text("REAL_POSTGRESQL_URL") else {
         let is_ci = ProcessEnvironment.text("CI").is_ok_and(|ci| ci.as_deref() == Some("true"));
         assert!(!is_ci, "REAL_POSTGRESQL_URL is not set");
@@ -101,5 +101,5 @@ async fn a_lock_in_postgresql_is_handed_on() {
         return;
     };
     let name = format!("sentinel-test-{}", std::process::id());
-    is_handed_on(async |_| Election::by_lock(url.clone().into(), &name)).await;
+    leadership_changes(async |_| Election::by_lock(url.clone().into(), &name)).await;
 }

@@ -1,4 +1,4 @@
-//! What is away comes back, and nothing is lost meanwhile.
+//! Outages of the API and of the broker: no change is lost.
 
 use axum::Router;
 use axum::extract::Request;
@@ -7,15 +7,15 @@ use sentinel::leader::Election;
 use serde_json::json;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, Doubtful, broker, heard, reconcile, sentinel_at};
+use crate::rig::{Api, FlakyBroker, broker, received, reconcile, sentinel_at};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_that_restarts_is_followed_again() {
+async fn the_stream_continues_after_a_restart_of_the_api() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     let back = api.stop().await;
     sentinel.until(|progress| progress.api.is_some()).await;
     let (status, body) = sentinel.probe("/readyz").await;
@@ -24,15 +24,15 @@ async fn an_api_that_restarts_is_followed_again() {
     let api = back.await;
     api.patch("cls-1", json!({"a": 1})).await;
     api.create("cls-2").await;
-    let mut told = heard(&mut events, 2).await;
-    told.sort();
-    assert_eq!(told, [reconcile("cls-1", 2), reconcile("cls-2", 1)]);
+    let mut published = received(&mut events, 2).await;
+    published.sort();
+    assert_eq!(published, [reconcile("cls-1", 2), reconcile("cls-2", 1)]);
     sentinel.until(|progress| progress.api.is_none()).await;
     sentinel.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_that_is_not_there_yet_is_waited_for() {
+async fn a_sentinel_waits_for_an_api_that_is_not_up_yet() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     let (address, back) = (api.address.clone(), api.stop().await);
@@ -40,15 +40,15 @@ async fn an_api_that_is_not_there_yet_is_waited_for() {
     sentinel.until(|progress| progress.api.is_some()).await;
     let api = back.await;
     api.create("cls-1").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     sentinel.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_broker_refuses_is_published_when_it_is_back() {
+async fn refused_events_are_published_when_the_broker_is_back() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
-    let doubtful = Doubtful::new(to);
+    let doubtful = FlakyBroker::new(to);
     let mut sentinel = api.sentinel(QUIET, doubtful.clone(), Election::Alone).await.complete().await;
     doubtful.set_down(true);
     api.create("cls-1").await;
@@ -56,15 +56,15 @@ async fn what_a_broker_refuses_is_published_when_it_is_back() {
     sentinel.until(|progress| progress.broker.is_some()).await;
     assert_eq!(sentinel.probe("/readyz").await.0, 503);
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
-    // What happens meanwhile is not told in instalments.
+    // Several changes of one resource during the outage cause one event.
     api.patch("cls-1", json!({"a": 1})).await;
     api.create("cls-2").await;
     api.patch("cls-1", json!({"a": 2})).await;
     doubtful.refused(3).await;
     doubtful.set_down(false);
-    let mut told = heard(&mut events, 2).await;
-    told.sort();
-    assert_eq!(told, [reconcile("cls-1", 3), reconcile("cls-2", 1)]);
+    let mut published = received(&mut events, 2).await;
+    published.sort();
+    assert_eq!(published, [reconcile("cls-1", 3), reconcile("cls-2", 1)]);
     sentinel.until(|progress| progress.broker.is_none()).await;
     let metrics = sentinel.metrics().await;
     assert!(metrics.contains("hyperfleet_sentinel_broker_errors_total{"), "{metrics}");
@@ -72,19 +72,19 @@ async fn what_a_broker_refuses_is_published_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_wait_for_the_first_who_listens() {
+async fn events_wait_for_the_first_subscription() {
     let api = Api::start().await;
     let broker = message_broker::Broker::Memory(message_broker::memory::Memory::new());
-    let to = sentinel::publisher::ToTopic { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
+    let to = sentinel::publisher::TopicPublisher { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
     api.create("cls-1").await;
     let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
     sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("subscribed"))).await;
     let mut events = crate::rig::listen(&broker, "late").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     sentinel.stop().await;
 }
 
-/// HyperFleet's own server, in this respect: it refuses the parameter `watch`. Where it listens.
+/// Starts a proxy that refuses the parameter `watch`, as HyperFleet's own server does, and returns its address.
 async fn without_stream(api: &str) -> String {
     let api = api.to_owned();
     let answer = move |request: Request| {
@@ -111,9 +111,9 @@ async fn an_api_without_a_change_stream_is_polled() {
     let settings = format!("{QUIET}, poll_interval: 1s");
     let sentinel = sentinel_at(&address, &settings, to, Election::Alone).await.complete().await;
     api.create("cls-1").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     api.patch("cls-1", json!({"a": 1})).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     let metrics = sentinel.metrics().await;
     assert!(metrics.lines().any(|line| line.contains("change_stream{") && line.ends_with(" 0")), "{metrics}");
     sentinel.stop().await;

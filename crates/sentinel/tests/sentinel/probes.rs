@@ -1,18 +1,18 @@
-//! What the Sentinel says of itself, and what a sweep finds.
+//! Probes and metrics of the Sentinel, and its sweeps.
 
 use sentinel::leader::Election;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, heard, reconcile};
+use crate::rig::{Api, broker, received, reconcile};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sentinel_that_knows_the_fleet_is_ready() {
+async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
     let api = Api::start().await;
     let (to, _events) = broker().await;
     let sentinel = api.sentinel(QUIET, to, Election::Alone).await.complete().await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
     let mut answer = sentinel.probe("/readyz").await;
-    // It is told a moment after it is known.
+    // Readiness follows the progress with a delay.
     while answer.0 != 200 {
         tokio::task::yield_now().await;
         answer = sentinel.probe("/readyz").await;
@@ -31,7 +31,7 @@ async fn a_sentinel_that_knows_the_fleet_is_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_beside_the_stream_changes_nothing_that_is_known() {
+async fn a_sweep_publishes_nothing_that_the_stream_has_delivered() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     for number in 0..120 {
@@ -39,11 +39,11 @@ async fn a_sweep_beside_the_stream_changes_nothing_that_is_known() {
     }
     let settings = format!("{QUIET}, sweep_interval: 10s");
     let mut sentinel = api.sentinel(&settings, to, Election::Alone).await;
-    assert_eq!(heard(&mut events, 120).await.len(), 120);
+    assert_eq!(received(&mut events, 120).await.len(), 120);
     sentinel.until(|progress| progress.sweeps > 0).await;
     let metrics = sentinel.metrics().await;
     assert!(metrics.lines().any(|line| line.contains("known_resources{") && line.ends_with(" 120")), "{metrics}");
     api.create("cls-last").await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-last", 1)], "nothing was told twice");
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-last", 1)], "nothing was published twice");
     sentinel.stop().await;
 }

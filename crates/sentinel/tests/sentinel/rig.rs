@@ -1,4 +1,4 @@
-//! An API server on a file of its own, a broker within the process, and Sentinels between them.
+//! The test rig: an API server with its own database, an in-process broker, and Sentinels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
-use hyperfleet_client::{Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Status};
+use hyperfleet_client::{Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Status};
 use message_broker::memory::Memory;
-use message_broker::{Action, Broker, BrokerError, Consume, Deliveries, Event, Fault, Subscription};
+use message_broker::{Broker, BrokerError, Consume, Deliveries, ErrorKind, Event, Operation, Subscription};
 use sentinel::leader::Election;
-use sentinel::publisher::{Publisher, ToTopic};
+use sentinel::publisher::{Publisher, TopicPublisher};
 use sentinel::run::Progress;
 use sentinel::{Plan, Sentinel};
 use serde_json::{Map, Value, json};
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const TOPIC: &str = "hyperfleet-clusters";
 
-/// An API server that can be taken away and given back.
+/// An API server that can be stopped and restarted.
 pub(crate) struct Api {
     folder: TempDir,
     pub(crate) address: String,
@@ -30,7 +30,7 @@ pub(crate) struct Api {
     running: JoinHandle<()>,
 }
 
-/// A Sentinel that runs.
+/// A running Sentinel.
 pub(crate) struct Running {
     pub(crate) progress: watch::Receiver<Progress>,
     pub(crate) health: String,
@@ -39,10 +39,10 @@ pub(crate) struct Running {
     task: JoinHandle<()>,
 }
 
-/// A broker that can be out of order.
+/// A broker that can be switched off.
 #[derive(Clone)]
-pub(crate) struct Doubtful {
-    to: ToTopic,
+pub(crate) struct FlakyBroker {
+    to: TopicPublisher,
     is_down: Arc<AtomicBool>,
     refused: watch::Sender<u32>,
 }
@@ -69,7 +69,7 @@ impl Api {
         Self { folder, address, stop, running }
     }
 
-    /// Takes it away. What is returned gives it back.
+    /// Stops the server; the returned future restarts it.
     pub(crate) async fn stop(self) -> impl Future<Output = Self> {
         self.stop.cancel();
         self.running.await.unwrap();
@@ -108,8 +108,8 @@ impl Api {
         self.client().within(&budget()).delete("clusters", id).await.unwrap();
     }
 
-    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: i64, available: Status) {
-        let condition = |kind: &str, status| ReportCondition {
+    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: impl Into<Generation>, available: Status) {
+        let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -117,9 +117,9 @@ impl Api {
             last_transition_time: None,
         };
         let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
-            observed_generation: generation,
+            observed_generation: generation.into(),
             conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
             data: Map::new(),
             observed_time: None,
@@ -129,13 +129,13 @@ impl Api {
         assert!(matches!(reported, Reported::Stored(_)), "{reported:?}");
     }
 
-    /// A Sentinel of this API, with these settings besides.
+    /// Starts a Sentinel of this API with additional settings.
     pub(crate) async fn sentinel(&self, settings: &str, publisher: impl Publisher, election: Election) -> Running {
         sentinel_at(&self.address, settings, publisher, election).await
     }
 }
 
-/// A Sentinel of the API at that address.
+/// Starts a Sentinel of the API at this address.
 pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, election: Election) -> Running {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = format!(
@@ -154,12 +154,12 @@ pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publi
 }
 
 impl Running {
-    /// Waits until it is as wanted.
-    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
-        self.progress.wait_for(wanted).await.unwrap();
+    /// Waits until the progress fulfils the condition.
+    pub(crate) async fn until(&mut self, is_expected: impl FnMut(&Progress) -> bool) {
+        self.progress.wait_for(is_expected).await.unwrap();
     }
 
-    /// Waits until it leads and knows the whole fleet.
+    /// Waits until it leads and has read the whole fleet.
     pub(crate) async fn complete(mut self) -> Self {
         self.until(|progress| progress.is_complete).await;
         self
@@ -170,7 +170,7 @@ impl Running {
         self.task.await.unwrap();
     }
 
-    /// Ends it as `kill -9` would.
+    /// Ends the Sentinel without a shutdown, as `kill -9` does.
     pub(crate) async fn kill(self) {
         self.task.abort();
         let _aborted = self.task.await;
@@ -186,8 +186,8 @@ impl Running {
     }
 }
 
-impl Doubtful {
-    pub(crate) fn new(to: ToTopic) -> Self {
+impl FlakyBroker {
+    pub(crate) fn new(to: TopicPublisher) -> Self {
         Self { to, is_down: Arc::default(), refused: watch::Sender::new(0) }
     }
 
@@ -195,19 +195,19 @@ impl Doubtful {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    /// Waits until so many events were refused.
+    /// Waits until this number of events was refused.
     pub(crate) async fn refused(&self, count: u32) {
         self.refused.subscribe().wait_for(|refused| *refused >= count).await.unwrap();
     }
 }
 
-impl Publisher for Doubtful {
+impl Publisher for FlakyBroker {
     fn publish(&self, event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
         let this = self.clone();
         async move {
             if this.is_down.load(Ordering::SeqCst) {
                 this.refused.send_modify(|refused| *refused += 1);
-                return Err(BrokerError::new(Action::Publish, TOPIC, Fault::Unavailable));
+                return Err(BrokerError::new(Operation::Publish, TOPIC, ErrorKind::Unavailable));
             }
             this.to.publish(event).await
         }
@@ -222,11 +222,11 @@ pub(crate) fn budget() -> Budget {
     Budget::new(Duration::from_secs(30), CancellationToken::new())
 }
 
-/// A broker within the process, and somebody who listens.
-pub(crate) async fn broker() -> (ToTopic, Deliveries) {
+/// Returns an in-process broker and a subscriber.
+pub(crate) async fn broker() -> (TopicPublisher, Deliveries) {
     let broker = Broker::Memory(Memory::new());
     let listener = listen(&broker, "listener").await;
-    (ToTopic { broker, topic: TOPIC.parse().unwrap() }, listener)
+    (TopicPublisher { broker, topic: TOPIC.parse().unwrap() }, listener)
 }
 
 pub(crate) async fn listen(broker: &Broker, id: &str) -> Deliveries {
@@ -234,8 +234,8 @@ pub(crate) async fn listen(broker: &Broker, id: &str) -> Deliveries {
     broker.subscribe(&subscription, Consume::default(), &CancellationToken::new()).await.unwrap()
 }
 
-/// The next events, acknowledged, in brief.
-pub(crate) async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
+/// Acks the next events and returns them in short form.
+pub(crate) async fn received(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..count {
         let event = next(deliveries).await;
@@ -245,7 +245,7 @@ pub(crate) async fn heard(deliveries: &mut Deliveries, count: usize) -> Vec<Stri
     all
 }
 
-/// The next event, acknowledged.
+/// Acks the next event and returns it.
 pub(crate) async fn next(deliveries: &mut Deliveries) -> Event {
     let delivery = deliveries.next().await.unwrap();
     let event = delivery.event().unwrap().clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sentinel::leader::Election;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, heard, reconcile};
+use crate::rig::{Api, broker, received, reconcile};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_shards_cover_everything_exactly_once() {
@@ -20,8 +20,8 @@ async fn two_shards_cover_everything_exactly_once() {
     for number in 0..40 {
         api.create(&format!("cls-{number}")).await;
     }
-    let told: Vec<String> = heard(&mut events, 40).await;
-    assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), expect);
+    let published: Vec<String> = received(&mut events, 40).await;
+    assert_eq!(published.into_iter().collect::<BTreeSet<_>>(), expect);
     for (index, sentinel) in sentinels.iter().enumerate() {
         let metrics = sentinel.metrics().await;
         assert!(metrics.contains(&format!(r#"shard="{}/2",reason="OtherShard"}}"#, index + 1)), "{metrics}");
@@ -32,14 +32,14 @@ async fn two_shards_cover_everything_exactly_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_selector_takes_what_has_its_label() {
+async fn a_selector_selects_resources_by_label() {
     let api = Api::start().await;
     let (to, mut events) = broker().await;
     let settings = format!("{QUIET}, resource_selector: [{{label: hyperfleet.io/region, value: eu-west}}]");
     let sentinel = api.sentinel(&settings, to, Election::Alone).await.complete().await;
     api.create_labelled("cls-us", &[("hyperfleet.io/region", "us-east")]).await;
     api.create_labelled("cls-eu", &[("hyperfleet.io/region", "eu-west")]).await;
-    assert_eq!(heard(&mut events, 1).await, [reconcile("cls-eu", 1)]);
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-eu", 1)]);
     let metrics = sentinel.metrics().await;
     assert!(metrics.contains(r#"resource_selector="hyperfleet.io/region:eu-west""#), "{metrics}");
     sentinel.stop().await;

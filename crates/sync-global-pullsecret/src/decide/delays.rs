@@ -1,56 +1,56 @@
-//! How long each wait is. All are relative, so that a clock that jumps changes nothing.
+//! The delays of the state machine. All are relative, so that a clock that jumps changes nothing.
 
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
 
-/// Counters end here: no wait depends on more.
-const MOST: u8 = 12;
+/// Maximum of a counter; no delay depends on a higher one.
+const MAX_COUNT: u8 = 12;
 
-/// The waits; those that are not named here are the same everywhere.
+/// The delays that an operator can choose; all others are constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delays {
-    /// After a content has been taken back for the first time, until it is tried again.
-    pub held: Duration,
+    /// Time until content is tried again after its first rollback.
+    pub failed_content: Duration,
 }
 
-/// One more, up to the most.
+/// Increments a counter up to its maximum.
 pub(super) fn count(counter: u8) -> u8 {
-    counter.saturating_add(1).min(MOST)
+    counter.saturating_add(1).min(MAX_COUNT)
 }
 
-/// Delay after the `times`-th failure, doubling from `first` up to `cap`.
-fn doubled(first: Duration, times: u8, cap: Duration) -> Duration {
-    Backoff::doubling(first, cap).nominal(u32::from(times.max(1)))
+/// `first`, doubled with each further time, up to `max`; `times` counts from 1.
+fn doubled(first: Duration, times: u8, max: Duration) -> Duration {
+    Backoff::doubling(first, max).nominal(u32::from(times.max(1)))
 }
 
 impl Delays {
-    /// After that many failed attempts of a change: 1 s, 2 s.
-    pub(super) fn attempt(failures: u8) -> Duration {
+    /// Delay after this many failed attempts of a change: 1 s, 2 s.
+    pub(super) fn after_attempt(failures: u8) -> Duration {
         doubled(Duration::from_secs(1), failures, Duration::from_secs(4))
     }
 
-    /// After that many failed restarts with the old file: 2 s to 5 minutes.
-    pub(super) fn back(failures: u8) -> Duration {
+    /// Delay after this many failed restarts with the previous file: 2 s to 5 minutes.
+    pub(super) fn after_rolled_back_attempt(failures: u8) -> Duration {
         doubled(Duration::from_secs(2), failures, Duration::from_mins(5))
     }
 
-    /// While disk or systemd cannot be used: 1 s to 1 minute.
-    pub(super) fn fault(faults: u8) -> Duration {
+    /// Delay while the disk or systemd cannot be used: 1 s to 1 minute.
+    pub(super) fn after_fault(faults: u8) -> Duration {
         doubled(Duration::from_secs(1), faults, Duration::from_mins(1))
     }
 
-    /// Before another repair of the same content: 30 s to 10 minutes.
-    pub(super) fn repair(repairs: u8) -> Duration {
+    /// Delay before another repair of the same content: 30 s to 10 minutes.
+    pub(super) fn before_repair(repairs: u8) -> Duration {
         doubled(Duration::from_secs(30), repairs, Duration::from_mins(10))
     }
 
-    /// Before content is tried again that was taken back so often: 1 minute where it may not be to blame, else `held`
-    /// and up to twelve times that.
-    pub(super) fn held(self, times: u8) -> Duration {
+    /// Delay before content is tried again that was rolled back this many times: 1 minute where it may not be the cause,
+    /// otherwise `failed_content` and up to twelve times that.
+    pub(super) fn after_rollback(self, times: u8) -> Duration {
         match times {
-            0 => self.held.min(Duration::from_mins(1)),
-            _ => doubled(self.held, times, self.held.saturating_mul(12)),
+            0 => self.failed_content.min(Duration::from_mins(1)),
+            _ => doubled(self.failed_content, times, self.failed_content.saturating_mul(12)),
         }
     }
 }

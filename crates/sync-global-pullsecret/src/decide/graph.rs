@@ -1,4 +1,4 @@
-//! The machine's graph, found by walking through it.
+//! The graph of the state machine, found by walking through it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{
-    Change, Delays, Disk, Event, Found, Journal, Look, Next, Phase, Rules, Source, Stage, State, Unit, start, step,
-};
+use super::delays::Delays;
+use super::journal::{Change, Journal, Stage};
+use super::state::{Comparison, DiskResult, Event, FileVersion, Next, Phase, Rules, SourceState, State, UnitResult};
+use super::{start, step};
 use crate::content::ContentId;
 
-/// The contents that the walk knows; more would show nothing new.
+/// The contents that the walk uses; more would reach no other phases.
 pub(super) const CONTENTS: [ContentId; 2] = [ContentId([1; 32]), ContentId([2; 32])];
 
-/// Where a process can begin.
-pub(super) fn beginnings(restart: bool) -> Vec<State> {
-    let rules = Rules { restart, delays: Delays { held: Duration::from_mins(10) } };
+/// Returns the states in which a process can begin.
+pub(super) fn initial_states(restart: bool) -> Vec<State> {
+    let rules = Rules { restart, delays: Delays { failed_content: Duration::from_mins(10) } };
     let [first, second] = CONTENTS;
     let change = |stage| Some(Change { to: second, stage });
     let journals = [None, change(Stage::Apply), change(Stage::RollBack)];
@@ -25,48 +26,53 @@ pub(super) fn beginnings(restart: bool) -> Vec<State> {
     all.map(|journal| start(rules, journal, Timestamp::UNIX_EPOCH).0).collect()
 }
 
-/// What can happen in a phase: the answers to the effect that is under way, and what happens at any time.
-pub(super) fn possible(phase: Phase) -> Vec<Event> {
-    let [first, second] = CONTENTS.map(|content| Event::Source(Source::Content(content)));
-    let mut events = vec![first, second, Event::Source(Source::Missing), Event::FileTouched];
-    let units = [Unit::Good, Unit::Bad, Unit::Unreachable];
+/// Returns the events that can occur in a phase: the answers to the effect under way, and those that occur at any time.
+pub(super) fn possible_events(phase: Phase) -> Vec<Event> {
+    let [first, second] = CONTENTS.map(|content| Event::Source(SourceState::Content(content)));
+    let mut events = vec![first, second, Event::Source(SourceState::Missing), Event::FileChanged];
+    let units = [UnitResult::Succeeded, UnitResult::Failed, UnitResult::Unreachable];
     match phase {
         Phase::Idle | Phase::Synced | Phase::Stopped => {}
         Phase::Resuming => {
-            events.extend([Found::Before, Found::After, Found::Other, Found::Unusable].map(Event::Examined));
+            events.extend(
+                [FileVersion::Before, FileVersion::After, FileVersion::Other, FileVersion::Unreadable]
+                    .map(Event::Examined),
+            );
         }
-        Phase::Looking { .. } => events.extend([Look::AsWanted, Look::Differs, Look::Unusable].map(Event::Looked)),
+        Phase::Comparing { .. } => {
+            events.extend([Comparison::Equal, Comparison::Different, Comparison::Unreadable].map(Event::Compared))
+        }
         Phase::Preparing { .. } | Phase::Writing => {
-            events.extend([Disk::Good, Disk::Fault, Disk::Moved].map(Event::Done));
+            events.extend([DiskResult::Succeeded, DiskResult::Failed, DiskResult::FileChanged].map(Event::DiskDone));
         }
-        Phase::Committing { .. } | Phase::Condemning | Phase::RollingBack | Phase::Closing { .. } => {
-            events.extend([Disk::Good, Disk::Fault].map(Event::Done));
+        Phase::Committing { .. } | Phase::MarkingForRollback | Phase::RollingBack | Phase::FinishingRollback { .. } => {
+            events.extend([DiskResult::Succeeded, DiskResult::Failed].map(Event::DiskDone));
         }
-        Phase::Restarting { .. } | Phase::RestartingBack { .. } => events.extend(units.map(Event::Restarted)),
-        Phase::Proving { .. } | Phase::ProvingBack { .. } => events.extend(units.map(Event::Proved)),
-        Phase::Waiting { .. } | Phase::Held => events.push(Event::TimeUp),
+        Phase::Restarting { .. } | Phase::RestartingRolledBack { .. } => events.extend(units.map(Event::Restarted)),
+        Phase::Verifying { .. } | Phase::VerifyingRolledBack { .. } => events.extend(units.map(Event::Verified)),
+        Phase::Waiting { .. } | Phase::BackingOff => events.push(Event::TimerFired),
     }
     events
 }
 
-/// Every state that can be reached without a counter going beyond `most`, and every step between them.
-pub(super) fn walk(restart: bool, most: u8, mut visit: impl FnMut(&State, Event, &State)) -> BTreeSet<State> {
-    let mut open = beginnings(restart);
-    let mut seen: BTreeSet<State> = open.iter().copied().collect();
+/// Visits every step between the states that can be reached without a counter above `max_count`; returns those states.
+pub(super) fn walk(restart: bool, max_count: u8, mut visit: impl FnMut(&State, Event, &State)) -> BTreeSet<State> {
+    let mut open = initial_states(restart);
+    let mut reached: BTreeSet<State> = open.iter().copied().collect();
     while let Some(state) = open.pop() {
-        for event in possible(state.phase) {
+        for event in possible_events(state.phase) {
             let (next, _effects) = step(state, event, Timestamp::UNIX_EPOCH);
             visit(&state, event, &next);
-            if next.highest_counter() <= most && seen.insert(next) {
+            if next.highest_counter() <= max_count && reached.insert(next) {
                 open.push(next);
             }
         }
     }
-    seen
+    reached
 }
 
-/// The graph as a Mermaid state diagram. Attempts of the same kind are one state; `Stop`, which ends every state, is left
-/// out, and so is what changes nothing.
+/// Returns the graph as a Mermaid state diagram. Attempts of the same kind are one state. `Stop`, which ends every state,
+/// and steps within a phase are left out.
 pub fn graph() -> String {
     let mut edges: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     walk(true, 4, |from, event, to| {
@@ -90,30 +96,30 @@ fn name(phase: Phase) -> &'static str {
     match phase {
         Phase::Idle => "Idle",
         Phase::Resuming => "Resuming",
-        Phase::Looking { .. } => "Looking",
+        Phase::Comparing { .. } => "Comparing",
         Phase::Preparing { .. } => "Preparing",
         Phase::Writing => "Writing",
         Phase::Restarting { .. } => "Restarting",
-        Phase::Proving { .. } => "Proving",
+        Phase::Verifying { .. } => "Verifying",
         Phase::Committing { .. } => "Committing",
-        Phase::Condemning => "Condemning",
+        Phase::MarkingForRollback => "MarkingForRollback",
         Phase::RollingBack => "RollingBack",
-        Phase::RestartingBack { .. } => "RestartingBack",
-        Phase::ProvingBack { .. } => "ProvingBack",
-        Phase::Closing { .. } => "Closing",
+        Phase::RestartingRolledBack { .. } => "RestartingRolledBack",
+        Phase::VerifyingRolledBack { .. } => "VerifyingRolledBack",
+        Phase::FinishingRollback { .. } => "FinishingRollback",
         Phase::Synced => "Synced",
-        Phase::Held => "Held",
+        Phase::BackingOff => "BackingOff",
         Phase::Stopped => "Stopped",
         Phase::Waiting { next } => match next {
             Next::Examine => "WaitToExamine",
-            Next::Look => "WaitToLook",
+            Next::Compare => "WaitToCompare",
             Next::Repair => "WaitToRepair",
             Next::Restart(_) => "WaitToRestart",
-            Next::Prove(_) => "WaitToProve",
+            Next::Verify(_) => "WaitToVerify",
             Next::Commit => "WaitToCommit",
             Next::RollBack => "WaitToRollBack",
-            Next::RestartBack(_) => "WaitToRestartBack",
-            Next::ProveBack(_) => "WaitToProveBack",
+            Next::RestartRolledBack(_) => "WaitToRestartRolledBack",
+            Next::VerifyRolledBack(_) => "WaitToVerifyRolledBack",
         },
     }
 }
@@ -121,21 +127,21 @@ fn name(phase: Phase) -> &'static str {
 fn label(event: Event) -> &'static str {
     match event {
         Event::Source(_) => "new content",
-        Event::FileTouched => "file touched",
-        Event::Examined(Found::Before) => "as before",
-        Event::Examined(Found::After) => "as after",
-        Event::Examined(Found::Other) => "neither",
-        Event::Looked(Look::AsWanted) => "as wanted",
-        Event::Looked(Look::Differs) => "differs",
-        Event::Examined(Found::Unusable) | Event::Looked(Look::Unusable) => "unreadable",
-        Event::Done(Disk::Good) => "done",
-        Event::Done(Disk::Fault) => "disk fault",
-        Event::Done(Disk::Moved) => "file changed meanwhile",
-        Event::Restarted(Unit::Good) => "restarted",
-        Event::Proved(Unit::Good) => "stays up",
-        Event::Restarted(Unit::Bad) | Event::Proved(Unit::Bad) => "failed",
-        Event::Restarted(Unit::Unreachable) | Event::Proved(Unit::Unreachable) => "systemd unreachable",
-        Event::TimeUp => "time is up",
+        Event::FileChanged => "file changed",
+        Event::Examined(FileVersion::Before) => "file from before",
+        Event::Examined(FileVersion::After) => "file from after",
+        Event::Examined(FileVersion::Other) => "another file",
+        Event::Compared(Comparison::Equal) => "equal",
+        Event::Compared(Comparison::Different) => "different",
+        Event::Examined(FileVersion::Unreadable) | Event::Compared(Comparison::Unreadable) => "unreadable",
+        Event::DiskDone(DiskResult::Succeeded) => "done",
+        Event::DiskDone(DiskResult::Failed) => "disk failed",
+        Event::DiskDone(DiskResult::FileChanged) => "file changed meanwhile",
+        Event::Restarted(UnitResult::Succeeded) => "restarted",
+        Event::Verified(UnitResult::Succeeded) => "stays up",
+        Event::Restarted(UnitResult::Failed) | Event::Verified(UnitResult::Failed) => "failed",
+        Event::Restarted(UnitResult::Unreachable) | Event::Verified(UnitResult::Unreachable) => "systemd unreachable",
+        Event::TimerFired => "timer fired",
         Event::Stop => "stop",
     }
 }
@@ -143,9 +149,9 @@ fn label(event: Event) -> &'static str {
 impl State {
     fn highest_counter(&self) -> u8 {
         let in_phase = match self.phase {
-            Phase::RestartingBack { attempt }
-            | Phase::ProvingBack { attempt }
-            | Phase::Waiting { next: Next::RestartBack(attempt) | Next::ProveBack(attempt) } => attempt,
+            Phase::RestartingRolledBack { attempt }
+            | Phase::VerifyingRolledBack { attempt }
+            | Phase::Waiting { next: Next::RestartRolledBack(attempt) | Next::VerifyRolledBack(attempt) } => attempt,
             _ => 0,
         };
         let failed = self.journal.failed.map_or(0, |failed| failed.times);

@@ -1,38 +1,38 @@
-//! What is kept on disk of a journey, so that it survives the process.
+//! The record of a change that survives the process.
 
 use serde::{Deserialize, Serialize};
 
 use crate::content::ContentId;
 
-/// What the next process must know.
+/// The state that the next process resumes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
-    /// The content that was applied last and with which the kubelet stayed up.
+    /// The content that was applied last, and with which the kubelet stayed up.
     pub applied: Option<ContentId>,
-    /// The change that has been begun.
+    /// The unfinished change.
     pub change: Option<Change>,
     /// The content with which the kubelet did not come up.
     pub failed: Option<Failed>,
 }
 
-/// A change that has been begun and is neither committed nor closed.
+/// A change that is neither committed nor rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The content that it leads to.
+    /// The content to apply.
     pub to: ContentId,
-    /// Which way it goes.
+    /// The direction of the change.
     pub stage: Stage,
 }
 
-/// Which way a change goes.
+/// The direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Towards the new content.
+    /// The new content is being applied.
     Apply,
-    /// Back to the file as it was.
+    /// The previous file is being put back.
     RollBack,
 }
 
@@ -42,6 +42,6 @@ pub enum Stage {
 pub struct Failed {
     /// The content.
     pub content: ContentId,
-    /// How often it was taken back; 0 where the kubelet had trouble with the old file as well.
+    /// Number of rollbacks; 0 if the kubelet had trouble with the previous file too.
     pub times: u8,
 }

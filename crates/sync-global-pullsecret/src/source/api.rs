@@ -1,4 +1,4 @@
-//! The one Secret, watched through the API server: no other object is ever asked for.
+//! Watches one Secret through the API server; no other object is ever requested.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,19 +12,28 @@ use serde::{Deserialize, Deserializer};
 use tokio::time::{Instant, sleep, timeout};
 use zeroize::Zeroizing;
 
+use super::event::{CredentialsReader, SourceEvent, SourceEvents};
 use super::http::{self, Server};
-use super::{Reader, Said, Sayings};
 
-/// How long a watch lasts before it is asked for again, from where it was.
-const WATCH_SECONDS: u64 = 600;
+/// Duration of a watch in seconds, after which the server ends it and it is resumed at its `resourceVersion`.
+const WATCH_SECONDS: u64 = 290;
 
-/// More than any event about one Secret has: a Secret holds 1 MiB, here in base64, with its metadata.
-const MOST_EVENT: usize = 8 * 1024 * 1024;
+/// Maximum time without a byte from the server during a watch. The API server sends a bookmark about every minute, so
+/// longer silence means a connection that is open on this side only, for instance behind a proxy on the node.
+const MAX_SILENCE: Duration = Duration::from_secs(90);
 
-/// Back-off while the API server is away.
+/// Back-off while the API server is unavailable.
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(1)).with_jitter(20);
+/// Time limit for reading the body of a list.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which Secret.
+/// Maximum bytes of a list or of one event: a Secret holds 1 MiB, here in base64, with its metadata.
+const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Maximum back-off while the API server is unavailable.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+
+/// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretName {
     /// Its namespace.
@@ -33,7 +42,7 @@ pub struct SecretName {
     pub name: String,
 }
 
-/// Which Secret, and where.
+/// The Secret to watch, and the API server.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     /// The Secret.
@@ -42,19 +51,19 @@ pub struct ApiSettings {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The file with the certificates that sign the server's; `None` speaks without encryption.
+    /// File with the certificates that sign the server's; `None` speaks plain HTTP.
     pub authority: Option<PathBuf>,
-    /// The file with the token of the pod's service account.
+    /// File with the token of the pod's service account.
     pub token: PathBuf,
 }
 
-/// Why a listing or a watch ended.
-enum Trouble {
-    /// The version from which to go on is too old.
-    Gone,
-    /// This.
-    Away(String),
-    /// Nobody listens any more.
+/// The reason why a list or a watch ended early.
+enum Interruption {
+    /// The `resourceVersion` is too old to resume from.
+    Expired,
+    /// The API server is unavailable, for this reason.
+    Unavailable(String),
+    /// The receiver of the events was dropped.
     Closed,
 }
 
@@ -71,7 +80,7 @@ struct WatchEvent {
     object: Object,
 }
 
-/// A Secret, or the status that takes its place when something is wrong.
+/// A Secret, or the `Status` that takes its place in an error event.
 #[derive(Deserialize)]
 struct Object {
     #[serde(default)]
@@ -88,71 +97,67 @@ struct Metadata {
 
 #[derive(Deserialize)]
 struct Data {
-    #[serde(rename = ".dockerconfigjson", default, deserialize_with = "wiped")]
+    #[serde(rename = ".dockerconfigjson", default, deserialize_with = "zeroizing")]
     credentials: Zeroizing<String>,
     #[serde(default)]
     revision: String,
 }
 
-fn wiped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String>, D::Error> {
+fn zeroizing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String>, D::Error> {
     String::deserialize(deserializer).map(Zeroizing::new)
 }
 
-/// A follower of the Secret.
-struct Follower<'a> {
+/// The watch of the Secret, across requests.
+struct Watcher<'a> {
     server: Server,
     path: String,
-    reader: &'a Reader,
-    sayings: &'a Sayings,
-    /// From where the watch goes on; `None` before the first listing, and when that is too old.
-    version: Option<String>,
-    away: bool,
+    reader: &'a CredentialsReader,
+    events: &'a SourceEvents,
+    /// The `resourceVersion` to resume from; `None` before the first list, and once it has expired.
+    resource_version: Option<String>,
+    unavailable: bool,
 }
 
-pub(super) async fn run(settings: &ApiSettings, reader: &Reader, sayings: &Sayings) {
+pub(super) async fn run(settings: &ApiSettings, reader: &CredentialsReader, events: &SourceEvents) {
     let SecretName { namespace, name } = &settings.secret;
     let server = Server {
         host: settings.host.clone(),
         port: settings.port,
         authority: settings.authority.clone(),
-        token: Some(settings.token.clone()),
+        token: settings.token.clone(),
     };
     let path = format!("/api/v1/namespaces/{namespace}/secrets?fieldSelector=metadata.name%3D{name}");
-    let mut follower = Follower { server, path, reader, sayings, version: None, away: false };
+    let mut watcher = Watcher { server, path, reader, events, resource_version: None, unavailable: false };
     let mut failures = 0_u32;
     loop {
         let began = Instant::now();
         let step = tokio::select! {
-            step = follower.step() => step,
-            () = sayings.closed() => return,
+            step = watcher.step() => step,
+            () = events.closed() => return,
         };
         match step {
-            Err(Trouble::Closed) => return,
-            Err(Trouble::Gone) => follower.version = None,
+            Err(Interruption::Closed) => return,
+            Err(Interruption::Expired) => watcher.resource_version = None,
             Ok(()) => {}
-            Err(Trouble::Away(why)) => {
-                if !follower.away && sayings.send(Said::Away(Some(why))).await.is_err() {
+            Err(Interruption::Unavailable(reason)) => {
+                if !watcher.unavailable && events.send(SourceEvent::Unavailable(reason)).await.is_err() {
                     return;
                 }
-                follower.away = true;
+                watcher.unavailable = true;
             }
         }
-        // A listing leads to a watch at once; a watch that ends as soon as it has begun is as bad as none.
-        let is_well = step_is_well(follower.away, began.elapsed());
-        failures = if is_well { 0 } else { failures.saturating_add(1) };
-        if failures > 1 || follower.away {
+        // A list leads to a watch at once; a watch that ends as soon as it has begun counts as a failure.
+        let succeeded = !watcher.unavailable && began.elapsed() > Duration::from_secs(1);
+        failures = if succeeded { 0 } else { failures.saturating_add(1) };
+        if failures > 1 || watcher.unavailable {
             sleep(RETRY.delay(failures, rand::random())).await;
         }
     }
 }
 
-fn step_is_well(away: bool, took: Duration) -> bool {
-    !away && took > Duration::from_secs(1)
-}
-
 // === impl SecretName ===
 
-/// A text that names no Secret.
+/// The error of a text that does not name a Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a namespace and a name, such as kube-system/global-pull-secret")]
 pub struct NotASecretName;
@@ -173,124 +178,122 @@ impl FromStr for SecretName {
     }
 }
 
-// === impl Follower ===
+// === impl Watcher ===
 
-impl Follower<'_> {
-    async fn step(&mut self) -> Result<(), Trouble> {
-        match self.version.clone() {
+impl Watcher<'_> {
+    async fn step(&mut self) -> Result<(), Interruption> {
+        match self.resource_version.clone() {
             None => self.list().await,
             Some(version) => self.watch(&version).await,
         }
     }
 
-    async fn ask(&mut self, query: &str) -> Result<http::Answer, Trouble> {
-        let answer = http::get(&self.server, &format!("{}{query}", self.path)).await;
-        let answer = answer.map_err(|error| Trouble::Away(format!("the API server cannot be asked: {error}")))?;
-        match answer.status {
+    async fn get(&mut self, query: &str) -> Result<http::Response, Interruption> {
+        let response = http::get(&self.server, &format!("{}{query}", self.path)).await;
+        let response = response.map_err(|error| unavailable(format!("the API server cannot be reached: {error}")))?;
+        match response.status.as_u16() {
             200 => {}
-            410 => return Err(Trouble::Gone),
-            401 => return Err(Trouble::Away("the API server does not take the token (401)".to_owned())),
+            410 => return Err(Interruption::Expired),
+            401 => return Err(unavailable("the API server refuses the token (401)")),
             403 => {
-                let why = "the service account may not list and watch the Secret (403): see the Role";
-                return Err(Trouble::Away(why.to_owned()));
+                return Err(unavailable("the service account may not list and watch the Secret (403): see the Role"));
             }
-            status => return Err(Trouble::Away(format!("the API server answers {status}"))),
+            status => return Err(unavailable(format!("the API server answers {status}"))),
         }
-        if self.away {
-            self.away = false;
-            self.say(Said::Away(None)).await?;
+        if self.unavailable {
+            self.unavailable = false;
+            self.send(SourceEvent::Available).await?;
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    async fn list(&mut self) -> Result<(), Trouble> {
-        let mut body = self.ask("").await?.body;
+    async fn list(&mut self) -> Result<(), Interruption> {
+        let mut body = self.get("").await?.body;
         let mut text = Zeroizing::new(Vec::new());
         let reading = async {
-            while body.piece(&mut text).await? {
-                if text.len() > MOST_EVENT {
-                    return Err(io::Error::other("too long an answer"));
+            while body.read(&mut text).await? {
+                if text.len() > MAX_EVENT_BYTES {
+                    return Err(io::Error::other("too long a response"));
                 }
             }
             Ok(())
         };
-        match timeout(Duration::from_secs(30), reading).await {
+        match timeout(LIST_TIMEOUT, reading).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(Trouble::Away(format!("the API server's answer is cut short: {error}"))),
-            Err(_elapsed) => return Err(Trouble::Away("the API server's answer takes too long".to_owned())),
+            Ok(Err(error)) => return Err(unavailable(format!("the API server's response is cut short: {error}"))),
+            Err(_elapsed) => return Err(unavailable("the API server's response takes too long")),
         }
-        // serde's own words may quote what is there.
-        let list: List = serde_json::from_slice(&text).map_err(|_words| not_understood())?;
-        self.say(match list.items.first() {
-            Some(secret) => self.read(secret),
-            None => Said::Missing,
-        })
-        .await?;
-        self.version = Some(list.metadata.resource_version);
+        // serde's own message may quote a value.
+        let list: List = serde_json::from_slice(&text).map_err(|_quotes| not_understood())?;
+        let event = list.items.first().map_or(SourceEvent::Missing, |secret| self.read(secret));
+        self.send(event).await?;
+        self.resource_version = Some(list.metadata.resource_version);
         Ok(())
     }
 
-    async fn watch(&mut self, version: &str) -> Result<(), Trouble> {
+    async fn watch(&mut self, version: &str) -> Result<(), Interruption> {
         let query =
             format!("&watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={version}");
-        let mut body = self.ask(&query).await?.body;
+        let mut body = self.get(&query).await?.body;
         let mut text = Zeroizing::new(Vec::new());
-        let patience = Duration::from_secs(WATCH_SECONDS + 30);
         loop {
-            let piece = timeout(patience, body.piece(&mut text)).await;
-            match piece {
+            match timeout(MAX_SILENCE, body.read(&mut text)).await {
                 Ok(Ok(true)) => {}
-                // The server ends every watch some day; a connection that is cut is no more than that.
+                // The server ended the watch, the connection was cut, or nothing arrived for too long: all are resumed.
                 Ok(Ok(false) | Err(_)) | Err(_) => return Ok(()),
             }
             while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
                 let rest = Zeroizing::new(text.get(end + 1..).unwrap_or_default().to_vec());
                 text.truncate(end);
-                self.hear(&text).await?;
+                self.handle(&text).await?;
                 text = rest;
             }
-            if text.len() > MOST_EVENT {
+            if text.len() > MAX_EVENT_BYTES {
                 return Err(not_understood());
             }
         }
     }
 
-    async fn hear(&mut self, line: &[u8]) -> Result<(), Trouble> {
+    async fn handle(&mut self, line: &[u8]) -> Result<(), Interruption> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let event: WatchEvent = serde_json::from_slice(line).map_err(|_words| not_understood())?;
+        let event: WatchEvent = serde_json::from_slice(line).map_err(|_quotes| not_understood())?;
         match event.r#type.as_str() {
-            "ADDED" | "MODIFIED" => self.say(self.read(&event.object)).await?,
-            "DELETED" => self.say(Said::Missing).await?,
+            "ADDED" | "MODIFIED" => self.send(self.read(&event.object)).await?,
+            "DELETED" => self.send(SourceEvent::Missing).await?,
             "BOOKMARK" => {}
-            _ if event.object.code == Some(410) => return Err(Trouble::Gone),
+            _ if event.object.code == Some(410) => return Err(Interruption::Expired),
             _ => {
                 let code = event.object.code.unwrap_or_default();
-                return Err(Trouble::Away(format!("the API server ends the watch with {code}")));
+                return Err(unavailable(format!("the API server ends the watch with {code}")));
             }
         }
         if !event.object.metadata.resource_version.is_empty() {
-            self.version = Some(event.object.metadata.resource_version);
+            self.resource_version = Some(event.object.metadata.resource_version);
         }
         Ok(())
     }
 
-    fn read(&self, secret: &Object) -> Said {
-        let Some(data) = &secret.data else { return Said::Missing };
+    fn read(&self, secret: &Object) -> SourceEvent {
+        let Some(data) = &secret.data else { return SourceEvent::Missing };
         let Ok(bytes) = STANDARD.decode(data.credentials.as_bytes()).map(Zeroizing::new) else {
-            return Said::Invalid("the Secret's data is not base64".to_owned());
+            return SourceEvent::Invalid("the Secret's data is not base64".to_owned());
         };
         let revision = STANDARD.decode(&data.revision).ok().and_then(|text| String::from_utf8(text).ok());
         let revision = revision.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         self.reader.read(bytes, revision)
     }
 
-    async fn say(&self, said: Said) -> Result<(), Trouble> {
-        self.sayings.send(said).await.map_err(|_closed| Trouble::Closed)
+    async fn send(&self, event: SourceEvent) -> Result<(), Interruption> {
+        self.events.send(event).await.map_err(|_closed| Interruption::Closed)
     }
 }
 
-fn not_understood() -> Trouble {
-    Trouble::Away("the API server's answer is not understood".to_owned())
+fn unavailable(reason: impl Into<String>) -> Interruption {
+    Interruption::Unavailable(reason.into())
+}
+
+fn not_understood() -> Interruption {
+    unavailable("the API server's response is not understood")
 }

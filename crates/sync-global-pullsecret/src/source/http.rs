@@ -1,12 +1,20 @@
-//! As much of HTTP/1.1 as it takes to ask one server for one thing: `GET`, one request a connection.
+//! One `GET` request on a connection of its own, by hyper's HTTP/1 client.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, HOST, HeaderValue, USER_AGENT};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -14,56 +22,81 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use zeroize::Zeroizing;
 
-use super::chunks::{Body, Framing, line};
+/// Time limit for connecting, and then for the head of the response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long connecting, and then the head of an answer, may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Maximum bytes that hyper buffers, which bounds the head of a response too.
+const MAX_BUFFER: usize = 16 * 1024;
 
-/// More than any server's head has.
-const MOST_HEADERS: usize = 100;
+/// Idle time after which the kernel probes the connection, the time between probes, and the number of lost probes that
+/// end it: a peer that vanished is noticed within half a minute.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
 
-/// A server, and how to be let in.
+/// Time that sent bytes may stay unacknowledged before the kernel ends the connection, in milliseconds.
+const UNACKNOWLEDGED_LIMIT: u32 = 30_000;
+
+/// The API server's address and the files that authenticate both sides.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     /// Name or address, without brackets.
     pub(super) host: String,
     pub(super) port: u16,
-    /// The certificates that sign the server's; `None` speaks without encryption.
+    /// File with the certificates that sign the server's; `None` speaks plain HTTP.
     pub(super) authority: Option<PathBuf>,
-    /// The file with the bearer token, read anew for every request, as it is replaced every hour.
-    pub(super) token: Option<PathBuf>,
+    /// File with the bearer token, read for every request because the kubelet replaces it every hour.
+    pub(super) token: PathBuf,
 }
 
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// An answer whose body has not been read yet.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: Body<BufReader<Box<dyn Stream>>>,
+/// A response whose body has not been read yet.
+pub(super) struct Response {
+    pub(super) status: StatusCode,
+    pub(super) body: Body,
 }
 
-/// Asks for a path with its query.
-pub(super) async fn get(server: &Server, target: &str) -> io::Result<Answer> {
-    match timeout(PATIENCE, connect(server)).await {
-        Ok(stream) => match timeout(PATIENCE, ask(server, stream?, target)).await {
-            Ok(answer) => answer,
-            Err(_elapsed) => Err(io::Error::other("it does not answer")),
-        },
-        Err(_elapsed) => Err(io::Error::other("no connection")),
+/// A body that is read piece by piece. Dropping it closes the connection.
+pub(super) struct Body {
+    incoming: Incoming,
+    _sender: SendRequest<Empty<Bytes>>,
+    _connection: JoinSet<()>,
+}
+
+/// Requests a path with its query.
+pub(super) async fn get(server: &Server, target: &str) -> io::Result<Response> {
+    let Ok(stream) = timeout(REQUEST_TIMEOUT, connect(server)).await else {
+        return Err(io::Error::other("no connection"));
+    };
+    match timeout(REQUEST_TIMEOUT, send(server, stream?, target)).await {
+        Ok(response) => response,
+        Err(_elapsed) => Err(io::Error::other("no response")),
     }
 }
 
 async fn connect(server: &Server) -> io::Result<Box<dyn Stream>> {
     let tcp = TcpStream::connect((server.host.as_str(), server.port)).await?;
     tcp.set_nodelay(true)?;
+    detect_dead_peer(&tcp)?;
     let Some(authority) = &server.authority else { return Ok(Box::new(tcp)) };
-    let connector = TlsConnector::from(Arc::new(trust(authority)?));
+    let connector = TlsConnector::from(Arc::new(tls(authority)?));
     let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
     Ok(Box::new(connector.connect(name, tcp).await?))
 }
 
-fn trust(authority: &Path) -> io::Result<ClientConfig> {
+/// Makes the kernel end a connection whose peer no longer answers.
+fn detect_dead_peer(tcp: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(tcp, true)?;
+    sockopt::set_tcp_keepidle(tcp, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(tcp, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(tcp, KEEPALIVE_PROBES)?;
+    sockopt::set_tcp_user_timeout(tcp, UNACKNOWLEDGED_LIMIT)?;
+    Ok(())
+}
+
+fn tls(authority: &Path) -> io::Result<ClientConfig> {
     let unusable = || io::Error::other("the file with the API server's authority has no usable certificate");
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(authority).map_err(|_unreadable| unusable())?;
@@ -76,53 +109,136 @@ fn trust(authority: &Path) -> io::Result<ClientConfig> {
     Ok(versions.map_err(io::Error::other)?.with_root_certificates(roots).with_no_client_auth())
 }
 
-async fn ask(server: &Server, mut stream: Box<dyn Stream>, target: &str) -> io::Result<Answer> {
-    let authority = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };
-    let mut request = Zeroizing::new(String::with_capacity(16 * 1024));
-    let version = env!("CARGO_PKG_VERSION");
-    for part in ["GET ", target, " HTTP/1.1\r\nHost: ", &authority, ":", &server.port.to_string()] {
-        request.push_str(part);
-    }
-    request.push_str("\r\nConnection: close\r\nAccept: application/json\r\nUser-Agent: sync-global-pullsecret/");
-    request.push_str(version);
-    if let Some(token) = &server.token {
-        let text = std::fs::read(token).map(Zeroizing::new);
-        let text = text.map_err(|error| io::Error::other(format!("no service account token: {}", error.kind())))?;
-        let text = std::str::from_utf8(&text).map(str::trim).unwrap_or_default();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(io::Error::other("the file of the service account token holds no token"));
-        }
-        request.push_str("\r\nAuthorization: Bearer ");
-        request.push_str(text);
-    }
-    request.push_str("\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    stream.flush().await?;
-    head(BufReader::new(stream)).await
+async fn send(server: &Server, stream: Box<dyn Stream>, target: &str) -> io::Result<Response> {
+    let host = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };
+    let request = Request::get(target)
+        .header(HOST, format!("{host}:{}", server.port))
+        .header(CONNECTION, "close")
+        .header(ACCEPT, "application/json")
+        .header(USER_AGENT, concat!("sync-global-pullsecret/", env!("CARGO_PKG_VERSION")))
+        .header(AUTHORIZATION, bearer(&server.token)?)
+        .body(Empty::new())
+        .map_err(io::Error::other)?;
+    let handshake = http1::Builder::new().max_buf_size(MAX_BUFFER).handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = handshake.map_err(io::Error::other)?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async {
+        // An error of the connection reaches the reader of the body too.
+        let _reported_there = connection.await;
+    });
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    let status = response.status();
+    Ok(Response { status, body: Body { incoming: response.into_body(), _sender: sender, _connection: driver } })
 }
 
-async fn head(mut stream: BufReader<Box<dyn Stream>>) -> io::Result<Answer> {
-    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
-    stream.fill_buf().await?;
-    let first = line(&mut stream).await?;
-    let status =
-        first.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok()).ok_or_else(invalid)?;
-    let mut framing = Framing::UntilEnd;
-    for _header in 0..MOST_HEADERS {
-        let header = line(&mut stream).await?;
-        if header.is_empty() {
-            return Ok(Answer { status, body: Body::new(stream, framing) });
-        }
-        let (name, value) = header.split_once(':').ok_or_else(invalid)?;
-        let value = value.trim();
-        if name.eq_ignore_ascii_case("transfer-encoding") {
-            if !value.eq_ignore_ascii_case("chunked") {
-                return Err(invalid());
+/// The `Authorization` header with the token of the file.
+fn bearer(token: &Path) -> io::Result<HeaderValue> {
+    let text = std::fs::read(token).map(Zeroizing::new);
+    let text = text.map_err(|error| io::Error::other(format!("no service account token: {}", error.kind())))?;
+    let invalid = || io::Error::other("the file of the service account token holds no token");
+    let text = text.trim_ascii();
+    if text.is_empty() || !text.iter().all(u8::is_ascii_graphic) {
+        return Err(invalid());
+    }
+    let value = Zeroizing::new([b"Bearer ", text].concat());
+    let mut header = HeaderValue::from_bytes(&value).map_err(|_invalid| invalid())?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+/// Appends without leaving a copy behind when the buffer has to grow.
+fn append(buffer: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
+    if buffer.capacity() - buffer.len() < bytes.len() {
+        let mut larger = Vec::with_capacity((buffer.len() + bytes.len()).next_power_of_two());
+        larger.extend_from_slice(buffer);
+        *buffer = Zeroizing::new(larger);
+    }
+    buffer.extend_from_slice(bytes);
+}
+
+// === impl Body ===
+
+impl Body {
+    /// Appends the next piece. Returns false at the end of the body.
+    pub(super) async fn read(&mut self, buffer: &mut Zeroizing<Vec<u8>>) -> io::Result<bool> {
+        loop {
+            match self.incoming.frame().await {
+                None => return Ok(false),
+                Some(Err(error)) => return Err(io::Error::other(error)),
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        append(buffer, &bytes);
+                        return Ok(true);
+                    }
+                }
             }
-            framing = Framing::Chunked;
-        } else if name.eq_ignore_ascii_case("content-length") && framing != Framing::Chunked {
-            framing = Framing::Length(value.parse().map_err(|_no_number| invalid())?);
         }
     }
-    Err(invalid())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The body that a client reads from a server that writes `text` and closes.
+    async fn body(text: &'static str) -> Option<String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = async move {
+            let (mut stream, _peer) = listener.accept().await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                assert_ne!(stream.read_buf(&mut head).await.unwrap(), 0);
+            }
+            // One byte at a time: every boundary falls somewhere.
+            for byte in format!("HTTP/1.1 200 OK\r\n{text}").bytes() {
+                if stream.write_all(&[byte]).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        daemon::file::replace(&token, b"t0ken\n").unwrap();
+        let server = Server { host: "127.0.0.1".to_owned(), port, authority: None, token };
+        let reading = async {
+            let mut response = get(&server, "/").await.ok()?;
+            let mut buffer = Zeroizing::new(Vec::new());
+            while response.body.read(&mut buffer).await.ok()? {}
+            Some(String::from_utf8(buffer.to_vec()).unwrap())
+        };
+        tokio::join!(serving, reading).1
+    }
+
+    #[rstest]
+    #[case::length("Content-Length: 5\r\n\r\nhello and more", Some("hello"))]
+    #[case::length_zero("Content-Length: 0\r\n\r\nmore", Some(""))]
+    #[case::cut_short("Content-Length: 5\r\n\r\nhel", None)]
+    #[case::until_end("\r\nhello", Some("hello"))]
+    #[case::chunks("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n", Some("hello!"))]
+    #[case::trailers("Transfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\nX: y\r\n\r\n", Some("0123456789"))]
+    #[case::chunks_cut_short("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", None)]
+    #[case::no_number("Transfer-Encoding: chunked\r\n\r\nx\r\nhello\r\n", None)]
+    #[case::negative("Transfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n", None)]
+    #[case::larger_than_declared("Transfer-Encoding: chunked\r\n\r\n4\r\nhello\r\n0\r\n\r\n", None)]
+    #[case::beyond_all_numbers("Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", None)]
+    #[tokio::test]
+    async fn bodies(#[case] text: &'static str, #[case] expected: Option<&str>) {
+        assert_eq!(body(text).await.as_deref(), expected);
+    }
+
+    #[tokio::test]
+    async fn the_kernel_ends_a_connection_to_a_vanished_peer() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let tcp = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        detect_dead_peer(&tcp).unwrap();
+        assert!(sockopt::socket_keepalive(&tcp).unwrap());
+        let probing = sockopt::tcp_keepintvl(&tcp).unwrap() * sockopt::tcp_keepcnt(&tcp).unwrap();
+        assert!(sockopt::tcp_keepidle(&tcp).unwrap() + probing <= Duration::from_secs(30));
+        assert!((1..=30_000).contains(&sockopt::tcp_user_timeout(&tcp).unwrap()));
+    }
 }

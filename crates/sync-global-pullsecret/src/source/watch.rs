@@ -1,4 +1,4 @@
-//! Changes in folders, told by the kernel.
+//! Changes in folders, as the kernel reports them (inotify).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,14 +9,14 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-/// Folders whose changes are told.
+/// A set of folders whose changes the kernel reports.
 #[derive(Debug)]
 pub struct Watch {
     inotify: AsyncFd<OwnedFd>,
 }
 
 impl Watch {
-    /// Watches nothing yet.
+    /// A watch without folders.
     pub fn new() -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         #[expect(deprecated, reason = "it is unsound for types whose descriptor may change; this one's never does")]
@@ -24,25 +24,25 @@ impl Watch {
         Ok(Self { inotify })
     }
 
-    /// Tells of changes in this folder too: names that come and go, and files that were written.
+    /// Adds a folder: names that appear and disappear, and files that are written.
     pub fn add(&self, folder: &Path) -> io::Result<()> {
-        let what = WatchFlags::CREATE
+        let flags = WatchFlags::CREATE
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVE
             | WatchFlags::DELETE
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF
             | WatchFlags::ONLYDIR;
-        inotify::add_watch(&self.inotify, folder, what)?;
+        inotify::add_watch(&self.inotify, folder, flags)?;
         Ok(())
     }
 
-    /// Waits until something has changed that `matters`, which hears the name, or nothing where the folder itself or more
-    /// than could be told has changed. Takes all that has been told by then.
+    /// Waits for a change that `matters`, and consumes all changes reported by then. `matters` receives the changed name, or
+    /// `None` if the folder itself changed or the kernel's queue overflowed.
     pub async fn changed(&self, matters: impl Fn(Option<&[u8]>) -> bool) -> io::Result<()> {
         loop {
             let mut ready = self.inotify.readable().await?;
-            let mut told = false;
+            let mut found = false;
             let mut buffer = [MaybeUninit::<u8>::uninit(); 2048];
             let mut reader = Reader::new(self.inotify.get_ref(), &mut buffer);
             loop {
@@ -50,7 +50,7 @@ impl Watch {
                     Ok(event) => {
                         let overflown = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
                         let name = event.file_name().map(std::ffi::CStr::to_bytes).filter(|_name| !overflown);
-                        told |= matters(name);
+                        found |= matters(name);
                     }
                     Err(Errno::AGAIN) => break,
                     Err(Errno::INTR) => {}
@@ -58,7 +58,7 @@ impl Watch {
                 }
             }
             ready.clear_ready();
-            if told {
+            if found {
                 return Ok(());
             }
         }

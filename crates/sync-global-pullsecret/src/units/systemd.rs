@@ -1,4 +1,4 @@
-//! systemd, over the system's D-Bus. A connection lives as long as one restart or one watch.
+//! systemd over the system's D-Bus. A connection lasts as long as one restart or one verification.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use zbus::{Connection, OwnedObjectPath, connection};
 
 use super::{UnitError, Units};
 
-/// How long a single question may take. systemd answers in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit of a single call. systemd answers in milliseconds.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the kubelet's state is looked at while it must stay up.
-const GLANCE: Duration = Duration::from_millis(500);
+/// Interval at which the kubelet's state is read during a verification.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The kubelet's unit in systemd.
 #[derive(Clone, Debug)]
@@ -20,16 +20,16 @@ pub struct Systemd {
     settings: UnitSettings,
 }
 
-/// Which unit, and how long things may take.
+/// The unit and its time limits.
 #[derive(Clone, Debug)]
 pub struct UnitSettings {
     /// The bus, as a D-Bus address such as `unix:path=/run/dbus/system_bus_socket`.
     pub bus: String,
     /// The unit, such as `kubelet.service`.
     pub unit: String,
-    /// How long a restart may take.
+    /// Time limit of a restart.
     pub restart_timeout: Duration,
-    /// How long the unit must stay up to count as well.
+    /// Time that the unit must stay up after a restart.
     pub stable_for: Duration,
 }
 
@@ -61,32 +61,32 @@ trait Unit {
 // === impl Systemd ===
 
 impl Systemd {
-    /// The unit as the settings name it. Nothing is connected yet.
+    /// The unit of these settings. Connects on demand.
     pub fn new(settings: UnitSettings) -> Self {
         Self { settings }
     }
 
     async fn connect(&self) -> Result<Connection, UnitError> {
         let connecting = async { connection::Builder::address(self.settings.bus.as_str()).build().await };
-        match timeout(PATIENCE, connecting).await {
+        match timeout(CALL_TIMEOUT, connecting).await {
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => Err(UnitError::Unreachable(words(&error))),
+            Ok(Err(error)) => Err(UnitError::Unreachable(message(&error))),
             Err(_elapsed) => Err(UnitError::Unreachable("the bus does not answer".to_owned())),
         }
     }
 
     async fn restart_over(&self, connection: &Connection) -> Result<(), UnitError> {
-        let manager = ask(ManagerProxy::new(connection)).await?;
-        // Both before the restart: systemd tells of a job's end only whom has asked for it, and may be quick.
-        ask(manager.subscribe()).await?;
-        let mut ends = ask(manager.receive_job_removed()).await?;
-        // Explicit restarts count for the start limit too; it must not be what fails an attempt.
-        match ask(manager.reset_failed_unit(&self.settings.unit)).await {
+        let manager = call(ManagerProxy::new(connection)).await?;
+        // Both before the restart: systemd signals the end of a job to subscribers only, and it may come quickly.
+        call(manager.subscribe()).await?;
+        let mut ends = call(manager.receive_job_removed()).await?;
+        // Explicit restarts count towards the start limit, which must not fail an attempt.
+        match call(manager.reset_failed_unit(&self.settings.unit)).await {
             Err(UnitError::Unreachable(why)) => return Err(UnitError::Unreachable(why)),
-            // A unit that is not there, is told by the next call better.
-            Ok(()) | Err(UnitError::Bad(_)) => {}
+            // The next call reports a missing unit more precisely.
+            Ok(()) | Err(UnitError::Failed(_)) => {}
         }
-        let job = ask(manager.restart_unit(&self.settings.unit, "replace")).await?;
+        let job = call(manager.restart_unit(&self.settings.unit, "replace")).await?;
         let ended = async {
             while let Some(signal) = ends.next().await {
                 if let Ok(end) = signal.args()
@@ -94,44 +94,44 @@ impl Systemd {
                 {
                     return match end.result.as_str() {
                         "done" => Ok(()),
-                        other => Err(UnitError::Bad(format!("the restart of the kubelet ended as {other}"))),
+                        other => Err(UnitError::Failed(format!("the restart of the kubelet ended as {other}"))),
                     };
                 }
             }
-            Err(UnitError::Bad("the connection to systemd was lost while the kubelet was restarted".to_owned()))
+            Err(UnitError::Failed("the connection to systemd was lost while the kubelet was restarted".to_owned()))
         };
         match timeout(self.settings.restart_timeout, ended).await {
             Ok(ended) => ended,
             Err(_elapsed) => {
                 let seconds = self.settings.restart_timeout.as_secs();
-                Err(UnitError::Bad(format!("the restart has not ended after {seconds} s")))
+                Err(UnitError::Failed(format!("the restart has not ended after {seconds} s")))
             }
         }
     }
 
-    async fn prove_over(&self, connection: &Connection) -> Result<(), UnitError> {
-        let manager = ask(ManagerProxy::new(connection)).await?;
-        let path = ask(manager.load_unit(&self.settings.unit)).await?;
+    async fn verify_over(&self, connection: &Connection) -> Result<(), UnitError> {
+        let manager = call(ManagerProxy::new(connection)).await?;
+        let path = call(manager.load_unit(&self.settings.unit)).await?;
         let building = async {
             UnitProxy::builder(connection).path(path).cache_properties(zbus::proxy::CacheProperties::No).build().await
         };
-        let unit = ask(building).await?;
+        let unit = call(building).await?;
         let since = Instant::now();
-        let first = ask(unit.invocation_id()).await?;
+        let first = call(unit.invocation_id()).await?;
         loop {
-            let active = ask(unit.active_state()).await?;
+            let active = call(unit.active_state()).await?;
             if !matches!(active.as_str(), "active" | "reloading") {
-                let sub = ask(unit.sub_state()).await?;
-                return Err(UnitError::Bad(format!("the kubelet did not stay up: it is {active} ({sub})")));
+                let sub = call(unit.sub_state()).await?;
+                return Err(UnitError::Failed(format!("the kubelet did not stay up: it is {active} ({sub})")));
             }
-            if ask(unit.invocation_id()).await? != first {
-                return Err(UnitError::Bad("the kubelet did not stay up: it was started again".to_owned()));
+            if call(unit.invocation_id()).await? != first {
+                return Err(UnitError::Failed("the kubelet did not stay up: it was started again".to_owned()));
             }
             let left = self.settings.stable_for.saturating_sub(since.elapsed());
             if left.is_zero() {
                 return Ok(());
             }
-            sleep(left.min(GLANCE)).await;
+            sleep(left.min(POLL_INTERVAL)).await;
         }
     }
 }
@@ -142,25 +142,25 @@ impl Units for Systemd {
         self.restart_over(&connection).await
     }
 
-    async fn prove(&self) -> Result<(), UnitError> {
+    async fn verify(&self) -> Result<(), UnitError> {
         let connection = self.connect().await?;
-        self.prove_over(&connection).await
+        self.verify_over(&connection).await
     }
 }
 
-/// Asks one question.
-async fn ask<T>(question: impl Future<Output = zbus::Result<T>>) -> Result<T, UnitError> {
-    match timeout(PATIENCE, question).await {
+/// Awaits one call, within the time limit.
+async fn call<T>(request: impl Future<Output = zbus::Result<T>>) -> Result<T, UnitError> {
+    match timeout(CALL_TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(judge(&error)),
+        Ok(Err(error)) => Err(classify(&error)),
         Err(_elapsed) => Err(UnitError::Unreachable("systemd does not answer".to_owned())),
     }
 }
 
-/// Who has failed: the unit, or whoever was to ask about it.
-fn judge(error: &zbus::Error) -> UnitError {
-    /// D-Bus says these of a service that is not there or does not answer; systemd says the last ones while it shuts the
-    /// machine down or starts itself anew.
+/// Distinguishes a failure of the unit from an unreachable systemd.
+fn classify(error: &zbus::Error) -> UnitError {
+    /// D-Bus reports these for a service that is absent or does not answer; systemd reports the last ones while it shuts the
+    /// machine down or re-executes itself.
     const UNREACHABLE: &[&str] = &[
         "org.freedesktop.DBus.Error.ServiceUnknown",
         "org.freedesktop.DBus.Error.NameHasNoOwner",
@@ -175,15 +175,15 @@ fn judge(error: &zbus::Error) -> UnitError {
     ];
     match error {
         zbus::Error::MethodError(name, ..) if UNREACHABLE.contains(&name.as_str()) => {
-            UnitError::Unreachable(words(error))
+            UnitError::Unreachable(message(error))
         }
-        zbus::Error::MethodError(..) => UnitError::Bad(format!("systemd refuses: {}", words(error))),
-        _ => UnitError::Unreachable(words(error)),
+        zbus::Error::MethodError(..) => UnitError::Failed(format!("systemd refuses the call: {}", message(error))),
+        _ => UnitError::Unreachable(message(error)),
     }
 }
 
-/// What an error says, in one line.
-fn words(error: &zbus::Error) -> String {
+/// Returns the message of an error in one line.
+fn message(error: &zbus::Error) -> String {
     match error {
         zbus::Error::MethodError(name, Some(text), _) => format!("{text} ({name})"),
         zbus::Error::MethodError(name, None, _) => name.to_string(),

@@ -1,6 +1,6 @@
 //! Mounted Secrets, read while they are swapped.
 
-use sync_global_pullsecret::source::{Folder, Reader, Said, SourceSettings};
+use sync_global_pullsecret::source::{CredentialsReader, Folder, SourceEvent, SourceSettings};
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
@@ -10,15 +10,15 @@ fn document(number: u32) -> String {
     format!(r#"{{"auths":{{"r{number}.io":{{"auth":"YTph"}}}}}}"#)
 }
 
-/// Credentials and revision are never of two states, the last state is always seen, and a swap is never taken for a loss.
+/// Credentials and revision are never of two states, the last state is always observed, and a swap is never taken for a loss.
 #[tokio::test]
-async fn swaps_are_seen_whole() {
+async fn swaps_are_observed_as_a_whole() {
     const LAST: u32 = 300;
     let mounted = Mounted::new();
     mounted.publish("original", Some(&document(0)), Some("original"));
     mounted.publish("global", Some(&document(1)), Some("1"));
-    let reader = Reader::new(Zeroizing::new([7; 32]));
-    let (sender, mut sayings) = mpsc::channel(4);
+    let reader = CredentialsReader::new(Zeroizing::new([7; 32]));
+    let (sender, mut events) = mpsc::channel(4);
     let source = SourceSettings::Files(Folder(mounted.path().to_path_buf()));
     drop(tokio::spawn(source.run(reader.clone(), sender)));
     let publishing = tokio::task::spawn_blocking(move || {
@@ -27,12 +27,15 @@ async fn swaps_are_seen_whole() {
         }
         mounted
     });
-    let mut seen = 0;
-    while seen < LAST {
-        let Said::Content(content) = sayings.recv().await.unwrap() else { panic!("lost") };
-        seen = content.revision().unwrap().parse().unwrap_or_else(|_| panic!("fell back to the original"));
-        let Said::Content(expected) = reader.read(Zeroizing::new(document(seen).into_bytes()), None) else { panic!() };
-        assert_eq!(content.id(), expected.id(), "credentials of one state, revision of another");
+    let mut observed = 0;
+    while observed < LAST {
+        let SourceEvent::Credentials(credentials) = events.recv().await.unwrap() else { panic!("lost") };
+        observed = credentials.revision().unwrap().parse().unwrap_or_else(|_| panic!("fell back to the original"));
+        let SourceEvent::Credentials(expected) = reader.read(Zeroizing::new(document(observed).into_bytes()), None)
+        else {
+            panic!()
+        };
+        assert_eq!(credentials.id(), expected.id(), "credentials of one state, revision of another");
     }
     drop(publishing.await.unwrap());
 }

@@ -21,9 +21,10 @@ impl Cluster {
     fn real() -> Option<Self> {
         let variable = |name| daemon::environment::ProcessEnvironment.text(name).unwrap();
         let (Some(kubeconfig), Some(kubectl)) = (variable("REAL_KUBECONFIG"), variable("REAL_KUBECTL")) else {
-            let told = "not tried on a real API server: run it by `hack/real-parts/with.sh kubernetes -- cargo test …`";
-            assert!(variable("CI").as_deref() != Some("true"), "{told}");
-            eprintln!("{told}");
+            let notice =
+                "not tried on a real API server: run it by `hack/real-parts/with.sh kubernetes -- cargo test …`";
+            assert!(variable("CI").as_deref() != Some("true"), "{notice}");
+            eprintln!("{notice}");
             return None;
         };
         let cluster = Self { kubectl, kubeconfig, namespace: format!("syncer-{}", std::process::id()) };
@@ -31,24 +32,24 @@ impl Cluster {
         Some(cluster)
     }
 
-    fn kubectl(&self, words: &[&str]) -> String {
+    fn kubectl(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(&self.kubectl);
-        let output = command.args(["--kubeconfig", &self.kubeconfig]).args(words).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = command.args(["--kubeconfig", &self.kubeconfig]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn here(&self, words: &[&str]) -> String {
-        self.kubectl(&[&["--namespace", &self.namespace], words].concat())
+    fn in_namespace(&self, arguments: &[&str]) -> String {
+        self.kubectl(&[&["--namespace", &self.namespace], arguments].concat())
     }
 
     /// The server's address, and files with its authority and with a token that may do no more than the Role says.
     fn access(&self, folder: &Path) -> String {
-        self.here(&["create", "serviceaccount", "syncer"]);
+        self.in_namespace(&["create", "serviceaccount", "syncer"]);
         let verbs = ["--verb=get,list,watch", "--resource=secrets", "--resource-name=global-pull-secret"];
-        self.here(&[&["create", "role", "syncer"], &verbs[..]].concat());
+        self.in_namespace(&[&["create", "role", "syncer"], &verbs[..]].concat());
         let subject = format!("--serviceaccount={}:syncer", self.namespace);
-        self.here(&["create", "rolebinding", "syncer", "--role=syncer", &subject]);
+        self.in_namespace(&["create", "rolebinding", "syncer", "--role=syncer", &subject]);
         let request = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
         daemon::file::replace(&folder.join("request.json"), request.to_string().as_bytes()).unwrap();
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/syncer/token", self.namespace);
@@ -82,7 +83,7 @@ impl Cluster {
         });
         let path = folder.join("secret.json");
         daemon::file::replace(&path, secret.to_string().as_bytes()).unwrap();
-        self.here(&["apply", "--filename", path.to_str().unwrap()]);
+        self.in_namespace(&["apply", "--filename", path.to_str().unwrap()]);
     }
 }
 
@@ -99,29 +100,29 @@ fn document(registry: &str) -> String {
 }
 
 #[test]
-fn a_secret_is_followed_with_the_right_to_see_no_other() {
+fn a_secret_is_watched_with_a_role_for_no_other() {
     let Some(cluster) = Cluster::real() else { return };
-    let place = TempDir::new().unwrap();
-    let server = cluster.access(place.path());
-    let file = place.path().join("config.json");
-    let mut syncer = cluster.sync(place.path(), &server);
+    let folder = TempDir::new().unwrap();
+    let server = cluster.access(folder.path());
+    let file = folder.path().join("config.json");
+    let mut syncer = cluster.sync(folder.path(), &server);
     syncer.until("SourceMissing");
     for registry in ["a.io", "b.io"] {
-        cluster.publish(place.path(), registry);
+        cluster.publish(folder.path(), registry);
         syncer.until_line("is replaced");
         syncer.until("Applied");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), document(registry));
     }
-    cluster.here(&["delete", "secret", "global-pull-secret"]);
+    cluster.in_namespace(&["delete", "secret", "global-pull-secret"]);
     syncer.until("SourceMissing");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), document("b.io"));
-    cluster.publish(place.path(), "c.io");
+    cluster.publish(folder.path(), "c.io");
     syncer.until_line("is replaced");
     syncer.until("Applied");
-    // Without the Role it is told why, and what was applied stays.
+    // Without the Role the reason is logged, and the applied credentials stay.
     assert!(syncer.terminate().success());
-    cluster.here(&["delete", "rolebinding", "syncer"]);
-    let mut syncer = cluster.sync(place.path(), &server);
+    cluster.in_namespace(&["delete", "rolebinding", "syncer"]);
+    let mut syncer = cluster.sync(folder.path(), &server);
     syncer.until_line("may not list and watch the Secret (403)");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), document("c.io"));
 }

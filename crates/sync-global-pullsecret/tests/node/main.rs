@@ -1,6 +1,6 @@
 //! The syncer on a node: a simulated one that is killed and cut off at every step, and one with a real systemd.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
-#![expect(clippy::print_stderr, reason = "who runs the tests is told which real part is missing")]
+#![expect(clippy::print_stderr, reason = "a missing real part is named on stderr")]
 
 mod api;
 mod files;

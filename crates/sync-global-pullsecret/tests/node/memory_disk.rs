@@ -1,4 +1,4 @@
-//! A disk in memory that knows what a power cut leaves: content that was flushed, and names that were.
+//! A disk in memory that simulates power cuts: flushed content and flushed names survive.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use sync_global_pullsecret::disk::{Disk, Held};
+use sync_global_pullsecret::disk::{Disk, FileContent};
 use zeroize::Zeroizing;
 
 /// A handle on the disk; clones are the same disk.
@@ -18,11 +18,11 @@ struct Inner {
     /// Contents, each flushed when it was made.
     files: Vec<Vec<u8>>,
     names: BTreeMap<PathBuf, usize>,
-    /// Names that outlast a power cut.
+    /// Names that survive a power cut.
     durable: BTreeMap<PathBuf, usize>,
-    /// What was done to names and is not flushed: each step as a whole.
+    /// Changes of names that are not flushed: each step as a whole.
     pending: Vec<Change>,
-    /// How many steps are left before the end.
+    /// Steps left before the end.
     fuel: Option<u64>,
     end: End,
     /// Steps that were taken.
@@ -37,18 +37,18 @@ struct Change {
     take: Option<PathBuf>,
 }
 
-/// What comes when the fuel is used up.
+/// The event when the fuel is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The process is gone: nothing is done any more.
+    /// The process is gone: every step fails.
     #[default]
     Death,
-    /// Every step that writes fails, until the disk is healed.
+    /// Every step that writes fails, until there is space again.
     Full,
 }
 
 impl MemoryDisk {
-    /// A file that was there before, name and all flushed.
+    /// Adds a file with content and name flushed.
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         let mut inner = self.0.borrow_mut();
         inner.files.push(bytes.to_vec());
@@ -79,7 +79,7 @@ impl MemoryDisk {
         (inner.fuel, inner.end) = (steps, end);
     }
 
-    /// Counts a step of something else than the disk; says whether the process lives on.
+    /// Counts a step of something else than the disk. Returns false if the process is gone.
     pub(crate) fn step(&self) -> bool {
         self.0.borrow_mut().take(false).is_ok()
     }
@@ -141,13 +141,13 @@ impl Inner {
 }
 
 impl Disk for MemoryDisk {
-    fn read(&self, path: &Path, most: u64) -> io::Result<Held> {
+    fn read(&self, path: &Path, max: u64) -> io::Result<FileContent> {
         let mut inner = self.0.borrow_mut();
         inner.take(false)?;
         Ok(match inner.names.get(path).map(|file| inner.files[*file].clone()) {
-            None => Held::Absent,
-            Some(bytes) if bytes.len() as u64 > most => Held::TooLarge(bytes.len() as u64),
-            Some(bytes) => Held::Bytes(Zeroizing::new(bytes)),
+            None => FileContent::Absent,
+            Some(bytes) if bytes.len() as u64 > max => FileContent::TooLarge(bytes.len() as u64),
+            Some(bytes) => FileContent::Bytes(Zeroizing::new(bytes)),
         })
     }
 

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use sync_global_pullsecret::ask;
+use sync_global_pullsecret::client;
 use sync_global_pullsecret::status::Status;
 use tempfile::TempDir;
 
-/// The longest that anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Time limit for anything on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 static NODES: AtomicU32 = AtomicU32::new(0);
 
@@ -38,24 +38,24 @@ pub(crate) struct Mounted {
 pub(crate) struct Syncer {
     child: Child,
     lines: Receiver<String>,
-    /// What it has logged so far.
+    /// The lines that it has logged so far.
     pub(crate) log: Vec<String>,
 }
 
-/// A node, or nothing and one line where there is no systemd to be had.
+/// A node; without a systemd to run it, `None` and one line that says how to get one.
 pub(crate) fn node() -> Option<Node> {
     let Some(script) = environment("REAL_SYSTEMD_SCRIPT") else {
-        let told = "not tried on a real systemd: run it by `hack/real-parts/with.sh systemd -- cargo test …`";
-        assert!(environment("CI").as_deref() != Some("true"), "{told}");
-        eprintln!("{told}");
+        let notice = "not tried on a real systemd: run it by `hack/real-parts/with.sh systemd -- cargo test …`";
+        assert!(environment("CI").as_deref() != Some("true"), "{notice}");
+        eprintln!("{notice}");
         return None;
     };
     let name = format!("test-{}-{}", std::process::id(), NODES.fetch_add(1, Ordering::Relaxed));
     let output = Command::new(&script).args(["up", &name]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let exports = String::from_utf8(output.stdout).unwrap();
-    let export = |wanted: &str| {
-        let prefix = format!("export {wanted}=");
+    let export = |name: &str| {
+        let prefix = format!("export {name}=");
         exports.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap().to_owned()
     };
     let (bus, kubelet) = (export("REAL_SYSTEMD_BUS"), export("REAL_SYSTEMD_KUBELET").into());
@@ -74,9 +74,9 @@ impl Node {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Runs a command in the node; gives back what it says.
-    pub(crate) fn inside(&self, words: &[&str]) -> String {
-        let output = Command::new(&self.enter).args(words).output().unwrap();
+    /// Runs a command in the node; returns its output.
+    pub(crate) fn inside(&self, arguments: &[&str]) -> String {
+        let output = Command::new(&self.enter).args(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
@@ -92,15 +92,15 @@ impl Node {
         let temporary = self.kubelet.join("put");
         daemon::file::replace(&temporary, text.as_bytes()).unwrap();
         fs::rename(temporary, self.kubelet.join("config.json")).unwrap();
-        // So that the kubelet runs with it, as on a node that has booted with it; unless it never gets ready with it.
-        let how: &[&str] = if text.contains("hang") { &["--no-block"] } else { &[] };
+        // The kubelet runs with it, as on a node that has booted with it, unless it never gets ready with it.
+        let flags: &[&str] = if text.contains("hang") { &["--no-block"] } else { &[] };
         self.inside(&["systemctl", "reset-failed", "kubelet.service"]);
-        self.inside(&[&["systemctl", "restart", "kubelet.service"], how].concat());
+        self.inside(&[&["systemctl", "restart", "kubelet.service"], flags].concat());
         self.inside(&["systemctl", "reset-failed", "kubelet.service"]);
     }
 
-    /// What the kubelet has read at its last start.
-    pub(crate) fn seen(&self) -> Option<String> {
+    /// The file that the kubelet read at its last start.
+    pub(crate) fn loaded_file(&self) -> Option<String> {
         fs::read_to_string(self.kubelet.join("seen.json")).ok()
     }
 
@@ -117,7 +117,7 @@ impl Node {
     }
 
     pub(crate) fn status(&self) -> Status {
-        ask::status(&self.socket()).unwrap()
+        client::status(&self.socket()).unwrap()
     }
 
     pub(crate) fn command(&self) -> Command {
@@ -152,19 +152,19 @@ impl Mounted {
 
     /// Replaces all files of a Secret at once, as the kubelet does: by the swap of a link.
     pub(crate) fn publish(&self, secret: &str, text: Option<&str>, revision: Option<&str>) {
-        let place = self.folder.path().join(secret);
+        let folder = self.folder.path().join(secret);
         let state = format!("..{}", self.swaps.fetch_add(1, Ordering::Relaxed));
-        fs::create_dir_all(place.join(&state)).unwrap();
+        fs::create_dir_all(folder.join(&state)).unwrap();
         for (name, text) in [(".dockerconfigjson", text), ("revision", revision)] {
             if let Some(text) = text {
-                daemon::file::replace(&place.join(&state).join(name), text.as_bytes()).unwrap();
+                daemon::file::replace(&folder.join(&state).join(name), text.as_bytes()).unwrap();
             }
         }
-        let old = fs::read_link(place.join("..data")).ok();
-        symlink(&state, place.join("..data_tmp")).unwrap();
-        fs::rename(place.join("..data_tmp"), place.join("..data")).unwrap();
+        let old = fs::read_link(folder.join("..data")).ok();
+        symlink(&state, folder.join("..data_tmp")).unwrap();
+        fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
         if let Some(old) = old {
-            fs::remove_dir_all(place.join(old)).unwrap();
+            fs::remove_dir_all(folder.join(old)).unwrap();
         }
     }
 }
@@ -186,7 +186,7 @@ impl Syncer {
 
     /// Waits for the next log line; `None` when there will be none.
     pub(crate) fn line(&mut self) -> Option<String> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 self.log.push(line.clone());
                 Some(line)
@@ -207,7 +207,7 @@ impl Syncer {
         }
     }
 
-    /// Waits until it says this word.
+    /// Waits until it reports this reason.
     pub(crate) fn until(&mut self, reason: &str) {
         self.until_line(&format!("\"reason\":\"{reason}\""));
     }

@@ -1,4 +1,4 @@
-//! A node whose disk and kubelet are simulated: killed, cut off and refused at every single step.
+//! A node with a simulated disk and kubelet: killed, powered off and refused at every single step.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rstest::rstest;
-use sync_global_pullsecret::Foreign;
+use sync_global_pullsecret::UnmanagedEntries;
 use sync_global_pullsecret::decide::{Delays, Rules};
 use sync_global_pullsecret::kubelet_file::KubeletFile;
-use sync_global_pullsecret::run::{Ears, RevisionRule, Syncer};
-use sync_global_pullsecret::source::{Reader, Said};
-use sync_global_pullsecret::status::{Board, Status};
+use sync_global_pullsecret::run::{Inputs, RevisionRule, Syncer};
+use sync_global_pullsecret::source::{CredentialsReader, SourceEvent};
+use sync_global_pullsecret::status::{SharedStatus, Status};
 use sync_global_pullsecret::units::{UnitError, Units};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -25,14 +25,14 @@ const OLD: &str = r#"{"auths":{"old.io":{"auth":"YTph"}}}"#;
 const NEW: &str = r#"{"auths":{"new.io":{"auth":"Yjpi"}}}"#;
 const REFUSED: &str = r#"{"auths":{"refuse.example.com":{"auth":"Yjpi"}}}"#;
 
-/// What a kubelet runs with: nothing where it is down, no file where there is none.
+/// The file that a kubelet runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Runs {
     Down,
     With(Option<Vec<u8>>),
 }
 
-/// A kubelet that refuses content with a certain registry, and keeps in mind with what it runs.
+/// A kubelet that refuses content with a certain registry, and records the file that it runs with.
 #[derive(Clone)]
 struct Kubelet {
     disk: MemoryDisk,
@@ -60,37 +60,37 @@ impl Units for Kubelet {
             return std::future::pending().await;
         }
         let started = self.start();
-        // Killed after the restart and before it was heard of.
+        // Killed after the restart and before its result arrived.
         if !self.disk.step() {
             return std::future::pending().await;
         }
-        if started { Ok(()) } else { Err(UnitError::Bad("refused".to_owned())) }
+        if started { Ok(()) } else { Err(UnitError::Failed("refused".to_owned())) }
     }
 
-    async fn prove(&self) -> Result<(), UnitError> {
+    async fn verify(&self) -> Result<(), UnitError> {
         if !self.disk.step() {
             return std::future::pending().await;
         }
         let runs = *self.runs_with.borrow() != Runs::Down;
-        if runs { Ok(()) } else { Err(UnitError::Bad("down".to_owned())) }
+        if runs { Ok(()) } else { Err(UnitError::Failed("down".to_owned())) }
     }
 }
 
-/// Runs a syncer until it is at rest, or dead.
-async fn run(disk: &MemoryDisk, kubelet: &Kubelet, wanted: &str) -> Option<Status> {
-    let rules = Rules { restart: true, delays: Delays { held: Duration::from_mins(10) } };
-    let Ok(file) = KubeletFile::open(disk.clone(), Path::new(FILE), Foreign::Keep) else { return None };
-    let reader = Reader::new(file.key().clone());
-    let board = Board::new(Status::new(None, Timestamp::UNIX_EPOCH));
-    let (sender, sayings) = mpsc::channel(4);
-    let said = reader.read(Zeroizing::new(wanted.as_bytes().to_vec()), None);
-    assert!(matches!(said, Said::Content(_)));
-    sender.send(said).await.unwrap();
+/// Runs a syncer until it has settled, or is dead.
+async fn run(disk: &MemoryDisk, kubelet: &Kubelet, desired: &str) -> Option<Status> {
+    let rules = Rules { restart: true, delays: Delays { failed_content: Duration::from_mins(10) } };
+    let Ok(file) = KubeletFile::open(disk.clone(), Path::new(FILE), UnmanagedEntries::Keep) else { return None };
+    let reader = CredentialsReader::new(file.key().clone());
+    let board = SharedStatus::new(Status::new(None, Timestamp::UNIX_EPOCH));
+    let (sender, source_events) = mpsc::channel(4);
+    let event = reader.read(Zeroizing::new(desired.as_bytes().to_vec()), None);
+    assert!(matches!(event, SourceEvent::Credentials(_)));
+    sender.send(event).await.unwrap();
     let stop = CancellationToken::new();
     let syncer = Syncer::new(file, kubelet.clone(), rules, RevisionRule::default(), board.clone());
-    let at_rest = async {
+    let settled = async {
         loop {
-            // The clock stands still while anybody has something to do.
+            // The paused clock advances only while no task can run.
             tokio::time::sleep(Duration::from_millis(100)).await;
             let status = board.read();
             if disk.is_dead() || matches!(status.reason.as_str(), "Applied" | "ContentFailed") {
@@ -98,10 +98,10 @@ async fn run(disk: &MemoryDisk, kubelet: &Kubelet, wanted: &str) -> Option<Statu
             }
         }
     };
-    let ears = Ears { sayings, touches: None, stop: stop.clone() };
+    let inputs = Inputs { source_events, file_events: None, stop: stop.clone() };
     let status = tokio::select! {
-        () = syncer.run(ears) => None,
-        status = at_rest => Some(status),
+        () = syncer.run(inputs) => None,
+        status = settled => Some(status),
     };
     drop(sender);
     status.filter(|_status| !disk.is_dead())
@@ -116,10 +116,10 @@ fn node(before: Option<&str>) -> (MemoryDisk, Kubelet) {
     (disk, kubelet)
 }
 
-/// What is to be true whenever a node is at rest.
-fn assert_good(disk: &MemoryDisk, kubelet: &Kubelet, before: Option<&str>, wanted: &str, context: &str) {
+/// Asserts the invariants of a settled node.
+fn assert_good(disk: &MemoryDisk, kubelet: &Kubelet, before: Option<&str>, desired: &str, context: &str) {
     let file = disk.get(Path::new(FILE)).map(|bytes| String::from_utf8(bytes).unwrap());
-    let expected = if wanted == REFUSED { before.map(str::to_owned) } else { Some(expected_file(before, wanted)) };
+    let expected = if desired == REFUSED { before.map(str::to_owned) } else { Some(expected_file(before, desired)) };
     assert_eq!(file, expected, "{context}");
     let runs_with = kubelet.runs_with.borrow().clone();
     assert_eq!(runs_with, Runs::With(file.map(String::into_bytes)), "the kubelet runs with something else: {context}");
@@ -127,17 +127,17 @@ fn assert_good(disk: &MemoryDisk, kubelet: &Kubelet, before: Option<&str>, wante
     assert_eq!(left, Vec::<String>::new(), "{context}");
 }
 
-/// The old file's entry is nobody's but a stranger's, so it stays.
-fn expected_file(before: Option<&str>, wanted: &str) -> String {
+/// The old file's entry is unmanaged, so it stays.
+fn expected_file(before: Option<&str>, desired: &str) -> String {
     if before == Some(OLD) {
         r#"{"auths":{"new.io":{"auth":"Yjpi"},"old.io":{"auth":"YTph"}}}"#.to_owned()
     } else {
-        wanted.to_owned()
+        desired.to_owned()
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Blow {
+enum Failure {
     Kill,
     PowerCut(u64),
     DiskFull,
@@ -145,31 +145,31 @@ enum Blow {
 
 #[rstest]
 #[case::a_good_change(Some(OLD), NEW)]
-#[case::a_good_change_where_nothing_was(None, NEW)]
-#[case::a_good_change_of_a_file_that_nobody_can_read(Some("{"), NEW)]
+#[case::a_good_change_without_a_file(None, NEW)]
+#[case::a_good_change_of_an_unreadable_file(Some("{"), NEW)]
 #[case::a_change_that_fails(Some(OLD), REFUSED)]
-#[case::a_change_that_fails_where_nothing_was(None, REFUSED)]
-#[case::a_change_that_fails_of_a_file_that_nobody_can_read(Some("{"), REFUSED)]
+#[case::a_change_that_fails_without_a_file(None, REFUSED)]
+#[case::a_change_that_fails_of_an_unreadable_file(Some("{"), REFUSED)]
 #[case::a_change_that_fails_of_an_empty_file(Some(""), REFUSED)]
 #[tokio::test(start_paused = true)]
-async fn every_step_may_be_the_last(#[case] before: Option<&str>, #[case] wanted: &str) {
+async fn every_step_may_be_the_last(#[case] before: Option<&str>, #[case] desired: &str) {
     let (disk, kubelet) = node(before);
-    assert!(run(&disk, &kubelet, wanted).await.is_some());
-    assert_good(&disk, &kubelet, before, wanted, "undisturbed");
+    assert!(run(&disk, &kubelet, desired).await.is_some());
+    assert_good(&disk, &kubelet, before, desired, "undisturbed");
     let steps = disk.steps();
     assert!(steps > 20, "{steps} steps");
 
     let power_cuts = [0, u64::MAX, 0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA, 0b1, 0b10, 0b100, 0b1000];
-    let blows = power_cuts.map(Blow::PowerCut).into_iter().chain([Blow::Kill, Blow::DiskFull]);
-    for blow in blows {
+    let failures = power_cuts.map(Failure::PowerCut).into_iter().chain([Failure::Kill, Failure::DiskFull]);
+    for failure in failures {
         for step in 0..steps {
-            let context = format!("{blow:?} after step {step}");
+            let context = format!("{failure:?} after step {step}");
             let (disk, kubelet) = node(before);
-            let end = if matches!(blow, Blow::DiskFull) { End::Full } else { End::Death };
+            let end = if matches!(failure, Failure::DiskFull) { End::Full } else { End::Death };
             disk.end_after(Some(step), end);
             let rest = {
-                let running = run(&disk, &kubelet, wanted);
-                // A full disk is waited for; somebody makes room after a while.
+                let running = run(&disk, &kubelet, desired);
+                // A full disk is retried; there is space again after a while.
                 let healing = async {
                     tokio::time::sleep(Duration::from_secs(7)).await;
                     if end == End::Full {
@@ -182,53 +182,53 @@ async fn every_step_may_be_the_last(#[case] before: Option<&str>, #[case] wanted
                     () = healing => None,
                 }
             };
-            let (disk, kubelet) = match blow {
-                Blow::Kill => {
+            let (disk, kubelet) = match failure {
+                Failure::Kill => {
                     let after = disk.after_kill();
                     (after.clone(), Kubelet { disk: after, ..kubelet })
                 }
-                Blow::PowerCut(which) => {
+                Failure::PowerCut(which) => {
                     let after = disk.after_power_cut(which);
                     let kubelet = Kubelet::boot(&after);
                     (after, kubelet)
                 }
-                Blow::DiskFull => {
+                Failure::DiskFull => {
                     disk.end_after(None, end);
                     (disk, kubelet)
                 }
             };
             if rest.is_none() {
-                assert!(run(&disk, &kubelet, wanted).await.is_some(), "{context}");
+                assert!(run(&disk, &kubelet, desired).await.is_some(), "{context}");
             }
-            assert_good(&disk, &kubelet, before, wanted, &context);
+            assert_good(&disk, &kubelet, before, desired, &context);
         }
     }
 }
 
-/// A second blow while the first is being mended.
+/// A second failure while the first is being repaired.
 #[rstest]
 #[case::a_good_change(Some(OLD), NEW)]
 #[case::a_change_that_fails(Some(OLD), REFUSED)]
-#[case::a_change_that_fails_where_nothing_was(None, REFUSED)]
+#[case::a_change_that_fails_without_a_file(None, REFUSED)]
 #[tokio::test(start_paused = true)]
-async fn two_kills_are_survived_too(#[case] before: Option<&str>, #[case] wanted: &str) {
+async fn two_kills_are_survived_too(#[case] before: Option<&str>, #[case] desired: &str) {
     for first in (0..90).step_by(3) {
         for second in (0..60).step_by(4) {
             let context = format!("killed after step {first}, and then after step {second}");
             let (mut disk, mut kubelet) = node(before);
             for fuel in [first, second] {
                 disk.end_after(Some(fuel), End::Death);
-                let _dead_or_done = run(&disk, &kubelet, wanted).await;
+                let _dead_or_done = run(&disk, &kubelet, desired).await;
                 disk = disk.after_kill();
                 kubelet.disk = disk.clone();
             }
-            assert!(run(&disk, &kubelet, wanted).await.is_some(), "{context}");
-            assert_good(&disk, &kubelet, before, wanted, &context);
+            assert!(run(&disk, &kubelet, desired).await.is_some(), "{context}");
+            assert_good(&disk, &kubelet, before, desired, &context);
         }
     }
 }
 
-/// What was malformed is kept for people to look at.
+/// Malformed files are kept for people to inspect.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_thrown_away() {
     let (disk, kubelet) = node(Some("not JSON, and maybe precious"));
@@ -241,7 +241,7 @@ async fn nothing_is_thrown_away() {
     assert_eq!(kept("set-aside-"), "not JSON, and maybe precious");
     assert_eq!(kept("found.json"), "not JSON, and maybe precious");
     assert_eq!(kept("before.json"), "not JSON, and maybe precious");
-    // A state that nobody can read is kept too, and what was ours counts as foreign.
+    // An unreadable state is kept too, and all entries count as unmanaged.
     disk.put(Path::new("/var/lib/kubelet/global-pull-secret/state.json"), b"{}");
     run(&disk, &kubelet, OLD).await.unwrap();
     assert_eq!(kept("state-unreadable"), "{}");
@@ -249,14 +249,14 @@ async fn nothing_is_thrown_away() {
     assert!(file.contains("old.io") && file.contains("new.io"), "{file}");
 }
 
-/// The peer's rows (globalps §5.2): initial file, wanted, whether the kubelet comes up, and the file and the restarts then.
+/// The cases of HyperShift's own syncer: initial file, desired content, and the file and the restarts afterwards.
 #[rstest]
 #[case::absent_and_valid(None, NEW, Some(NEW), 1)]
 #[case::absent_and_refused_is_absent_again(None, REFUSED, None, 4)]
 #[case::same(Some(NEW), NEW, Some(NEW), 0)]
 #[case::same_but_for_the_last_newline(Some(concat!(r#"{"auths":{"new.io":{"auth":"Yjpi"}}}"#, "\n")), NEW,
     Some(concat!(r#"{"auths":{"new.io":{"auth":"Yjpi"}}}"#, "\n")), 0)]
-#[case::same_but_written_otherwise(
+#[case::same_with_other_white_space(
     Some("{ \"auths\" : {\r\n\"new.io\": {\"auth\":\"Yjpi\"} } } "),
     NEW,
     Some("{ \"auths\" : {\r\n\"new.io\": {\"auth\":\"Yjpi\"} } } "),
@@ -275,14 +275,14 @@ async fn nothing_is_thrown_away() {
 #[case::refused_is_put_back(Some(OLD), REFUSED, Some(OLD), 4)]
 #[case::empty_is_put_back(Some(""), REFUSED, Some(""), 4)]
 #[tokio::test(start_paused = true)]
-async fn rows_of_the_peer(
+async fn cases_of_hypershifts_syncer(
     #[case] before: Option<&str>,
-    #[case] wanted: &str,
+    #[case] desired: &str,
     #[case] after: Option<&str>,
     #[case] restarts: u64,
 ) {
     let (disk, kubelet) = node(before);
-    let status = run(&disk, &kubelet, wanted).await.unwrap();
+    let status = run(&disk, &kubelet, desired).await.unwrap();
     let file = disk.get(Path::new(FILE)).map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!(file.as_deref(), after);
     assert_eq!(status.counts.restarts, restarts);

@@ -1,4 +1,4 @@
-//! The syncer against a real systemd: a kubelet that restarts, refuses, hangs, flaps, is masked or cannot be asked for.
+//! The syncer against a real systemd: a kubelet that restarts, refuses, hangs, flaps, is masked or unreachable.
 
 use rstest::rstest;
 
@@ -14,7 +14,7 @@ fn bad(how: &str) -> String {
 
 fn assert_runs_with(node: &Node, file: Option<&str>) {
     assert_eq!(node.file().as_deref(), file);
-    assert_eq!(node.seen().as_deref(), file, "the kubelet runs with something else");
+    assert_eq!(node.loaded_file().as_deref(), file, "the kubelet runs with something else");
     assert_eq!(node.state(), "active");
 }
 
@@ -30,7 +30,7 @@ fn a_change_reaches_the_kubelet_and_what_is_no_change_does_not() {
     assert!(status.ready, "{status:?}");
     assert_eq!((status.counts.writes, status.counts.restarts), (1, 1));
     let starts = node.starts();
-    // The same, written otherwise; then what is another.
+    // The same with other white space; then other content.
     node.publish("{ \"auths\": {\"new.io\" : {\"auth\":\"Yjpi\"}} }\r\n");
     node.publish(r#"{"auths":{"newer.io":{"auth":"Yjpi"}}}"#);
     syncer.until("Applied");
@@ -41,10 +41,10 @@ fn a_change_reaches_the_kubelet_and_what_is_no_change_does_not() {
 
 #[rstest]
 #[case::refuses("refuse", Some(OLD))]
-#[case::refuses_where_nothing_was("refuse", None)]
+#[case::refuses_without_a_file("refuse", None)]
 #[case::flaps("flap", Some(OLD))]
 #[case::hangs("hang", Some(OLD))]
-fn a_change_with_which_the_kubelet_does_not_come_up_is_taken_back(#[case] how: &str, #[case] before: Option<&str>) {
+fn a_change_with_which_the_kubelet_does_not_come_up_is_rolled_back(#[case] how: &str, #[case] before: Option<&str>) {
     let Some(node) = node() else { return };
     if let Some(before) = before {
         node.put_file(before);
@@ -55,8 +55,8 @@ fn a_change_with_which_the_kubelet_does_not_come_up_is_taken_back(#[case] how: &
     assert_runs_with(&node, before);
     let status = node.status();
     assert!(!status.ready);
-    assert_eq!((status.counts.restarts, status.counts.roll_backs), (4, 1), "{status:?}");
-    // It is remembered by the next process, and other content is taken at once.
+    assert_eq!((status.counts.restarts, status.counts.rollbacks), (4, 1), "{status:?}");
+    // The next process reads it from the journal, and other content is applied at once.
     assert!(syncer.terminate().success());
     let starts = node.starts();
     let mut syncer = node.sync(&[]);
@@ -67,7 +67,7 @@ fn a_change_with_which_the_kubelet_does_not_come_up_is_taken_back(#[case] how: &
     assert_runs_with(&node, Some(if before.is_some() { BOTH } else { NEW }));
 }
 
-/// systemd allows five starts in ten seconds, restarts that were asked for among them.
+/// systemd allows five starts in ten seconds, requested restarts included.
 #[test]
 fn the_start_limit_is_never_in_the_way() {
     let Some(node) = node() else { return };
@@ -87,7 +87,7 @@ fn a_masked_kubelet_gets_its_file_back_and_the_change_once_it_may_run() {
     node.inside(&["systemctl", "mask", "--runtime", "--now", "kubelet.service"]);
     node.publish(NEW);
     let mut syncer = node.sync(&["--retry-failed-after", "1s"]);
-    syncer.until("RollbackUnproven");
+    syncer.until("RollbackUnverified");
     assert_eq!(node.file().as_deref(), Some(OLD));
     assert!(syncer.log.iter().any(|line| line.contains("masked")), "{}", syncer.log.join("\n"));
     node.inside(&["systemctl", "unmask", "--runtime", "kubelet.service"]);
@@ -104,16 +104,16 @@ fn without_the_bus_the_change_is_written_and_finished_once_it_is_back() {
     let mut syncer = node.sync(&[]);
     syncer.until("SystemdUnreachable");
     assert_eq!(node.file().as_deref(), Some(BOTH));
-    assert_eq!(node.seen().as_deref(), Some(OLD));
+    assert_eq!(node.loaded_file().as_deref(), Some(OLD));
     node.script("bus-start");
     syncer.until("Applied");
     assert_runs_with(&node, Some(BOTH));
-    assert_eq!(node.status().counts.roll_backs, 0);
+    assert_eq!(node.status().counts.rollbacks, 0);
 }
 
-/// The bus goes and comes while nothing is wanted of it.
+/// The bus restarts while it is not used.
 #[test]
-fn a_restarted_bus_is_no_matter() {
+fn a_restarted_bus_has_no_effect() {
     let Some(node) = node() else { return };
     node.publish(OLD);
     let mut syncer = node.sync(&[]);
@@ -123,12 +123,12 @@ fn a_restarted_bus_is_no_matter() {
     node.publish(NEW);
     syncer.until("Applied");
     assert_runs_with(&node, Some(NEW));
-    assert_eq!(node.status().counts.unreachable, 0);
+    assert_eq!(node.status().counts.systemd_unreachable, 0);
 }
 
 /// Another job for the kubelet is under way, and does not end.
 #[test]
-fn a_busy_systemd_is_told_to_restart_all_the_same() {
+fn a_busy_systemd_restarts_the_kubelet_nevertheless() {
     let Some(node) = node() else { return };
     node.put_file(&bad("hang"));
     node.publish(NEW);
@@ -154,17 +154,17 @@ fn a_stop_in_the_middle_is_prompt_and_harmless() {
 
 /// kill -9 after the first log line, after the second, and so on, until it gets through undisturbed.
 #[rstest]
-fn a_kill_at_any_line_is_mended(
+fn a_kill_at_any_line_is_recovered_from(
     #[values((NEW.to_owned(), "Applied", BOTH), (bad("refuse"), "ContentFailed", OLD))] change: (String, &str, &str),
     #[values(1, 2)] first: usize,
 ) {
     let Some(node) = node() else { return };
-    let (wanted, end, file) = change;
+    let (desired, end, file) = change;
     let mut lines = first;
     loop {
         node.put_file(OLD);
         let _state_of_the_round_before = std::fs::remove_dir_all(node.kubelet.join("global-pull-secret"));
-        node.publish(&wanted);
+        node.publish(&desired);
         let mut syncer = node.sync(&["--stable-for", "200ms"]);
         let is_over = (0..lines).any(|_line| syncer.line().unwrap().contains(end));
         syncer.kill();

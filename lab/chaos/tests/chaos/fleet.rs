@@ -6,7 +6,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daemon::retry::Budget;
-use hyperfleet_client::{Client, NewResource, Patch, Report, ReportCondition, Reported, Resource, Settings, Status};
+use hyperfleet_client::{
+    Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Settings, Status,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, Patch as KubePatch, PatchParams};
@@ -26,7 +28,7 @@ const PROJECTS: u64 = 4;
 /// The expected final state.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
-    pub(crate) generation: i64,
+    pub(crate) generation: Generation,
     pub(crate) project: String,
     pub(crate) content: Value,
 }
@@ -107,7 +109,7 @@ impl Fleet {
     }
 
     /// Those that come before the pull secret say, in any order, that they are done.
-    async fn make_ready(&self, id: &str, generation: i64, dice: &mut Dice) {
+    async fn make_ready(&self, id: &str, generation: Generation, dice: &mut Dice) {
         let first = dice.below(3);
         for place in 0..3 {
             sleep(dice.time(Duration::from_secs(1))).await;
@@ -139,7 +141,7 @@ impl Fleet {
     /// Deletes it, and returns when it is gone.
     async fn delete(&self, id: &str) {
         let generation = insist(async || match self.get(id).await? {
-            None => Some(0),
+            None => Some(Generation::NONE),
             Some(found) if found.is_deleting() => Some(found.generation),
             Some(_) => {
                 drop(self.client.within(&budget()).delete("clusters", id).await);
@@ -158,13 +160,13 @@ impl Fleet {
         self.client.within(&budget()).get("clusters", id).await.ok()
     }
 
-    async fn report(&self, id: &str, adapter: &str, generation: i64, is_final: bool) {
+    async fn report(&self, id: &str, adapter: &str, generation: Generation, is_final: bool) {
         let status = if is_final { Status::False } else { Status::True };
         let mut conditions = vec![("Available", status), ("Applied", status), ("Health", Status::True)];
         if is_final {
             conditions.push(("Finalized", Status::True));
         }
-        let condition = |(kind, status): (&str, Status)| ReportCondition {
+        let condition = |(kind, status): (&str, Status)| NewCondition {
             kind: kind.to_owned(),
             status,
             reason: None,
@@ -172,7 +174,7 @@ impl Fleet {
             last_transition_time: None,
         };
         let data = if adapter == "placement" { json!({"namespace": MANAGEMENT}) } else { json!({}) };
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
             observed_generation: generation,
             conditions: conditions.into_iter().map(condition).collect(),

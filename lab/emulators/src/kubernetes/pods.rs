@@ -1,8 +1,8 @@
 //! The one node of the emulator: Pods whose image a program stands for run as child processes.
 //!
 //! Of a Pod's containers the first one runs; init containers, other containers and probes do not (a container is ready while
-//! it runs). There is no limit to its resources, no user of its own, no network of its own. How its files appear at their
-//! paths is told in [`root`], how it is started in [`launch`], how it ends in [`child`].
+//! it runs). There is no limit to its resources, no user of its own, no network of its own. Its files are set up by
+//! [`root`], its start is in [`launch`], its end in [`child`].
 //!
 //! Without any program nothing here happens: Pods stay Pending and without a node, so that a test can play kubelet.
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use daemon::retry::Budget;
 use docker_config::{Digest, Limits};
 use fleet_model::names;
-use hyperfleet_client::{Calls, NewResource, Patch, Report, ReportCondition, Resource, Status, StatusItem};
+use hyperfleet_client::{Calls, Generation, NewCondition, NewReport, NewResource, Patch, Report, Resource, Status};
 use jiff::Timestamp;
 use kubernetes::SecretKey;
 use message_broker::Event;
@@ -91,7 +91,7 @@ impl<'a> World<'a> {
     }
 
     /// The adapter's report that the pull secret is available at this generation.
-    pub(super) async fn until_available(&self, generation: i64) -> anyhow::Result<StatusItem> {
+    pub(super) async fn until_available(&self, generation: Generation) -> anyhow::Result<Report> {
         let available = async |world: &Self| {
             let report = world.report().await?;
             Ok(report.filter(|report| report.observed_generation == generation && super::is(report, "Available")))
@@ -131,7 +131,7 @@ impl<'a> World<'a> {
     }
 
     /// The pull secret adapter's last report.
-    pub(super) async fn report(&self) -> anyhow::Result<Option<StatusItem>> {
+    pub(super) async fn report(&self) -> anyhow::Result<Option<Report>> {
         let reports = self.calls().statuses("clusters", CLUSTER).await;
         let reports = match reports {
             Err(error) if error.is_absent() => return Ok(None),
@@ -147,12 +147,12 @@ impl<'a> World<'a> {
     }
 
     /// Reports as another adapter that it is done.
-    pub(super) async fn play(&self, adapter: &str, generation: i64) -> anyhow::Result<()> {
+    pub(super) async fn play(&self, adapter: &str, generation: Generation) -> anyhow::Result<()> {
         self.say(adapter, generation, false).await
     }
 
     /// The same of all others.
-    pub(super) async fn play_all(&self, generation: i64) -> anyhow::Result<()> {
+    pub(super) async fn play_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
             self.play(adapter, generation).await?;
         }
@@ -160,15 +160,15 @@ impl<'a> World<'a> {
     }
 
     /// Reports for all others that nothing of theirs is left.
-    pub(super) async fn finalize_all(&self, generation: i64) -> anyhow::Result<()> {
+    pub(super) async fn finalize_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
             self.say(adapter, generation, true).await?;
         }
         Ok(())
     }
 
-    async fn say(&self, adapter: &str, generation: i64, finalized: bool) -> anyhow::Result<()> {
-        let condition = |kind: &str, reason: &str| ReportCondition {
+    async fn say(&self, adapter: &str, generation: Generation, finalized: bool) -> anyhow::Result<()> {
+        let condition = |kind: &str, reason: &str| NewCondition {
             kind: kind.to_owned(),
             status: Status::True,
             reason: Some(reason.to_owned()),
@@ -184,7 +184,7 @@ impl<'a> World<'a> {
             conditions.push(condition("Finalized", "CleanupConfirmed"));
         }
         let data = if adapter == "placement" { json!({ "namespace": NAMESPACE }) } else { json!({}) };
-        let report = Report {
+        let report = NewReport {
             adapter: adapter.to_owned(),
             observed_generation: generation,
             conditions,
@@ -197,7 +197,7 @@ impl<'a> World<'a> {
     }
 
     /// Publishes an event for the cluster, as the Sentinel does.
-    pub(super) async fn announce(&self, generation: i64) -> anyhow::Result<()> {
+    pub(super) async fn announce(&self, generation: Generation) -> anyhow::Result<()> {
         let data = json!({ "id": CLUSTER, "kind": "Cluster", "generation": generation, "reason": "resync" });
         let kind = "com.redhat.hyperfleet.cluster.reconcile";
         let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);
@@ -266,7 +266,7 @@ fn members(value: &Value) -> Map<String, Value> {
 }
 
 /// Reason and message of a report on one line.
-fn conditions(report: &StatusItem) -> String {
+fn conditions(report: &Report) -> String {
     let all: BTreeMap<&str, String> = report
         .conditions
         .iter()

@@ -3,7 +3,7 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-use super::documents::{Dice, model};
+use super::documents::{Random, model};
 use super::good::GOOD;
 use super::laws::everything_shown;
 
@@ -13,7 +13,7 @@ const DAMAGES_EACH: u64 = 60;
 fn damaged_examples_never_panic() {
     for (name, document, _, _) in GOOD {
         for seed in 0..DAMAGES_EACH {
-            let damaged = damage(document.as_bytes(), &mut Dice::new(seed));
+            let damaged = damage(document.as_bytes(), &mut Random::new(seed));
             assert!(!everything_shown(&damaged).is_empty(), "{name}");
         }
         for end in 0..document.len() {
@@ -28,9 +28,9 @@ fn damaged_documents_show_no_value() {
     let models = model();
     for seed in 0..60 {
         let model = models.new_tree(&mut runner).unwrap().current();
-        let document = model.write(&mut Dice::new(seed));
+        let document = model.write(&mut Random::new(seed));
         for round in 0..DAMAGES_EACH {
-            let damaged = damage(document.as_bytes(), &mut Dice::new(seed << 32 | round));
+            let damaged = damage(document.as_bytes(), &mut Random::new(seed << 32 | round));
             let shown = everything_shown(&damaged);
             let names = serde_json::from_slice(&damaged).map_or_else(|_| Vec::new(), |v| names(&v));
             // Damage may turn a value into a name, and names are shown.
@@ -43,22 +43,22 @@ fn damaged_documents_show_no_value() {
 }
 
 /// One to three times: cut, flip, repeat, insert or swap.
-fn damage(document: &[u8], dice: &mut Dice) -> Vec<u8> {
+fn damage(document: &[u8], random: &mut Random) -> Vec<u8> {
     const INSERTED: &[&[u8]] =
         &[b"{", b"}", b"[", b"]", b"\"", b",", b":", b"\\", b"null", b"0", b"\0", b"\xFF", b"\\u0000", b"@", b" "];
     let mut bytes = document.to_vec();
-    for _ in 0..=dice.roll(3) {
-        let at = dice.roll(bytes.len() + 1);
-        let until = (at + dice.roll(20)).min(bytes.len());
-        match dice.roll(6) {
+    for _ in 0..=random.roll(3) {
+        let at = random.roll(bytes.len() + 1);
+        let until = (at + random.roll(20)).min(bytes.len());
+        match random.roll(6) {
             0 => bytes.truncate(at),
             1 => drop(bytes.drain(at..until)),
             2 => bytes.extend_from_within(at..until),
-            3 => drop(bytes.splice(at..at, INSERTED[dice.roll(INSERTED.len())].iter().copied())),
+            3 => drop(bytes.splice(at..at, INSERTED[random.roll(INSERTED.len())].iter().copied())),
             4 => bytes[at..until].reverse(),
             _ => {
                 if let Some(byte) = bytes.get_mut(at) {
-                    *byte ^= 1 << dice.roll(8);
+                    *byte ^= 1 << random.roll(8);
                 }
             }
         }

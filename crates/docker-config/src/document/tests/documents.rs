@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use proptest::prelude::*;
 
-/// What a document says, apart from how it is written.
+/// The meaning of a document, apart from its spelling.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) entries: Vec<ModelEntry>,
@@ -24,14 +24,14 @@ pub(crate) struct ModelEntry {
 }
 
 /// A small generator (splitmix64), so that a seed reproduces a failure.
-pub(crate) struct Dice(u64);
+pub(crate) struct Random(u64);
 
 enum Node {
     Text(String),
     Object(Vec<(String, Self)>),
 }
 
-impl Dice {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -52,13 +52,13 @@ impl Dice {
 
 impl Model {
     /// One of the many ways to write it down.
-    pub(crate) fn write(&self, dice: &mut Dice) -> String {
-        let entries = self.entries.iter().map(|entry| (entry.key(dice), entry.node(dice)));
+    pub(crate) fn write(&self, random: &mut Random) -> String {
+        let entries = self.entries.iter().map(|entry| (entry.key(random), entry.node(random)));
         let mut members = vec![("auths".to_owned(), Node::Object(entries.collect()))];
         members.extend(self.extra.clone().map(|extra| ("extra".to_owned(), Node::Text(extra))));
-        let mut text = blanks(dice).to_owned();
-        Node::Object(members).write(dice, &mut text);
-        text + blanks(dice)
+        let mut text = blanks(random).to_owned();
+        Node::Object(members).write(random, &mut text);
+        text + blanks(random)
     }
 
     /// Every text that must never be shown.
@@ -91,9 +91,9 @@ impl ModelEntry {
     }
 
     /// One of the spellings that both readers take alike.
-    fn key(&self, dice: &mut Dice) -> String {
+    fn key(&self, random: &mut Random) -> String {
         let host = &self.host;
-        dice.pick(&[
+        random.pick(&[
             host.clone(),
             format!("https://{host}"),
             format!("http://{host}/"),
@@ -102,10 +102,10 @@ impl ModelEntry {
         ])
     }
 
-    fn node(&self, dice: &mut Dice) -> Node {
+    fn node(&self, random: &mut Random) -> Node {
         let mut members = Vec::new();
-        let auth = self.auth().filter(|_| !self.only_kubelet || dice.roll(2) == 0);
-        if auth.is_none() || dice.roll(2) == 0 {
+        let auth = self.auth().filter(|_| !self.only_kubelet || random.roll(2) == 0);
+        if auth.is_none() || random.roll(2) == 0 {
             members.push(("username", self.user.clone()));
             members.push(("password", self.password.clone()));
         }
@@ -118,23 +118,23 @@ impl ModelEntry {
 }
 
 impl Node {
-    fn write(self, dice: &mut Dice, text: &mut String) {
+    fn write(self, random: &mut Random, text: &mut String) {
         match self {
-            Self::Text(value) => quote(&value, dice, text),
+            Self::Text(value) => quote(&value, random, text),
             Self::Object(mut members) => {
                 text.push('{');
                 let mut first = true;
                 while !members.is_empty() {
-                    let (name, value) = members.swap_remove(dice.roll(members.len()));
+                    let (name, value) = members.swap_remove(random.roll(members.len()));
                     text.push_str(if first { "" } else { "," });
                     first = false;
-                    text.push_str(blanks(dice));
-                    quote(&name, dice, text);
-                    text.push_str(blanks(dice));
+                    text.push_str(blanks(random));
+                    quote(&name, random, text);
+                    text.push_str(blanks(random));
                     text.push(':');
-                    text.push_str(blanks(dice));
-                    value.write(dice, text);
-                    text.push_str(blanks(dice));
+                    text.push_str(blanks(random));
+                    value.write(random, text);
+                    text.push_str(blanks(random));
                 }
                 text.push('}');
             }
@@ -167,14 +167,14 @@ fn model_entry() -> impl Strategy<Value = ModelEntry> {
     )
 }
 
-fn blanks(dice: &mut Dice) -> &'static str {
-    dice.pick(&["", "", "", " ", "\n", "\t", "\r\n", " \n  "])
+fn blanks(random: &mut Random) -> &'static str {
+    random.pick(&["", "", "", " ", "\n", "\t", "\r\n", " \n  "])
 }
 
-fn quote(value: &str, dice: &mut Dice, text: &mut String) {
+fn quote(value: &str, random: &mut Random, text: &mut String) {
     text.push('"');
     for character in value.chars() {
-        if matches!(character, '"' | '\\') || dice.roll(8) == 0 {
+        if matches!(character, '"' | '\\') || random.roll(8) == 0 {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
                 write!(text, "\\u{unit:04x}").unwrap();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::documents::{Dice, Model, model};
+use super::documents::{Model, Random, model};
 use super::{digest, read};
 use crate::{Entry, Limits, Problem, parse};
 
@@ -29,7 +29,7 @@ fn accepted(entries: &[Entry], warnings: &[Problem]) -> String {
 }
 
 fn written(model: &Model, seed: u64) -> String {
-    model.write(&mut Dice::new(seed))
+    model.write(&mut Random::new(seed))
 }
 
 fn changed(model: &Model, change: impl Fn(&mut Model)) -> Model {
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_secret_is_shown(model in model(), seed in any::<u64>()) {
+    fn nothing_secret_is_printed(model in model(), seed in any::<u64>()) {
         let shown = everything_shown(written(&model, seed).as_bytes());
         for secret in model.secrets() {
             prop_assert!(!shown.contains(&secret), "{} in {}", secret, shown);
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_secret_is_shown_of_a_value_in_a_wrong_place(
+    fn nothing_secret_is_printed_of_a_misplaced_value(
         secret in "SECRET[ -!#-Z^-~]{4,40}",
         place in 0..DAMAGED.len(),
     ) {

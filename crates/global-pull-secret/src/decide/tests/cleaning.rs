@@ -1,9 +1,9 @@
-//! When the additional Secret goes: first the nodes, then the rest; and what may come between.
+//! Removal of the additional Secret: first the nodes, then the rest; and interruptions.
 
 use proptest::prelude::*;
 
 use super::super::Rollout;
-use super::world::{ADDITIONAL, World, document, message, told};
+use super::world::{ADDITIONAL, World, document, message, reported};
 
 const REMOVED: [&str; 4] = ["remove rolebinding", "remove role", "remove serviceaccount", "remove secret"];
 
@@ -13,7 +13,7 @@ fn deployed() -> World {
     world.settle_nodes();
     assert_eq!(world.deployed(), "q.io V r.io V");
     world.take_done();
-    world.news.clear();
+    world.events.clear();
     world
 }
 
@@ -23,7 +23,7 @@ fn nodes_are_brought_back_before_anything_is_removed() {
     world.delete(ADDITIONAL);
     let plan = world.settle();
     assert_eq!(world.take_done(), ["put secret", "put configmap"]);
-    assert_eq!((world.deployed().as_str(), told(&plan)[2].as_str()), ("q.io O", "RolledOut=False/Reverting"));
+    assert_eq!((world.deployed().as_str(), reported(&plan)[2].as_str()), ("q.io O", "RolledOut=False/Reverting"));
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes are back at the original");
     world.settle_nodes();
     assert_eq!(world.take_done()[0], "remove daemonset");
@@ -33,7 +33,7 @@ fn nodes_are_brought_back_before_anything_is_removed() {
     let done = world.take_done();
     assert_eq!(done[done.len() - 5..], [&REMOVED[..], &["remove configmap"]].concat());
     assert!(world.facts.status.is_none() && world.deployed() == "-");
-    assert_eq!(world.news.last().unwrap().reason.as_str(), "CleanedUp");
+    assert_eq!(world.events.last().unwrap().reason.as_str(), "CleanedUp");
     world.settle();
     assert!(world.take_done().is_empty());
 }
@@ -48,18 +48,18 @@ fn a_deadline_ends_the_waiting_and_names_who_is_not_back() {
     assert!(world.facts.daemon_set.as_ref().unwrap().metadata.deletion_timestamp.is_none());
     world.wait(300);
     let plan = world.settle();
-    assert_eq!(told(&plan)[3], "Degraded=True/RevertIncomplete");
+    assert_eq!(reported(&plan)[3], "Degraded=True/RevertIncomplete");
     assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not back at the original: node-b (NodeLost)");
     world.end_pods();
     let plan = world.settle();
-    assert_eq!((world.deployed().as_str(), told(&plan)[3].as_str()), ("-", "Degraded=True/RevertIncomplete"));
+    assert_eq!((world.deployed().as_str(), reported(&plan)[3].as_str()), ("-", "Degraded=True/RevertIncomplete"));
     assert!(world.facts.status.is_some(), "who is not back stays to be read");
     assert!(world.facts.role.is_none() && world.facts.service_account.is_none());
     world.take_done();
     world.settle();
     assert!(world.take_done().is_empty());
     world.additional("r.io=V");
-    assert_eq!(told(&world.settle_nodes())[3], "Degraded=False/AsExpected");
+    assert_eq!(reported(&world.settle_nodes())[3], "Degraded=False/AsExpected");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_secret_that_comes_back_in_the_middle_is_merged_again() {
         let plan = world.settle_nodes();
         assert_eq!(world.deployed(), "q.io O r.io W");
         assert_eq!(
-            told(&plan),
+            reported(&plan),
             ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=True/RolledOut", "Degraded=False/AsExpected"]
         );
         assert_eq!(world.record().reverting, None);
@@ -101,7 +101,7 @@ fn without_an_original_there_is_nothing_to_go_back_to_yet() {
     world.delete(ADDITIONAL);
     world.wait(3_600);
     let plan = world.settle();
-    assert_eq!(told(&plan)[2..], ["RolledOut=False/Reverting", "Degraded=True/OriginalMissing"]);
+    assert_eq!(reported(&plan)[2..], ["RolledOut=False/Reverting", "Degraded=True/OriginalMissing"]);
     assert_eq!(world.deployed(), "q.io V r.io V");
     world.facts.original = original;
     world.settle();
@@ -109,7 +109,7 @@ fn without_an_original_there_is_nothing_to_go_back_to_yet() {
 }
 
 #[test]
-fn a_merged_secret_that_somebody_deletes_in_the_middle_does_not_leave_nodes_behind() {
+fn a_merged_secret_deleted_during_a_revert_leaves_no_node_behind() {
     let mut world = deployed();
     world.delete(ADDITIONAL);
     world.facts.global = None;
@@ -165,7 +165,7 @@ fn happen(world: &mut World, happening: Happening) {
 
 proptest! {
     /// Whatever happens, in whatever order: there is a rest at every moment; once the Secret is good again and nodes are well
-    /// everything is rolled out, and once it is gone nothing of ours is left.
+    /// everything is rolled out, and once it is gone no managed object is left.
     #[test]
     fn everything_ends_well(happenings in proptest::collection::vec(happening(), 0..12), rolling in any::<bool>()) {
         let mut world = World::new("q.io=O");
@@ -188,7 +188,7 @@ proptest! {
         }
         prop_assert_eq!(world.deployed(), "q.io O r.io V");
         let plan = world.settle();
-        prop_assert_eq!(told(&plan), ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
+        prop_assert_eq!(reported(&plan), ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
         world.delete(ADDITIONAL);
         world.settle();
         world.roll(&["node-a", "node-b"]);

@@ -1,10 +1,10 @@
-//! What registries say, and what of it holds entries back.
+//! Findings of probes, and the entries that they hold back.
 
 use jiff::Timestamp;
 use rstest::rstest;
 
-use super::super::probe::{Answer, Finding, Mode, Rules, Verdict, is_denied};
-use super::world::{ADDITIONAL, World, message, told};
+use super::super::probe::{Finding, Mode, ProbeResult, Rules, Verdict, is_denied};
+use super::world::{ADDITIONAL, World, message, reported};
 
 fn world(mode: Mode) -> World {
     let mut world = World::new("q.io=O");
@@ -13,30 +13,30 @@ fn world(mode: Mode) -> World {
 }
 
 impl World {
-    /// Answers every question that is asked now by its host; returns the hosts.
-    fn answer(&mut self, verdict: impl Fn(&str) -> Verdict) -> Vec<String> {
+    /// Completes every probe that is started now by its host; returns the hosts.
+    fn result(&mut self, verdict: impl Fn(&str) -> Verdict) -> Vec<String> {
         let plan = self.settle();
-        let hosts = plan.ask.iter().map(|question| question.host.clone()).collect();
-        for question in plan.ask {
-            let before = self.facts.answers.get(&question.digest);
-            let finding = Finding::new(verdict(&question.host), "words");
-            let answer = Answer::of(finding, before, self.now);
-            self.facts.answers.insert(question.digest, answer);
+        let hosts = plan.requests.iter().map(|request| request.host.clone()).collect();
+        for request in plan.requests {
+            let before = self.facts.results.get(&request.digest);
+            let finding = Finding::new(verdict(&request.host), "message");
+            let result = ProbeResult::of(finding, before, self.now);
+            self.facts.results.insert(request.digest, result);
         }
         hosts
     }
 
     fn reasons(&mut self) -> Vec<&'static str> {
-        std::mem::take(&mut self.news).into_iter().map(|news| news.reason.as_str()).collect()
+        std::mem::take(&mut self.events).into_iter().map(|event| event.reason.as_str()).collect()
     }
 }
 
 #[test]
-fn nobody_is_asked_unless_that_is_wanted() {
+fn no_registry_is_probed_by_default() {
     let mut world = world(Mode::Off);
     world.additional("r.io=V");
     let plan = world.settle();
-    assert!(plan.ask.is_empty() && plan.conditions.len() == 4);
+    assert!(plan.requests.is_empty() && plan.conditions.len() == 4);
     assert_eq!(world.deployed(), "q.io O r.io V");
 }
 
@@ -66,38 +66,42 @@ fn a_first_entry_waits_for_its_answer(
     world.additional("r.io=V");
     let plan = world.settle();
     assert_eq!(world.deployed(), "-");
-    assert!(told(&plan).contains(&"CredentialsAccepted=Unknown/AskingRegistries".to_owned()), "{:?}", told(&plan));
-    assert!(told(&plan).contains(&"Degraded=False/AsExpected".to_owned()), "{:?}", told(&plan));
-    assert_eq!(world.answer(|_| verdict), ["r.io"]);
+    assert!(
+        reported(&plan).contains(&"CredentialsAccepted=Unknown/ProbingRegistries".to_owned()),
+        "{:?}",
+        reported(&plan)
+    );
+    assert!(reported(&plan).contains(&"Degraded=False/AsExpected".to_owned()), "{:?}", reported(&plan));
+    assert_eq!(world.result(|_| verdict), ["r.io"]);
     let plan = world.settle();
     assert_eq!(world.deployed(), deployed);
-    assert!(told(&plan).contains(&condition.to_owned()), "{:?}", told(&plan));
-    // Told once, however often it is looked at.
+    assert!(reported(&plan).contains(&condition.to_owned()), "{:?}", reported(&plan));
+    // Reported once, at any number of reconciles.
     world.settle();
     let reason = condition.rsplit('/').next().unwrap();
-    assert_eq!(world.reasons().into_iter().filter(|told| *told == reason).count(), 1);
+    assert_eq!(world.reasons().into_iter().filter(|reported| *reported == reason).count(), 1);
 }
 
 #[test]
-fn what_was_good_stays_in_the_place_of_what_is_refused() {
+fn the_last_good_entry_replaces_a_refused_one() {
     let mut world = world(Mode::Block);
     world.additional("r.io=V s.io=V");
-    world.answer(|_| Verdict::Accepted);
+    world.result(|_| Verdict::Accepted);
     world.settle_nodes();
     let revision = world.record().revision;
     world.additional("https://r.io/=W s.io=W t.io=W");
     let refuses_r = |host: &str| if host == "r.io" { Verdict::Refused } else { Verdict::Accepted };
-    assert_eq!(world.answer(refuses_r), ["r.io", "s.io", "t.io"]);
+    assert_eq!(world.result(refuses_r), ["r.io", "s.io", "t.io"]);
     assert_eq!(world.record().revision, revision, "nothing is rolled out before all answers are there");
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V s.io W t.io W");
-    let line = "https://r.io/, from additional-pull-secret: words (held back; what was good before stays)";
+    let line = "https://r.io/, from additional-pull-secret: message (held back; its last good entry stays)";
     assert_eq!(message(&plan, "CredentialsAccepted"), line);
-    // The account is mended at the registry: asked again after a while, and taken then.
+    // The account is repaired at the registry: probed again after a delay, and accepted then.
     world.wait(599);
-    assert!(world.settle().ask.is_empty());
+    assert!(world.settle().requests.is_empty());
     world.wait(1);
-    assert_eq!(world.answer(|_| Verdict::Accepted), ["r.io"]);
+    assert_eq!(world.result(|_| Verdict::Accepted), ["r.io"]);
     world.settle();
     assert_eq!(world.deployed(), "https //r.io/ W q.io O s.io W t.io W");
 }
@@ -106,43 +110,43 @@ fn what_was_good_stays_in_the_place_of_what_is_refused() {
 fn what_is_rolled_out_is_not_taken_away_by_a_later_refusal() {
     let mut world = world(Mode::Block);
     world.additional("r.io=V");
-    world.answer(|_| Verdict::Unreachable);
+    world.result(|_| Verdict::Unreachable);
     world.settle_nodes();
     world.wait(30);
-    assert_eq!(world.answer(|_| Verdict::Refused), ["r.io"]);
+    assert_eq!(world.result(|_| Verdict::Refused), ["r.io"]);
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V");
-    assert_eq!(message(&plan, "CredentialsAccepted"), "r.io, from additional-pull-secret: words");
+    assert_eq!(message(&plan, "CredentialsAccepted"), "r.io, from additional-pull-secret: message");
 }
 
 #[test]
-fn another_controller_asks_nothing_about_what_is_rolled_out_and_still_tells_it() {
+fn a_restarted_controller_keeps_findings_without_probing() {
     let mut world = world(Mode::Warn);
     world.additional("r.io=V");
-    world.answer(|_| Verdict::Refused);
+    world.result(|_| Verdict::Refused);
     world.settle_nodes();
     world.take_done();
-    world.facts.answers.clear();
+    world.facts.results.clear();
     let plan = world.settle();
-    assert!(plan.ask.is_empty() && world.take_done().is_empty());
-    assert!(told(&plan).contains(&"CredentialsAccepted=False/CredentialRefused".to_owned()));
+    assert!(plan.requests.is_empty() && world.take_done().is_empty());
+    assert!(reported(&plan).contains(&"CredentialsAccepted=False/CredentialRefused".to_owned()));
     // Changed: the old finding says nothing of it.
     world.additional("r.io=W");
-    assert_eq!(world.answer(|_| Verdict::Accepted), ["r.io"]);
-    assert!(told(&world.settle()).contains(&"CredentialsAccepted=True/CredentialAccepted".to_owned()));
+    assert_eq!(world.result(|_| Verdict::Accepted), ["r.io"]);
+    assert!(reported(&world.settle()).contains(&"CredentialsAccepted=True/CredentialAccepted".to_owned()));
 }
 
 #[test]
-fn only_what_would_be_used_can_be_asked_about_and_may_be_is_asked() {
+fn only_entries_that_are_used_and_allowed_are_probed() {
     let mut world = world(Mode::Block).protecting("p.io");
     world.additional("*.r.io=V a.denied.io=V denied.io:444=V notdenied.io=V p.io=V docker.io/team=V q.io=O");
     world.add("b", Some(r#"{"auths":{"i.io":{"identitytoken":"SECRET"}}}"#));
     // The original's own entry is nothing new.
-    let mut hosts = world.answer(|_| Verdict::Accepted);
+    let mut hosts = world.result(|_| Verdict::Accepted);
     hosts.sort();
     assert_eq!(hosts, ["notdenied.io", "registry-1.docker.io"]);
     let plan = world.settle();
-    assert_eq!(message(&plan, "CredentialsAccepted"), "2 accepted, 4 not asked about");
+    assert_eq!(message(&plan, "CredentialsAccepted"), "2 accepted, 4 not probed");
     assert!(world.deployed().contains("a.denied.io V") && world.deployed().contains("i.io"));
     let version = world.facts.status.as_ref().unwrap().metadata.resource_version.clone();
     world.wait(100);
@@ -157,18 +161,18 @@ fn only_what_would_be_used_can_be_asked_about_and_may_be_is_asked() {
 fn waits_become_longer_with_every_failure() {
     let mut world = world(Mode::Warn);
     world.additional("r.io=V");
-    world.answer(|_| Verdict::Unreachable);
+    world.result(|_| Verdict::Unreachable);
     for seconds in [30, 120, 480, 1920, 3600, 3600] {
         world.wait(seconds - 1);
-        assert!(world.settle().ask.is_empty(), "{seconds}");
+        assert!(world.settle().requests.is_empty(), "{seconds}");
         world.wait(1);
-        assert_eq!(world.answer(|_| Verdict::Unreachable).len(), 1, "{seconds}");
+        assert_eq!(world.result(|_| Verdict::Unreachable).len(), 1, "{seconds}");
     }
-    let since = world.facts.answers.values().next().map(|answer| answer.since);
+    let since = world.facts.results.values().next().map(|result| result.since);
     assert_eq!(since, Timestamp::from_second(1_000_000).ok());
     assert_eq!(world.reasons().into_iter().filter(|reason| *reason == "RegistryUnreachable").count(), 1);
     world.delete(ADDITIONAL);
-    assert!(world.settle().ask.is_empty());
+    assert!(world.settle().requests.is_empty());
 }
 
 #[rstest]

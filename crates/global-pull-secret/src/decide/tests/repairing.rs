@@ -1,4 +1,4 @@
-//! Drift is repaired, foreign objects are left alone, and nodes that do not follow are named.
+//! Drift is repaired, unmanaged objects are left alone, and nodes that do not follow are named.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{EnvVar, PodSecurityContext};
 use rstest::rstest;
 
 use super::super::Rollout;
-use super::world::{ADDITIONAL, World, document, message, told};
+use super::world::{ADDITIONAL, World, document, message, reported};
 use fleet_model::names;
 
 fn deployed() -> World {
@@ -52,11 +52,11 @@ fn container(world: &mut World) -> &mut k8s_openapi::api::core::v1::Container {
 }
 
 #[test]
-fn content_that_somebody_has_changed_is_put_back_with_a_new_revision() {
+fn changed_content_is_put_back_with_a_new_revision() {
     let mut world = deployed();
     let revision = world.record().revision;
-    let seen = world.facts.global.as_ref().unwrap();
-    let (metadata, seen_revision) = (seen.metadata.clone(), seen.revision.clone());
+    let observed = world.facts.global.as_ref().unwrap();
+    let (metadata, seen_revision) = (observed.metadata.clone(), observed.revision.clone());
     let changed = world.secret("x", Some(&document("evil.io=V")));
     let mut changed = Arc::into_inner(changed).unwrap();
     changed.metadata = metadata;
@@ -92,12 +92,12 @@ fn foreign_objects_are_left_alone_and_named() {
     world.additional("r.io=V");
     let plan = world.settle();
     assert_eq!(world.take_done(), ["put configmap"]);
-    assert_eq!((world.deployed().as_str(), told(&plan)[3].as_str()), ("z.io W", "Degraded=True/ForeignObject"));
-    assert_eq!(message(&plan, "Degraded"), "not ours, left alone: secret global-pull-secret");
+    assert_eq!((world.deployed().as_str(), reported(&plan)[3].as_str()), ("z.io W", "Degraded=True/UnmanagedObject"));
+    assert_eq!(message(&plan, "Degraded"), "unmanaged, left alone: secret global-pull-secret");
     let mut world = deployed();
     Arc::make_mut(world.facts.role.as_mut().unwrap()).metadata.labels = None;
     let plan = world.settle();
-    assert_eq!(message(&plan, "Degraded"), "not ours, left alone: role global-pull-secret-syncer");
+    assert_eq!(message(&plan, "Degraded"), "unmanaged, left alone: role global-pull-secret-syncer");
     world.delete(ADDITIONAL);
     world.settle_nodes();
     world.end_pods();
@@ -113,34 +113,34 @@ fn a_node_that_does_not_follow_is_named_after_its_time() {
     world.fail("node-b", "CrashLoopBackOff");
     let plan = world.settle_nodes();
     assert_eq!(
-        (told(&plan)[2].as_str(), message(&plan, "RolledOut")),
+        (reported(&plan)[2].as_str(), message(&plan, "RolledOut")),
         ("RolledOut=False/RollingOut", "1/2 nodes have the content")
     );
-    assert_eq!(told(&plan)[3], "Degraded=False/AsExpected");
+    assert_eq!(reported(&plan)[3], "Degraded=False/AsExpected");
     let wait = plan.next.unwrap().duration_since(world.now).as_secs();
     world.wait(wait);
     let plan = world.settle();
-    assert_eq!(told(&plan)[3], "Degraded=True/NodesNotInSync");
+    assert_eq!(reported(&plan)[3], "Degraded=True/NodesNotInSync");
     assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not in sync: node-b (CrashLoopBackOff)");
     world.roll(&["node-b"]);
-    assert_eq!(told(&world.settle())[2..], ["RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
+    assert_eq!(reported(&world.settle())[2..], ["RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
 }
 
 /// As a real API server does where the priority class does not exist; the DaemonSet's controller then reports nothing.
 #[test]
-fn where_no_pod_can_be_made_the_admin_is_told_whom_to_ask() {
+fn nodes_without_a_pod_refer_to_the_daemon_set() {
     let mut world = deployed();
     world.facts.pods.clear();
     Arc::make_mut(world.facts.daemon_set.as_mut().unwrap()).status = None;
     world.additional("r.io=W");
     let plan = world.settle_nodes();
-    assert_eq!(told(&plan)[2..], ["RolledOut=False/RollingOut", "Degraded=False/AsExpected"]);
+    assert_eq!(reported(&plan)[2..], ["RolledOut=False/RollingOut", "Degraded=False/AsExpected"]);
     world.wait(600);
     let plan = world.settle();
-    assert_eq!(told(&plan)[3], "Degraded=True/NodesNotInSync");
+    assert_eq!(reported(&plan)[3], "Degraded=True/NodesNotInSync");
     assert_eq!(
         message(&plan, "Degraded"),
-        "1 of 1 nodes not in sync: no Pod there; `kubectl describe daemonset global-pull-secret-syncer -n kube-system` says why"
+        "1 of 1 nodes not in sync: no Pod there; `kubectl describe daemonset global-pull-secret-syncer -n kube-system` shows the cause"
     );
 }
 
@@ -149,7 +149,7 @@ fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
     let mut world = World::new("q.io=O");
     world.policy.rollout = Rollout::Rolling;
     world.additional("r.io=V");
-    assert_eq!(told(&world.settle())[2], "RolledOut=True/RolledOut");
+    assert_eq!(reported(&world.settle())[2], "RolledOut=True/RolledOut");
     world.take_done();
     world.additional("r.io=W");
     let plan = world.settle();
@@ -160,15 +160,15 @@ fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
     assert_eq!(message(&world.settle(), "RolledOut"), "1/2 nodes have the content");
     world.wait(3);
     world.roll(&["node-b"]);
-    assert_eq!(told(&world.settle())[2], "RolledOut=True/RolledOut");
+    assert_eq!(reported(&world.settle())[2], "RolledOut=True/RolledOut");
 }
 
 #[test]
-fn a_refusal_is_told() {
+fn a_failed_write_is_reported() {
     let mut world = deployed();
     world.facts.refused = Some("cannot create daemonset: permission denied".to_owned());
     let plan = world.settle();
-    assert_eq!(told(&plan)[3], "Degraded=True/ServerRefuses");
+    assert_eq!(reported(&plan)[3], "Degraded=True/ApiServerError");
     world.facts.refused = None;
-    assert_eq!(told(&world.settle())[3], "Degraded=False/AsExpected");
+    assert_eq!(reported(&world.settle())[3], "Degraded=False/AsExpected");
 }

@@ -4,7 +4,7 @@ use docker_config::merge::{ConflictPolicy, InvalidEntries};
 use fleet_model::names;
 use rstest::rstest;
 
-use super::world::{ADDITIONAL, World, document, message, told};
+use super::world::{ADDITIONAL, World, document, message, reported};
 
 const INVALID: &str = r#"{"auths":{"a.io":{"auth":"SECRET!"}}}"#;
 const ALL: [&str; 6] =
@@ -14,9 +14,9 @@ const ALL: [&str; 6] =
 fn original_only_deploys_nothing() {
     let mut world = World::new("q.io=O");
     let plan = world.settle();
-    assert!(world.take_done().is_empty() && world.news.is_empty() && world.deployed() == "-");
+    assert!(world.take_done().is_empty() && world.events.is_empty() && world.deployed() == "-");
     assert_eq!(
-        told(&plan),
+        reported(&plan),
         [
             "Valid=Unknown/NoAdditional",
             "Merged=False/NoAdditional",
@@ -34,13 +34,13 @@ fn a_valid_additional_secret_is_merged_and_brought_to_the_nodes() {
     assert_eq!(world.take_done(), ALL);
     assert_eq!(world.deployed(), "q.io O r.io V");
     let telling = ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=False/RollingOut", "Degraded=False/AsExpected"];
-    assert_eq!(told(&plan), telling);
+    assert_eq!(reported(&plan), telling);
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
     assert!(plan.next.is_some());
     let plan = world.settle_nodes();
-    assert_eq!(told(&plan)[2], "RolledOut=True/RolledOut");
+    assert_eq!(reported(&plan)[2], "RolledOut=True/RolledOut");
     assert_eq!(world.take_done(), ["put configmap"]);
-    let reasons: Vec<&str> = world.news.iter().map(|news| news.reason.as_str()).collect();
+    let reasons: Vec<&str> = world.events.iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(reasons, ["Valid", "Merged", "RollingOut", "RolledOut"]);
     world.wait(3_600);
     world.settle();
@@ -73,13 +73,13 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
     world.take_done();
     world.add(ADDITIONAL, Some(INVALID));
     let plan = world.settle();
-    assert_eq!(told(&plan)[..2], ["Valid=False/InvalidSecret", "Merged=True/Merged"]);
+    assert_eq!(reported(&plan)[..2], ["Valid=False/InvalidSecret", "Merged=True/Merged"]);
     assert_eq!(world.take_done(), ["put configmap"]);
     assert_eq!(
         message(&plan, "Valid"),
         r#"auths["a.io"].auth: not base64 (line 1, column 26) (its last good entries stay)"#
     );
-    assert!(!format!("{:?}", world.news).contains("SECRET"));
+    assert!(!format!("{:?}", world.events).contains("SECRET"));
     world.original(&document("q.io=P s.io=O"));
     world.settle();
     assert_eq!(world.deployed(), "q.io P r.io V s.io O");
@@ -87,7 +87,7 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
     world.additional("r.io=W");
     let plan = world.settle_nodes();
     assert_eq!(world.deployed(), "q.io P r.io W s.io O");
-    assert_eq!(told(&plan)[0], "Valid=True/Valid");
+    assert_eq!(reported(&plan)[0], "Valid=True/Valid");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn one_that_was_never_valid_deploys_nothing_and_says_so() {
     let plan = world.settle();
     assert_eq!((world.deployed().as_str(), world.take_done()), ("-", vec!["put configmap".to_owned()]));
     assert_eq!(
-        told(&plan),
+        reported(&plan),
         [
             "Valid=False/InvalidSecret",
             "Merged=False/NothingToMerge",
@@ -119,7 +119,7 @@ fn odd_content_is_named(#[case] content: Option<&str>, #[case] expected: &str) {
     let mut world = World::new("q.io=O");
     world.add(ADDITIONAL, content);
     let plan = world.settle();
-    assert_eq!(told(&plan)[0], "Valid=False/InvalidSecret");
+    assert_eq!(reported(&plan)[0], "Valid=False/InvalidSecret");
     assert!(message(&plan, "Valid").contains(expected), "{}", message(&plan, "Valid"));
 }
 
@@ -130,7 +130,7 @@ fn bad_entries_may_be_left_out_by_name() {
     world.add(ADDITIONAL, Some(&document("a.io=! r.io=V")));
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V");
-    assert_eq!(told(&plan)[..2], ["Valid=False/EntriesLeftOut", "Merged=True/Merged"]);
+    assert_eq!(reported(&plan)[..2], ["Valid=False/EntriesLeftOut", "Merged=True/Merged"]);
     assert!(message(&plan, "Valid").starts_with(r#"auths["a.io"].auth: not base64"#));
 }
 
@@ -150,13 +150,13 @@ fn without_an_original_nothing_is_touched(#[case] is_there: bool, #[case] text: 
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V");
     assert_eq!(
-        told(&plan)[1..],
+        reported(&plan)[1..],
         [format!("Merged=False/{reason}"), "RolledOut=True/RolledOut".to_owned(), format!("Degraded=True/{reason}")]
     );
     let mut fresh = World::new("q.io=O");
     fresh.facts.original = broken;
     fresh.additional("r.io=V");
-    assert_eq!(told(&fresh.settle())[3], format!("Degraded=True/{reason}"));
+    assert_eq!(reported(&fresh.settle())[3], format!("Degraded=True/{reason}"));
     assert_eq!(fresh.deployed(), "-");
 }
 
@@ -221,7 +221,7 @@ fn what_would_not_fit_is_refused_and_what_fitted_stays() {
     world.policy.merge.max_bytes = 80;
     world.additional("r.io=V s.io=V t.io=V");
     let plan = world.settle();
-    assert_eq!((world.deployed().as_str(), told(&plan)[0].as_str()), ("q.io O r.io V", "Valid=False/TooLarge"));
+    assert_eq!((world.deployed().as_str(), reported(&plan)[0].as_str()), ("q.io O r.io V", "Valid=False/TooLarge"));
     assert_eq!(
         message(&plan, "Valid"),
         "the merged document has 103 bytes, 80 are allowed (its last good entries stay)"

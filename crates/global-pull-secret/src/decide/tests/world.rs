@@ -15,9 +15,9 @@ use secrecy::ExposeSecret as _;
 
 use super::super::probe::Rules;
 use super::super::{Policy, Rollout, decide};
-use crate::facts::{Facts, PodSeen, SecretSeen};
+use crate::facts::{Facts, ObservedPod, ObservedSecret};
 use crate::objects::Syncer;
-use crate::plan::{Action, News, Plan, Thing};
+use crate::plan::{Action, Event, ManagedObject, Plan};
 use crate::record::Record;
 
 pub(super) const ADDITIONAL: &str = names::ADDITIONAL_PULL_SECRET;
@@ -27,9 +27,9 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) policy: Policy,
     pub(super) now: Timestamp,
-    /// What was done since it was asked last, such as `put secret`.
+    /// The actions since the last call of `take_done`, such as `put secret`.
     pub(super) done: Vec<String>,
-    pub(super) news: Vec<News>,
+    pub(super) events: Vec<Event>,
     versions: u64,
     nodes: Vec<&'static str>,
 }
@@ -82,7 +82,7 @@ impl World {
             policy: policy(),
             now: Timestamp::from_second(1_000_000).unwrap(),
             done: Vec::new(),
-            news: Vec::new(),
+            events: Vec::new(),
             versions: 1,
             nodes: vec!["node-a", "node-b"],
         };
@@ -95,7 +95,7 @@ impl World {
         self
     }
 
-    pub(super) fn secret(&mut self, name: &str, text: Option<&str>) -> Arc<SecretSeen> {
+    pub(super) fn secret(&mut self, name: &str, text: Option<&str>) -> Arc<ObservedSecret> {
         let data =
             text.map(|text| BTreeMap::from([(".dockerconfigjson".to_owned(), ByteString(text.as_bytes().to_vec()))]));
         let metadata = ObjectMeta { name: Some(name.to_owned()), uid: Some(self.version()), ..ObjectMeta::default() };
@@ -135,7 +135,7 @@ impl World {
         for _ in 0..20 {
             let mut plan = decide(&self.facts, &self.policy, self.now);
             let actions = std::mem::take(&mut plan.actions);
-            self.news.append(&mut plan.news.clone());
+            self.events.append(&mut plan.events.clone());
             if actions.is_empty() {
                 return plan;
             }
@@ -161,14 +161,14 @@ impl World {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Put(thing) => self.put(*thing),
-            Action::Remove(thing) => match *thing {
-                Thing::Secret(_) => self.facts.global = None,
-                Thing::ServiceAccount(_) => self.facts.service_account = None,
-                Thing::Role(_) => self.facts.role = None,
-                Thing::RoleBinding(_) => self.facts.role_binding = None,
-                Thing::Status(_) => self.facts.status = None,
-                Thing::DaemonSet(mut set) => {
+            Action::Put(managed) => self.put(*managed),
+            Action::Remove(managed) => match *managed {
+                ManagedObject::Secret(_) => self.facts.global = None,
+                ManagedObject::ServiceAccount(_) => self.facts.service_account = None,
+                ManagedObject::Role(_) => self.facts.role = None,
+                ManagedObject::RoleBinding(_) => self.facts.role_binding = None,
+                ManagedObject::Status(_) => self.facts.status = None,
+                ManagedObject::DaemonSet(mut set) => {
                     if self.facts.pods.is_empty() {
                         self.facts.daemon_set = None;
                     } else {
@@ -180,38 +180,45 @@ impl World {
         }
     }
 
-    fn put(&mut self, thing: Thing) {
+    fn put(&mut self, managed: ManagedObject) {
         let version = self.version();
-        let stamp = |metadata: &mut ObjectMeta, seen: Option<&ObjectMeta>| {
-            assert_eq!(metadata.uid.as_ref(), seen.and_then(|seen| seen.uid.as_ref()), "as of what was seen");
-            assert_eq!(metadata.resource_version.as_ref(), seen.and_then(|seen| seen.resource_version.as_ref()));
+        let stamp = |metadata: &mut ObjectMeta, observed: Option<&ObjectMeta>| {
+            assert_eq!(
+                metadata.uid.as_ref(),
+                observed.and_then(|observed| observed.uid.as_ref()),
+                "as it was observed"
+            );
+            assert_eq!(
+                metadata.resource_version.as_ref(),
+                observed.and_then(|observed| observed.resource_version.as_ref())
+            );
             metadata.uid.get_or_insert(version.clone());
             metadata.resource_version = Some(version.clone());
         };
         let facts = &mut self.facts;
-        match thing {
-            Thing::Secret(mut secret) => {
-                stamp(&mut secret.metadata, facts.global.as_deref().map(|seen| &seen.metadata));
+        match managed {
+            ManagedObject::Secret(mut secret) => {
+                stamp(&mut secret.metadata, facts.global.as_deref().map(|observed| &observed.metadata));
                 facts.global = Some(Arc::new(secret.into()));
             }
-            Thing::ServiceAccount(mut object) => {
-                stamp(&mut object.metadata, facts.service_account.as_deref().map(|seen| &seen.metadata));
+            ManagedObject::ServiceAccount(mut object) => {
+                stamp(&mut object.metadata, facts.service_account.as_deref().map(|observed| &observed.metadata));
                 facts.service_account = Some(Arc::new(object));
             }
-            Thing::Role(mut object) => {
-                stamp(&mut object.metadata, facts.role.as_deref().map(|seen| &seen.metadata));
+            ManagedObject::Role(mut object) => {
+                stamp(&mut object.metadata, facts.role.as_deref().map(|observed| &observed.metadata));
                 facts.role = Some(Arc::new(object));
             }
-            Thing::RoleBinding(mut object) => {
-                stamp(&mut object.metadata, facts.role_binding.as_deref().map(|seen| &seen.metadata));
+            ManagedObject::RoleBinding(mut object) => {
+                stamp(&mut object.metadata, facts.role_binding.as_deref().map(|observed| &observed.metadata));
                 facts.role_binding = Some(Arc::new(object));
             }
-            Thing::Status(mut object) => {
-                stamp(&mut object.metadata, facts.status.as_deref().map(|seen| &seen.metadata));
+            ManagedObject::Status(mut object) => {
+                stamp(&mut object.metadata, facts.status.as_deref().map(|observed| &observed.metadata));
                 facts.status = Some(Arc::new(object));
             }
-            Thing::DaemonSet(mut object) => {
-                stamp(&mut object.metadata, facts.daemon_set.as_deref().map(|seen| &seen.metadata));
+            ManagedObject::DaemonSet(mut object) => {
+                stamp(&mut object.metadata, facts.daemon_set.as_deref().map(|observed| &observed.metadata));
                 let generation = object.metadata.resource_version.as_ref().and_then(|text| text.parse().ok());
                 object.metadata.generation = generation;
                 let status = DaemonSetStatus {
@@ -234,22 +241,22 @@ impl World {
         let annotations = template.metadata.and_then(|metadata| metadata.annotations).unwrap_or_default();
         for node in nodes {
             self.facts.pods.retain(|pod| pod.node.as_deref() != Some(node));
-            self.facts.pods.push(PodSeen {
+            self.facts.pods.push(ObservedPod {
                 name: format!("pod-{node}"),
                 node: Some((*node).to_owned()),
                 ready_since: Some(self.now),
                 revision: annotations.get(names::ANNOTATION_REVISION).cloned(),
                 is_terminating: false,
-                trouble: None,
+                failure: None,
             });
         }
     }
 
     /// The Pod of a node is not ready any more, for this reason.
-    pub(super) fn fail(&mut self, node: &str, trouble: &str) {
+    pub(super) fn fail(&mut self, node: &str, failure: &str) {
         for pod in self.facts.pods.iter_mut().filter(|pod| pod.node.as_deref() == Some(node)) {
             pod.ready_since = None;
-            pod.trouble = Some(trouble.to_owned());
+            pod.failure = Some(failure.to_owned());
         }
     }
 
@@ -261,7 +268,7 @@ impl World {
         }
     }
 
-    /// What is deployed, as [`document`] writes it; `-` for nothing.
+    /// The deployed entries, as [`document`] writes them; `-` for nothing.
     pub(super) fn deployed(&self) -> String {
         let Some(global) = &self.facts.global else { return "-".to_owned() };
         let text = String::from_utf8(global.content.as_ref().unwrap().expose_secret().to_vec()).unwrap();
@@ -282,10 +289,13 @@ impl World {
 }
 
 /// The conditions as `Valid=True/Valid`, in order.
-pub(super) fn told(plan: &Plan) -> Vec<String> {
-    plan.conditions.iter().map(|one| format!("{}={}/{}", one.kind, one.status, one.reason)).collect()
+pub(super) fn reported(plan: &Plan) -> Vec<String> {
+    plan.conditions
+        .iter()
+        .map(|one| format!("{}={}/{}", one.kind, one.status, one.reason.as_deref().unwrap()))
+        .collect()
 }
 
 pub(super) fn message<'a>(plan: &'a Plan, kind: &str) -> &'a str {
-    &plan.conditions.iter().find(|condition| condition.kind == kind).unwrap().message
+    plan.conditions.iter().find(|condition| condition.kind == kind).unwrap().message.as_deref().unwrap()
 }

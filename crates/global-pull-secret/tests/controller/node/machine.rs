@@ -9,7 +9,7 @@ use daemon::environment::{Environment as _, ProcessEnvironment};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::place::{ADDITIONAL, SYSTEM};
+use crate::cluster::{ADDITIONAL, SYSTEM};
 
 pub(crate) struct Machine {
     pub(crate) registry: String,
@@ -47,21 +47,21 @@ impl Machine {
             eprintln!("{missing}");
             return None;
         };
-        let said =
+        let reported =
             |name: &str| variable(name).unwrap_or_else(|| panic!("{name} is not set; see hack/real-parts/node.sh"));
         let machine = Self {
-            registry: said("REAL_NODE_REGISTRY"),
-            user: said("REAL_NODE_REGISTRY_USER"),
-            password: said("REAL_NODE_REGISTRY_PASSWORD"),
-            image: said("REAL_NODE_IMAGE"),
+            registry: reported("REAL_NODE_REGISTRY"),
+            user: reported("REAL_NODE_REGISTRY_USER"),
+            password: reported("REAL_NODE_REGISTRY_PASSWORD"),
+            image: reported("REAL_NODE_IMAGE"),
             namespace: format!("clusters-node-{}", std::process::id()),
             kubeconfig,
-            kubectl: said("REAL_NODE_KUBECTL"),
-            root: PathBuf::from(said("REAL_NODE_ROOT")),
+            kubectl: reported("REAL_NODE_KUBECTL"),
+            root: PathBuf::from(reported("REAL_NODE_ROOT")),
             syncer_image: format!("localhost/sync-global-pullsecret:{}", std::process::id()),
             folder: tempfile::tempdir().unwrap(),
         };
-        machine.import_syncer(&said("REAL_NODE_SCRIPT"), &said("REAL_NODE_INSTANCE"));
+        machine.import_syncer(&reported("REAL_NODE_SCRIPT"), &reported("REAL_NODE_INSTANCE"));
         Some(machine)
     }
 
@@ -90,21 +90,21 @@ impl Machine {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn command(&self, words: &[&str]) -> Output {
+    fn command(&self, message: &[&str]) -> Output {
         let cache = self.folder.path().join("kubectl");
         let mut command = Command::new(&self.kubectl);
-        command.args(["--kubeconfig", &self.kubeconfig, "--cache-dir"]).arg(cache).args(words).output().unwrap()
+        command.args(["--kubeconfig", &self.kubeconfig, "--cache-dir"]).arg(cache).args(message).output().unwrap()
     }
 
-    /// What kubectl says; it must succeed.
-    pub(crate) fn kubectl(&self, words: &[&str]) -> String {
-        let output = self.command(words);
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    /// The output of kubectl, which must succeed.
+    pub(crate) fn kubectl(&self, message: &[&str]) -> String {
+        let output = self.command(message);
+        assert!(output.status.success(), "{message:?}: {}", String::from_utf8_lossy(&output.stderr));
         text(&output)
     }
 
-    pub(crate) fn in_namespace(&self, words: &[&str]) -> String {
-        self.kubectl(&[words, &["--namespace", &self.namespace]].concat())
+    pub(crate) fn in_namespace(&self, message: &[&str]) -> String {
+        self.kubectl(&[message, &["--namespace", &self.namespace]].concat())
     }
 
     /// `kubectl apply` of a file with the object.
@@ -132,25 +132,25 @@ impl Machine {
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// How often the kubelet was started so far.
+    /// Number of starts of the kubelet.
     pub(crate) fn kubelet_starts(&self) -> usize {
         fs::read_to_string(self.of_kubelet("starts")).unwrap().lines().count()
     }
 
-    /// What helps to understand a failure.
+    /// Diagnostics for a failure.
     fn describe(&self) {
-        for words in [
+        for message in [
             ["get", "pods,events", "--all-namespaces"],
             ["logs", "--selector=name=global-pull-secret-syncer", "--namespace=kube-system"],
         ] {
-            let output = self.command(&words);
-            eprintln!("{words:?}:\n{}{}", text(&output), String::from_utf8_lossy(&output.stderr));
+            let output = self.command(&message);
+            eprintln!("{message:?}:\n{}{}", text(&output), String::from_utf8_lossy(&output.stderr));
         }
     }
 }
 
 impl Drop for Machine {
-    /// The node is as it was, so that the story can be told again.
+    /// Restores the node, so that the test can be repeated.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.describe();

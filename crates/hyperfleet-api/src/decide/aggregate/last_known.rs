@@ -1,12 +1,10 @@
 //! The condition `LastKnownReconciled`: the last reconciled generation still is, while a newer one is being reconciled.
 
+use fleet_model::names::condition::{AVAILABLE, LAST_KNOWN_RECONCILED};
+use fleet_model::{Condition, Generation, Report, Status};
 use jiff::Timestamp;
 
-use super::{AVAILABLE, ConditionDraft, Evidence, LAST_KNOWN_RECONCILED, Reason, oldest};
-use crate::resource::{Condition, Report, Status};
-
-/// The generation of the condition while there are no reports.
-const FIRST_GENERATION: i64 = 1;
+use super::{ConditionDraft, Evidence, Reason, oldest};
 
 /// The considered reports, taken together.
 #[derive(Clone, Copy)]
@@ -16,7 +14,7 @@ enum Reports {
     /// Some required adapter has not reported.
     Incomplete,
     /// All are available at this one generation.
-    Uniform(i64),
+    Uniform(Generation),
     /// All are available, at different generations.
     Mixed,
     /// All have reported, and some are not available.
@@ -71,18 +69,28 @@ fn status(reports: Reports, evidence: &Evidence<'_>, previous: Option<&Condition
     if holds { Status::True } else { Status::False }
 }
 
-fn observed_generation(reports: Reports, status: Status, evidence: &Evidence<'_>, previous: Option<&Condition>) -> i64 {
-    let tracked = previous.map_or(FIRST_GENERATION, |previous| previous.observed_generation);
+fn observed_generation(
+    reports: Reports,
+    status: Status,
+    evidence: &Evidence<'_>,
+    previous: Option<&Condition>,
+) -> Generation {
+    let tracked = previous.map_or(Generation::FIRST, |previous| previous.observed_generation);
     let newest = || evidence.counted.iter().map(|report| report.observed_generation).max();
     match (reports, status) {
-        (Reports::NoneRequired, _) => FIRST_GENERATION,
+        (Reports::NoneRequired, _) => Generation::FIRST,
         (Reports::Uniform(generation), _) => generation,
         (_, Status::True) => tracked,
         (_, Status::False | Status::Unknown) => newest().unwrap_or(tracked),
     }
 }
 
-fn last_updated(reports: Reports, generation: i64, evidence: &Evidence<'_>, previous: Option<&Condition>) -> Timestamp {
+fn last_updated(
+    reports: Reports,
+    generation: Generation,
+    evidence: &Evidence<'_>,
+    previous: Option<&Condition>,
+) -> Timestamp {
     let observed = match reports {
         Reports::NoneRequired => return evidence.reference_time(),
         Reports::Uniform(_) => oldest(evidence.at(generation)),
@@ -112,7 +120,7 @@ fn message(reason: Reason) -> &'static str {
 }
 
 /// Returns true if a report of that generation is not available.
-fn denied(generation: i64, evidence: &Evidence<'_>) -> bool {
+fn denied(generation: Generation, evidence: &Evidence<'_>) -> bool {
     evidence.at(generation).any(is_denial)
 }
 

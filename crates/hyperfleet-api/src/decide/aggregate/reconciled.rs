@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{AVAILABLE, ConditionDraft, Evidence, FINALIZED, RECONCILED, Reason, oldest};
-use crate::resource::{Condition, Status};
+use fleet_model::names::condition::{AVAILABLE, FINALIZED, RECONCILED};
+use fleet_model::{Condition, Status};
+
+use super::{ConditionDraft, Evidence, Reason, oldest};
 
 /// Returns the condition `Reconciled`.
 pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {

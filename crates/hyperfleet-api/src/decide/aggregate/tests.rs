@@ -5,10 +5,12 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use fleet_model::ReportedCondition;
+use fleet_model::names::condition::{FINALIZED, LAST_KNOWN_RECONCILED, RECONCILED};
 use jiff::Timestamp;
 
 use super::*;
-use crate::resource::{ReportedCondition, State};
+use crate::resource::State;
 
 /// A situation, parsed from text such as `a b | gen 3 | a@3 True 50 | b@2 False 60 Finalized | Reconciled True@2 1 2 3`:
 ///
@@ -43,7 +45,7 @@ fn status(word: &str) -> Status {
     [Status::True, Status::False, Status::Unknown].into_iter().find(|status| status.as_str() == word).unwrap()
 }
 
-fn resource(generation: i64) -> Resource {
+fn resource(generation: u32) -> Resource {
     Resource {
         id: "c1".to_owned(),
         kind: "Cluster".to_owned(),
@@ -51,7 +53,7 @@ fn resource(generation: i64) -> Resource {
         owner: None,
         spec: serde_json::Map::new(),
         href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
-        generation,
+        generation: generation.into(),
         created_time: at(0),
         created_by: "someone".to_owned(),
         updated_time: at(100),
@@ -62,10 +64,10 @@ fn resource(generation: i64) -> Resource {
     }
 }
 
-fn report(adapter: &str, generation: i64, available: Status, second: i64) -> Report {
+fn report(adapter: &str, generation: u32, available: Status, second: i64) -> Report {
     Report {
         adapter: adapter.to_owned(),
-        observed_generation: generation,
+        observed_generation: generation.into(),
         conditions: vec![reported(AVAILABLE, available)],
         data: serde_json::Map::new(),
         metadata: None,
@@ -83,9 +85,9 @@ fn given(text: &str) -> Situation {
     let required = parts.next().unwrap().split_whitespace().map(str::to_owned).collect();
     let mut situation = Situation { required, resource: resource(1), children: false };
     for part in parts {
-        let words: Vec<&str> = part.split_whitespace().collect();
+        let tokens: Vec<&str> = part.split_whitespace().collect();
         let resource = &mut situation.resource;
-        match words[..] {
+        match tokens[..] {
             ["gen", generation] => resource.generation = generation.parse().unwrap(),
             ["deleting"] => resource.deleted_time = Some(at(100)),
             ["children"] => situation.children = true,

@@ -96,7 +96,7 @@ impl Database {
                     id(),
                     Value::Text(condition.kind.clone()),
                     Value::Text(condition.status.as_str().to_owned()),
-                    Value::Number(condition.observed_generation),
+                    Value::Number(condition.observed_generation.into()),
                     Value::Number(condition.last_updated_time.as_microsecond()),
                     Value::Number(condition.last_transition_time.as_microsecond()),
                 ];
@@ -163,7 +163,7 @@ fn row(resource: &Resource) -> Vec<Value> {
         maybe(resource.owner.as_ref().map(|owner| &owner.id)),
         maybe(resource.owner.as_ref().map(|owner| &owner.kind)),
         maybe(resource.owner.as_ref().map(|owner| &owner.href)),
-        Value::Number(resource.generation),
+        Value::Number(resource.generation.into()),
         Value::Number(resource.created_time.as_microsecond()),
         text(&resource.created_by),
         Value::Number(resource.updated_time.as_microsecond()),

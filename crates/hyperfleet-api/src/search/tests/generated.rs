@@ -1,5 +1,6 @@
 //! Generated resources and searches, from few values so that searches often match.
 
+use fleet_model::Generation;
 use jiff::Timestamp;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -93,16 +94,18 @@ fn json_value() -> impl Strategy<Value = Json> {
 
 fn condition(kind: &'static str) -> impl Strategy<Value = Condition> {
     let status = select(&[Status::True, Status::False, Status::Unknown][..]);
-    (status, 0..4_i64, time(), time()).prop_map(move |(status, observed_generation, updated, transition)| Condition {
-        kind: kind.to_owned(),
-        status,
-        reason: None,
-        message: None,
-        observed_generation,
-        created_time: transition,
-        last_updated_time: updated,
-        last_transition_time: transition,
-    })
+    (status, (0..4_u32).prop_map(Generation::from), time(), time()).prop_map(
+        move |(status, observed_generation, updated, transition)| Condition {
+            kind: kind.to_owned(),
+            status,
+            reason: None,
+            message: None,
+            observed_generation,
+            created_time: transition,
+            last_updated_time: updated,
+            last_transition_time: transition,
+        },
+    )
 }
 
 fn state() -> impl Strategy<Value = State> {
@@ -121,7 +124,7 @@ pub(super) fn resource() -> impl Strategy<Value = Resource> {
     let texts = (text(), text(), text(), text());
     let deleted = (option::of(time()), option::of(text()));
     let owner = option::of((text(), text()));
-    (texts, spec, 0..4_i64, time(), time(), deleted, owner, state()).prop_map(
+    (texts, spec, (0..4_u32).prop_map(Generation::from), time(), time(), deleted, owner, state()).prop_map(
         |(texts, spec, generation, created_time, updated_time, deleted, owner, state)| Resource {
             id: String::new(),
             kind: texts.0,

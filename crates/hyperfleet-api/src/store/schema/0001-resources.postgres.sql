@@ -1,5 +1,5 @@
--- Resources and what is searched, listed or streamed beside them. `object` is the resource as readers see it, rendered
--- when it is written: reading is to hand texts on.
+-- Resources, with their tables for searches, lists and the change stream. `object` is the resource as rendered JSON, so
+-- that reads return it without rendering.
 CREATE TABLE resources (
   id           TEXT COLLATE "C" PRIMARY KEY,
   kind         TEXT COLLATE "C" NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE resources (
   sealed       TEXT
 );
 
--- Names are unique among the living: of a kind and tenancy, or of a kind and owner.
+-- Names are unique among active resources: of a kind and tenancy, or of a kind and owner.
 CREATE UNIQUE INDEX resources_root_name ON resources (kind, name, tenancy) WHERE deleted_time IS NULL AND owner_id IS NULL;
 CREATE UNIQUE INDEX resources_child_name ON resources (kind, owner_id, name) WHERE deleted_time IS NULL AND owner_id IS NOT NULL;
 CREATE INDEX resources_by_name ON resources (kind, name, id);
@@ -73,8 +73,8 @@ CREATE TABLE transitions (
   PRIMARY KEY (resource_id, number)
 );
 
--- The change stream. A version is given under a lock, as the last act of a transaction: whoever has seen one
--- has seen all lower ones.
+-- The change stream. Versions are assigned under a lock, as the last step of a transaction: a reader that has read one
+-- has read all lower ones.
 CREATE TABLE change_counter (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);
 INSERT INTO change_counter (id, version) VALUES (1, 0);
 CREATE TABLE changes (

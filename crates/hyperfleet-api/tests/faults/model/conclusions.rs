@@ -1,4 +1,4 @@
-//! What follows from adapters' reports, as the contract's §5 has it.
+//! The conditions that follow from adapters' reports, as HyperFleet's API defines them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) struct Concluded {
 }
 
 impl Resource {
-    /// What follows from the reports (§5); its children are going whenever it is.
+    /// Computes the conditions; its children are terminating whenever it is.
     pub(super) fn conclude(&mut self) {
         let adapters = self.kind.adapters();
         if adapters.is_empty() {
@@ -28,7 +28,7 @@ impl Resource {
             .collect();
         let reconciled = self.reconciled(&counted);
         let last_known = self.last_known(&counted);
-        let mut conditions = vec![shown("Reconciled", &reconciled), shown("LastKnownReconciled", &last_known)];
+        let mut conditions = vec![condition("Reconciled", &reconciled), condition("LastKnownReconciled", &last_known)];
         for adapter in adapters {
             if let Some(report) = counted.get(adapter) {
                 conditions.push(json!({
@@ -96,7 +96,7 @@ impl Resource {
     }
 }
 
-fn shown(kind: &str, concluded: &Concluded) -> Value {
+fn condition(kind: &str, concluded: &Concluded) -> Value {
     json!({
         "type": kind,
         "status": if concluded.holds { "True" } else { "False" },

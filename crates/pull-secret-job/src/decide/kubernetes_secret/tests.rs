@@ -1,4 +1,4 @@
-//! What is decided about the Kubernetes Secret, as a table.
+//! The steps for the Kubernetes Secret, as a table.
 
 use rstest::rstest;
 
@@ -8,117 +8,120 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-fn wanted() -> Wanted {
-    Wanted {
+fn desired() -> Desired {
+    Desired {
         cluster: "cls-1".parse().unwrap(),
         labels: map(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-1"), ("cluster-name", "prod")]),
         annotations: map(&[("hyperfleet.io/generation", "5"), ("hyperfleet.io/gcp-secret-version", "7")]),
-        content: Digest::of_bytes(b"wanted"),
+        content: Digest::of_bytes(b"desired"),
         generation: Generation::new(5),
         adopt: false,
     }
 }
 
-fn right() -> Seen {
-    let mut annotations = wanted().annotations;
+fn up_to_date() -> Observed {
+    let mut annotations = desired().annotations;
     annotations.insert("hyperfleet.io/created-at".to_owned(), "2026-01-01T00:00:00Z".to_owned());
-    Seen {
+    Observed {
         kind: DOCKER_CONFIG_JSON.to_owned(),
-        labels: wanted().labels,
+        labels: desired().labels,
         annotations,
-        content: Some(wanted().content),
+        content: Some(desired().content),
         is_immutable: false,
         is_terminating: false,
     }
 }
 
-fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Seen) {
-    move |seen| drop(seen.labels.insert(key.to_owned(), value.to_owned()))
+fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Observed) {
+    move |observed| drop(observed.labels.insert(key.to_owned(), value.to_owned()))
 }
 
 #[rstest]
-#[case::right(|_: &mut Seen| {}, "SecretUnchanged: change nothing: the Kubernetes Secret is as it should be")]
+#[case::up_to_date(|_: &mut Observed| {}, "SecretUnchanged: change nothing: the Kubernetes Secret is up to date")]
 #[case::a_label_of_others(
     label("team", "images"),
-    "SecretUnchanged: change nothing: the Kubernetes Secret is as it should be"
+    "SecretUnchanged: change nothing: the Kubernetes Secret is up to date"
 )]
-#[case::immutable_and_right(
-    |seen: &mut Seen| seen.is_immutable = true,
-    "SecretUnchanged: change nothing: the Kubernetes Secret is as it should be"
+#[case::immutable_and_up_to_date(
+    |observed: &mut Observed| observed.is_immutable = true,
+    "SecretUnchanged: change nothing: the Kubernetes Secret is up to date"
 )]
 #[case::edited_by_hand(
-    |seen: &mut Seen| seen.content = Some(Digest::of_bytes(b"edited")),
-    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
+    |observed: &mut Observed| observed.content = Some(Digest::of_bytes(b"edited")),
+    "KubernetesSecretApplied: apply the Kubernetes Secret: the Kubernetes Secret holds other content"
 )]
 #[case::without_its_key(
-    |seen: &mut Seen| seen.content = None,
-    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: the Kubernetes Secret holds other content"
+    |observed: &mut Observed| observed.content = None,
+    "KubernetesSecretApplied: apply the Kubernetes Secret: the Kubernetes Secret holds other content"
 )]
 #[case::another_name(
     label("cluster-name", "old"),
-    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: these labels differ: cluster-name"
+    "KubernetesSecretApplied: apply the Kubernetes Secret: these labels differ: cluster-name"
 )]
 #[case::an_older_generation(
-    |seen: &mut Seen| { seen.annotations.insert("hyperfleet.io/generation".to_owned(), "4".to_owned()); },
-    "KubernetesSecretApplied: apply the Kubernetes Secret over the one that is there: these annotations differ: hyperfleet.io/generation"
+    |observed: &mut Observed| { observed.annotations.insert("hyperfleet.io/generation".to_owned(), "4".to_owned()); },
+    "KubernetesSecretApplied: apply the Kubernetes Secret: these annotations differ: hyperfleet.io/generation"
 )]
 #[case::a_newer_generation(
-    |seen: &mut Seen| { seen.annotations.insert("hyperfleet.io/generation".to_owned(), "6".to_owned()); },
+    |observed: &mut Observed| { observed.annotations.insert("hyperfleet.io/generation".to_owned(), "6".to_owned()); },
     "Superseded: change nothing: generation 6, a newer one, has written the Kubernetes Secret"
 )]
 #[case::another_type(
-    |seen: &mut Seen| seen.kind = "Opaque".to_owned(),
-    "KubernetesSecretApplied: delete the Kubernetes Secret and create it anew: the Kubernetes Secret has the type \"Opaque\""
+    |observed: &mut Observed| observed.kind = "Opaque".to_owned(),
+    "KubernetesSecretApplied: delete the Kubernetes Secret and create it again: the Kubernetes Secret has the type \"Opaque\""
 )]
 #[case::immutable(
-    |seen: &mut Seen| { seen.is_immutable = true; seen.content = None; },
+    |observed: &mut Observed| { observed.is_immutable = true; observed.content = None; },
     "SecretImmutable: change nothing: the Kubernetes Secret holds other content and is immutable"
 )]
-#[case::going(
-    |seen: &mut Seen| seen.is_terminating = true,
-    "KubernetesSecretApplied: wait until the Kubernetes Secret has gone: the Kubernetes Secret is being deleted and waits for a finalizer"
+#[case::terminating(
+    |observed: &mut Observed| observed.is_terminating = true,
+    "KubernetesSecretApplied: wait until the Kubernetes Secret is deleted: the Kubernetes Secret is terminating and waits for a finalizer"
 )]
 #[case::of_another_cluster(
     label("cluster-id", "cls-2"),
-    "NameConflict: change nothing: the Kubernetes Secret is not this cluster's: it has \"hyperfleet\" as label \
+    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has \"hyperfleet\" as label \
      `managed-by` and \"cls-2\" as label `cluster-id`"
 )]
-#[case::of_nobody(
-    |seen: &mut Seen| seen.labels.clear(),
-    "NameConflict: change nothing: the Kubernetes Secret is not this cluster's: it has no as label `managed-by` and no \
+#[case::without_owner(
+    |observed: &mut Observed| observed.labels.clear(),
+    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has no as label `managed-by` and no \
      as label `cluster-id`"
 )]
-fn what_is_seen_decides(#[case] change: impl Fn(&mut Seen), #[case] expected: &str) {
-    let mut seen = right();
-    change(&mut seen);
-    let plan = decide(&wanted(), Some(&seen));
+fn each_observation_has_its_step(#[case] change: impl Fn(&mut Observed), #[case] expected: &str) {
+    let mut observed = up_to_date();
+    change(&mut observed);
+    let plan = decide(&desired(), Some(&observed));
     assert_eq!(format!("{}: {}: {}", plan.reason, plan.step, plan.why()), expected);
 }
 
 #[test]
 fn a_missing_secret_is_created() {
-    let plan = decide(&wanted(), None);
+    let plan = decide(&desired(), None);
     assert_eq!((plan.step, plan.reason), (Step::Create, Reason::KubernetesSecretApplied));
 }
 
 #[test]
-fn a_foreign_secret_is_taken_over_only_when_that_is_asked() {
-    let mut seen = right();
-    seen.labels.clear();
-    let plan = decide(&Wanted { adopt: true, ..wanted() }, Some(&seen));
+fn an_unmanaged_secret_is_adopted_only_on_request() {
+    let mut observed = up_to_date();
+    observed.labels.clear();
+    let plan = decide(&Desired { adopt: true, ..desired() }, Some(&observed));
     assert_eq!((plan.step, plan.reason), (Step::Apply, Reason::KubernetesSecretApplied));
 }
 
 #[test]
-fn only_what_is_ours_is_taken_back() {
-    let cluster = wanted().cluster;
-    let take = |generation, seen: Option<&Seen>| {
-        let plan = remove(&cluster, Generation::new(generation), seen);
+fn only_a_managed_secret_is_deleted() {
+    let cluster = desired().cluster;
+    let take = |generation, observed: Option<&Observed>| {
+        let plan = remove(&cluster, Generation::new(generation), observed);
         (plan.step, plan.reason)
     };
     assert_eq!(take(5, None), (Step::Nothing, Reason::SecretAbsent));
-    assert_eq!(take(5, Some(&right())), (Step::Delete, Reason::SecretDeleted));
-    assert_eq!(take(4, Some(&right())), (Step::Nothing, Reason::Superseded));
-    assert_eq!(take(5, Some(&Seen { is_terminating: true, ..right() })), (Step::Wait, Reason::SecretDeleted));
-    assert_eq!(take(5, Some(&Seen { labels: BTreeMap::new(), ..right() })), (Step::Nothing, Reason::NameConflict));
+    assert_eq!(take(5, Some(&up_to_date())), (Step::Delete, Reason::SecretDeleted));
+    assert_eq!(take(4, Some(&up_to_date())), (Step::Nothing, Reason::Superseded));
+    assert_eq!(take(5, Some(&Observed { is_terminating: true, ..up_to_date() })), (Step::Wait, Reason::SecretDeleted));
+    assert_eq!(
+        take(5, Some(&Observed { labels: BTreeMap::new(), ..up_to_date() })),
+        (Step::Nothing, Reason::NameConflict)
+    );
 }

@@ -1,4 +1,4 @@
-//! A node in miniature: a file, a kubelet, a journal on disk, and everything that can happen to them.
+//! A simulated node: a file, a kubelet, a journal on disk, and every event that can affect them.
 
 use proptest::prelude::*;
 
@@ -15,22 +15,22 @@ fn id(content: u8) -> ContentId {
 #[expect(clippy::option_option, reason = "a kubelet that is down is not one that runs without a file")]
 struct World {
     state: State,
-    asked: Vec<Effect>,
+    requested: Vec<Effect>,
     journal: Journal,
     file: Option<u8>,
     backup: Option<u8>,
-    /// What the kubelet has read at its last start, if it runs.
+    /// The content that the kubelet read at its last start, if it runs.
     kubelet: Option<Option<u8>>,
     source: Option<u8>,
 }
 
-/// What goes wrong with the next thing that is done.
+/// The outcome of the next effect.
 #[derive(Clone, Copy, Debug)]
-enum Luck {
+enum Outcome {
     Good,
-    /// The disk refuses, or systemd cannot be asked; nothing was done.
+    /// The disk refuses, or systemd is unreachable; nothing was done.
     Refused,
-    /// It was done, and the disk says that it was not.
+    /// It was done, and the disk reports that it was not.
     DoneAndDenied,
     /// The process is killed before, or after.
     KilledBefore,
@@ -38,11 +38,11 @@ enum Luck {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Happens {
-    Effect(Luck),
+enum Occurrence {
+    Effect(Outcome),
     Published(u8),
     Removed,
-    /// Somebody else writes the file that was there at first.
+    /// Another program writes the file that was there at first.
     Overwritten,
 }
 
@@ -50,7 +50,7 @@ impl World {
     fn new(file: Option<u8>) -> Self {
         let (state, _reports) = start(RULES, Journal::default(), T);
         let journal = Journal::default();
-        Self { state, asked: Vec::new(), journal, file, backup: None, kubelet: Some(file), source: None }
+        Self { state, requested: Vec::new(), journal, file, backup: None, kubelet: Some(file), source: None }
     }
 
     fn take(&mut self, event: Event) {
@@ -58,54 +58,54 @@ impl World {
         self.state = state;
         let mut effects: Vec<_> = effects.into_iter().filter(|effect| !matches!(effect, Effect::Report(_))).collect();
         if !effects.is_empty() {
-            self.asked = std::mem::take(&mut effects);
+            self.requested = std::mem::take(&mut effects);
         }
     }
 
     fn kill(&mut self) {
         let (state, effects) = start(RULES, self.journal, T);
         self.state = state;
-        self.asked = effects.into_iter().filter(|effect| !matches!(effect, Effect::Report(_))).collect();
+        self.requested = effects.into_iter().filter(|effect| !matches!(effect, Effect::Report(_))).collect();
         if let Some(content) = self.source {
-            self.take(Event::Source(Source::Content(id(content))));
+            self.take(Event::Source(SourceState::Content(id(content))));
         }
     }
 
-    fn content(asked: ContentId) -> u8 {
-        (0..=BAD).find(|content| id(*content) == asked).unwrap()
+    fn content(requested: ContentId) -> u8 {
+        (0..=BAD).find(|content| id(*content) == requested).unwrap()
     }
 
-    /// Does it, and says what comes of it.
+    /// Performs an effect and returns its answer.
     fn perform(&mut self, effect: Effect) -> Event {
         match effect {
             Effect::Examine => {
                 let to = self.journal.change.map(|change| Self::content(change.to));
                 Event::Examined(match self.file {
-                    file if file == self.backup => Found::Before,
-                    file if file == to => Found::After,
-                    _ => Found::Other,
+                    file if file == self.backup => FileVersion::Before,
+                    file if file == to => FileVersion::After,
+                    _ => FileVersion::Other,
                 })
             }
-            Effect::Look(asked) => {
-                let same = self.file == Some(Self::content(asked));
-                Event::Looked(if same { Look::AsWanted } else { Look::Differs })
+            Effect::Compare(requested) => {
+                let equal = self.file == Some(Self::content(requested));
+                Event::Compared(if equal { Comparison::Equal } else { Comparison::Different })
             }
-            Effect::Prepare(asked) => {
+            Effect::Prepare(requested) => {
                 if self.journal.change.is_none() {
                     self.backup = self.file;
                 }
-                self.journal.change = Some(Change { to: asked, stage: Stage::Apply });
+                self.journal.change = Some(Change { to: requested, stage: Stage::Apply });
                 DONE
             }
-            Effect::Write(asked) => {
-                self.file = Some(Self::content(asked));
+            Effect::Write(requested) => {
+                self.file = Some(Self::content(requested));
                 DONE
             }
-            Effect::Commit(asked) => {
-                self.journal = applied(asked);
+            Effect::Commit(requested) => {
+                self.journal = applied(requested);
                 DONE
             }
-            Effect::Condemn => {
+            Effect::MarkForRollback => {
                 self.journal.change.as_mut().unwrap().stage = Stage::RollBack;
                 DONE
             }
@@ -113,7 +113,7 @@ impl World {
                 self.file = self.backup;
                 DONE
             }
-            Effect::Close(failed) => {
+            Effect::FinishRollback(failed) => {
                 self.journal.change = None;
                 self.journal.failed = failed;
                 DONE
@@ -121,114 +121,116 @@ impl World {
             Effect::Restart => {
                 let bad = self.file == Some(BAD);
                 self.kubelet = (!bad).then_some(self.file);
-                Event::Restarted(if bad { Unit::Bad } else { Unit::Good })
+                Event::Restarted(if bad { UnitResult::Failed } else { UnitResult::Succeeded })
             }
-            Effect::Prove => Event::Proved(if self.kubelet.is_some() { Unit::Good } else { Unit::Bad }),
-            Effect::Wait(_) => Event::TimeUp,
+            Effect::Verify => {
+                Event::Verified(if self.kubelet.is_some() { UnitResult::Succeeded } else { UnitResult::Failed })
+            }
+            Effect::Wait(_) => Event::TimerFired,
             Effect::Report(_) => unreachable!("reports are left out"),
         }
     }
 
     fn refuse(effect: Effect) -> Event {
         match effect {
-            Effect::Examine => Event::Examined(Found::Unusable),
-            Effect::Look(_) => Event::Looked(Look::Unusable),
-            Effect::Restart => NOBODY,
-            Effect::Prove => Event::Proved(Unit::Unreachable),
-            Effect::Wait(_) => Event::TimeUp,
+            Effect::Examine => Event::Examined(FileVersion::Unreadable),
+            Effect::Compare(_) => Event::Compared(Comparison::Unreadable),
+            Effect::Restart => UNREACHABLE,
+            Effect::Verify => Event::Verified(UnitResult::Unreachable),
+            Effect::Wait(_) => Event::TimerFired,
             _ => DISK_FAULT,
         }
     }
 
-    fn go_on(&mut self, luck: Luck) {
-        let Some(effect) = self.asked.pop() else { return };
-        let is_on_disk = matches!(Self::refuse(effect), Event::Done(_));
-        match luck {
-            Luck::Refused => self.take(Self::refuse(effect)),
-            Luck::DoneAndDenied if is_on_disk => {
+    fn go_on(&mut self, outcome: Outcome) {
+        let Some(effect) = self.requested.pop() else { return };
+        let is_on_disk = matches!(Self::refuse(effect), Event::DiskDone(_));
+        match outcome {
+            Outcome::Refused => self.take(Self::refuse(effect)),
+            Outcome::DoneAndDenied if is_on_disk => {
                 self.perform(effect);
                 self.take(DISK_FAULT);
             }
-            Luck::Good | Luck::DoneAndDenied => {
+            Outcome::Good | Outcome::DoneAndDenied => {
                 let event = self.perform(effect);
                 self.take(event);
             }
-            Luck::KilledBefore => self.kill(),
-            Luck::KilledAfter => {
+            Outcome::KilledBefore => self.kill(),
+            Outcome::KilledAfter => {
                 self.perform(effect);
                 self.kill();
             }
         }
     }
 
-    fn happen(&mut self, happens: Happens) {
-        match happens {
-            Happens::Effect(luck) => self.go_on(luck),
-            Happens::Published(content) => {
+    fn apply(&mut self, occurrence: Occurrence) {
+        match occurrence {
+            Occurrence::Effect(outcome) => self.go_on(outcome),
+            Occurrence::Published(content) => {
                 self.source = Some(content);
-                self.take(Event::Source(Source::Content(id(content))));
+                self.take(Event::Source(SourceState::Content(id(content))));
             }
-            Happens::Removed => self.take(Event::Source(Source::Missing)),
-            Happens::Overwritten => {
+            Occurrence::Removed => self.take(Event::Source(SourceState::Missing)),
+            Occurrence::Overwritten => {
                 self.file = Some(0);
-                self.take(Event::FileTouched);
+                self.take(Event::FileChanged);
             }
         }
     }
 
-    /// Lets everything go well until nothing is left to do but to wait for a content that failed.
+    /// Lets every effect succeed until nothing is left to do but to wait for failed content.
     fn settle(&mut self) {
         if let Some(content) = self.source {
-            self.take(Event::Source(Source::Content(id(content))));
+            self.take(Event::Source(SourceState::Content(id(content))));
         }
         for _effect in 0..200 {
-            if matches!(self.state.phase(), Phase::Held | Phase::Synced | Phase::Idle) {
+            if matches!(self.state.phase(), Phase::BackingOff | Phase::Synced | Phase::Idle) {
                 return;
             }
-            self.go_on(Luck::Good);
+            self.go_on(Outcome::Good);
         }
-        panic!("it never comes to rest: {:?}", self.state);
+        panic!("it never settles: {:?}", self.state);
     }
 }
 
-fn happenings() -> impl Strategy<Value = Vec<Happens>> {
-    let luck = prop_oneof![
-        8 => Just(Luck::Good),
-        2 => Just(Luck::Refused),
-        1 => Just(Luck::DoneAndDenied),
-        2 => Just(Luck::KilledBefore),
-        2 => Just(Luck::KilledAfter),
+fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
+    let outcome = prop_oneof![
+        8 => Just(Outcome::Good),
+        2 => Just(Outcome::Refused),
+        1 => Just(Outcome::DoneAndDenied),
+        2 => Just(Outcome::KilledBefore),
+        2 => Just(Outcome::KilledAfter),
     ];
-    let happens = prop_oneof![
-        12 => luck.prop_map(Happens::Effect),
-        3 => (1..=BAD).prop_map(Happens::Published),
-        1 => Just(Happens::Removed),
-        1 => Just(Happens::Overwritten),
+    let occurrence = prop_oneof![
+        12 => outcome.prop_map(Occurrence::Effect),
+        3 => (1..=BAD).prop_map(Occurrence::Published),
+        1 => Just(Occurrence::Removed),
+        1 => Just(Occurrence::Overwritten),
     ];
-    prop::collection::vec(happens, 0..80)
+    prop::collection::vec(occurrence, 0..80)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever happens, in the end the kubelet runs with the file as it is, and the file is what is wanted; or what is
-    /// wanted is known to be bad, and the file is one with which the kubelet runs.
+    /// After any sequence of events the kubelet runs with the file as it is, and the file has the desired content; or the
+    /// desired content is known to be bad, and the file is one with which the kubelet runs.
     #[test]
-    fn file_kubelet_and_journal_never_end_in_a_bad_place(
+    fn file_kubelet_and_journal_never_end_in_a_bad_state(
         first in prop::option::of(Just(0_u8)),
-        happenings in happenings(),
+        occurrences in occurrences(),
         last in 1..=BAD,
     ) {
         let mut world = World::new(first);
-        for happens in happenings {
-            world.happen(happens);
+        for occurrence in occurrences {
+            world.apply(occurrence);
         }
         world.source = Some(last);
         world.settle();
         let context = format!("{world:?}");
         prop_assert!(world.journal.change.is_none(), "{context}");
         if last == BAD {
-            prop_assert_eq!(world.state.phase(), Phase::Held, "{}", context);
+            prop_assert_eq!(world.state.phase(), Phase::BackingOff, "{}", context);
             prop_assert_eq!(world.state.journal().failed.map(|failed| failed.content), Some(id(BAD)));
             prop_assert_ne!(world.file, Some(BAD), "{}", context);
         } else {

@@ -14,7 +14,7 @@ use super::super::store::{Manager, Object, Part, State, Writing};
 use super::super::value::{set, take, text};
 use super::super::{meta, views};
 
-/// What refusals of a patch's parameters are about.
+/// The subject of refusals of a patch's parameters.
 const OPTIONS: About<'_> = About { group: "meta.k8s.io", kind: "PatchOptions", name: "" };
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -67,7 +67,7 @@ fn change(engine: &Engine, ask: &Ask, writing: &Writing<'_>, patch: &Value) -> R
     })
 }
 
-/// What somebody wants to apply, without what is not theirs to say.
+/// The configuration to apply, without members that only the server sets.
 fn configuration(ask: &Ask, writing: &Writing<'_>, patch: Value) -> Result<Value, Status> {
     if ask.query.get("fieldManager").is_empty() {
         return Err(Status::invalid(OPTIONS, &[Cause::required("fieldManager", "is required for apply patch")]));

@@ -12,7 +12,7 @@ fn a_status() -> impl Strategy<Value = Status> {
 
 fn a_report() -> impl Strategy<Value = Report> {
     let finalized = prop::option::of(a_status());
-    (prop::sample::select(ADAPTERS.to_vec()), 1..5_i64, a_status(), finalized, 0..200_i64).prop_map(
+    (prop::sample::select(ADAPTERS.to_vec()), 1..5_u32, a_status(), finalized, 0..200_i64).prop_map(
         |(adapter, generation, available, finalized, second)| {
             let mut report = report(adapter, generation, available, second);
             report.conditions.extend(finalized.map(|status| reported(FINALIZED, status)));
@@ -22,12 +22,12 @@ fn a_report() -> impl Strategy<Value = Report> {
 }
 
 fn a_previous(kind: &'static str) -> impl Strategy<Value = Option<Condition>> {
-    prop::option::of((any::<bool>(), 1..4_i64, 0..200_i64).prop_map(move |(holds, generation, second)| Condition {
+    prop::option::of((any::<bool>(), 1..4_u32, 0..200_i64).prop_map(move |(holds, generation, second)| Condition {
         kind: kind.to_owned(),
         status: if holds { Status::True } else { Status::False },
         reason: None,
         message: None,
-        observed_generation: generation,
+        observed_generation: generation.into(),
         created_time: at(0),
         last_updated_time: at(second),
         last_transition_time: at(second),
@@ -37,7 +37,7 @@ fn a_previous(kind: &'static str) -> impl Strategy<Value = Option<Condition>> {
 prop_compose! {
     fn a_situation()(
         required in prop::sample::subsequence(ADAPTERS.to_vec(), 0..=3),
-        generation in 1..5_i64,
+        generation in 1..5_u32,
         deleting in any::<bool>(),
         children in any::<bool>(),
         reports in prop::collection::vec(a_report(), 0..5),
@@ -56,14 +56,14 @@ proptest! {
     #[test]
     fn reconciled_means_that_all_have_observed_the_current_generation(situation in a_situation()) {
         let generation = situation.resource.generation;
-        let wanted = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
+        let expected = if situation.resource.is_terminating() { FINALIZED } else { AVAILABLE };
         for condition in situation.conditions().iter().filter(|condition| condition.kind == RECONCILED) {
             prop_assert_eq!(condition.observed_generation, generation);
             if condition.status == Status::True {
                 for adapter in &situation.required {
                     let report = reports(&situation).get(adapter);
                     prop_assert!(report.is_some_and(|report| report.observed_generation == generation
-                        && report.status(wanted) == Status::True));
+                        && report.status(expected) == Status::True));
                 }
                 prop_assert!(!(situation.resource.is_terminating() && situation.children));
             }

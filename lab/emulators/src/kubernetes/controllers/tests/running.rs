@@ -30,7 +30,7 @@ async fn the_environment_is_what_the_pod_says_and_nothing_else() {
     cluster.create("configmaps", config_map());
     let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
     let env = json!([
-        { "name": "GREETING", "value": "hello $(USER_NAME), $$(USER_NAME) $(NOBODY)" },
+        { "name": "GREETING", "value": "hello $(USER_NAME), $$(USER_NAME) $(UNSET)" },
         { "name": "USER_NAME", "valueFrom": { "secretKeyRef": { "name": "s", "key": "user" } } },
         { "name": "LATER", "value": "$(USER_NAME) of $(C_level)" },
         { "name": "MISSING", "valueFrom": { "secretKeyRef": { "name": "s", "key": "none", "optional": true } } },
@@ -46,7 +46,7 @@ async fn the_environment_is_what_the_pod_says_and_nothing_else() {
     let expected = [
         "ACCOUNT=default",
         "C_level=debug",
-        "GREETING=hello $(USER_NAME), $(USER_NAME) $(NOBODY)",
+        "GREETING=hello $(USER_NAME), $(USER_NAME) $(UNSET)",
         "IP=127.0.0.1",
         "LABEL=x",
         "LATER=hyperfleet of debug",

@@ -5,7 +5,7 @@ use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
 use super::Document;
-use crate::document::tests::documents::{Dice, model};
+use crate::document::tests::documents::{Random, model};
 use crate::{Limits, parse};
 
 fn read(text: &str) -> Document {
@@ -30,7 +30,7 @@ fn written(document: &Document) -> String {
     r#"{"auths":{"":null,"?":"x","a.io":{"auth":"!!","auth":2}}}"#
 )]
 #[case::nothing(r#"{"auths": {}}"#, r#"{"auths":{}}"#)]
-fn a_document_is_kept_whole(#[case] text: &str, #[case] expected: &str) {
+fn a_document_keeps_all_members(#[case] text: &str, #[case] expected: &str) {
     let document = read(text);
     assert_eq!(written(&document), expected);
     assert_eq!(written(&read(expected)), expected);
@@ -47,12 +47,12 @@ fn a_document_is_kept_whole(#[case] text: &str, #[case] expected: &str) {
 #[case(r#"{"auths": {}, "b": 1, "b": 2}"#, "b: stands there twice (line 1, column 23)")]
 #[case(r#"{"auths": {}, "AUTHS": {}}"#, "AUTHS: stands beside \"auths\" and differs only in case (line 1, column 15)")]
 #[case(r#"{"auths": {"a": {"auth": "SECRET}}}"#, "document: a string that does not end (line 1, column 26)")]
-fn what_cannot_be_kept_is_refused(#[case] text: &str, #[case] expected: &str) {
+fn an_invalid_document_is_refused(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(Document::parse(text.as_bytes(), &Limits::default()).unwrap_err().to_string(), expected);
 }
 
 #[test]
-fn entries_are_put_and_taken() {
+fn entries_are_inserted_and_removed() {
     let mut document = read(r#"{"auths": {"a.io": {"auth": "YTpi"}}, "credHelpers": {}}"#);
     let entry = document.entry("a.io").unwrap().clone();
     assert_eq!(entry.to_bytes().expose_secret(), br#"{"auth":"YTpi"}"#);
@@ -66,7 +66,7 @@ fn entries_are_put_and_taken() {
     assert_eq!(written(&document), r#"{"auths":{"b.io":{"auth":"YTpi"}}}"#);
     assert_eq!(
         format!("{document:?} {:?}", document.entry("b.io").unwrap()),
-        "Document(1 entries, redacted) KeptEntry(redacted)"
+        "Document(1 entries, redacted) RawEntry(redacted)"
     );
 }
 
@@ -83,8 +83,8 @@ fn entries_are_compared_by_meaning(#[case] one: &str, #[case] other: &str, #[cas
 
 proptest! {
     #[test]
-    fn what_is_valid_means_the_same_kept_and_written(model in model(), seed in any::<u64>()) {
-        let text = model.write(&mut Dice::new(seed));
+    fn a_valid_document_means_the_same_after_a_round_trip(model in model(), seed in any::<u64>()) {
+        let text = model.write(&mut Random::new(seed));
         let config = parse(text.as_bytes(), &Limits::default()).unwrap();
         let document = read(&text);
         prop_assert_eq!(document.digest(), config.digest());

@@ -1,4 +1,4 @@
-//! The document with its credentials, for whoever writes it on.
+//! A document with its credentials, for programs that write it elsewhere.
 
 #[cfg(test)]
 mod tests;
@@ -15,25 +15,26 @@ use crate::document::{KNOWN, Limits, MISSPELLINGS, read_json};
 use crate::entry::{self, CredentialKind};
 use crate::json::{self, Member, Piece, Sink, Value, member, write_text, write_value};
 use crate::path::Path;
-use crate::problem::{Findings, Problem, ProblemKind, Problems};
+use crate::problem::{Findings, Problem, ProblemKind};
+use crate::problems::Problems;
 use crate::registry_key::RegistryKey;
 use crate::shape;
 
-/// A document that keeps its credentials: the entries by key as written, and the members beside them.
+/// A document with its credentials: the entries by key as written, and the members besides them.
 ///
-/// Holds whatever an entry says, also what no reader can use: validity is [`parse`](crate::parse)'s matter. Written
-/// compactly, keys in order, so equal documents are written alike. Its memory is wiped when it goes.
+/// Holds entries as they are, also those that no reader can use: [`parse`](crate::parse) validates. Written compactly,
+/// keys in order, so equal documents are written alike. Its memory is wiped when it is dropped.
 #[derive(Clone, Default)]
 pub struct Document {
-    entries: BTreeMap<String, KeptEntry>,
+    entries: BTreeMap<String, RawEntry>,
     others: BTreeMap<String, Arc<Value>>,
 }
 
-/// One entry as it stands in a document, credential included.
+/// One entry of a document, including its credential.
 #[derive(Clone)]
-pub struct KeptEntry(Arc<Value>);
+pub struct RawEntry(Arc<Value>);
 
-/// What reading brings up: the document, and the keys that stand in it more than once (of which it has the first).
+/// A parsed document, and the keys that occur in it more than once (of which it has the first entry).
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) document: Document,
@@ -43,8 +44,7 @@ pub(crate) struct Read {
 // === impl Document ===
 
 impl Document {
-    /// Reads a document: a JSON object with an object `auths`, in which no key stands twice. What the entries say is not
-    /// looked at.
+    /// Parses a document: a JSON object with an object `auths`, in which no key occurs twice. The entries are not validated.
     ///
     /// ```
     /// use docker_config::{Document, Limits};
@@ -67,57 +67,57 @@ impl Document {
         Err(Problems { found: problems, entries: Vec::new(), warnings })
     }
 
-    /// The keys as written, in order. A key may hold a credential by mistake: show it by
+    /// The keys as written, in order. A key may hold a credential by mistake: print it by
     /// [`shown_key`](crate::shown_key) only.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &KeptEntry)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &RawEntry)> {
         self.entries.iter().map(|(key, entry)| (key.as_str(), entry))
     }
 
-    /// The members beside `auths` alone.
+    /// Returns the document without its entries.
     pub(crate) fn without_entries(&self) -> Self {
         Self { entries: BTreeMap::new(), others: self.others.clone() }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The entry of that key, as written.
-    pub fn entry(&self, key: &str) -> Option<&KeptEntry> {
+    pub fn entry(&self, key: &str) -> Option<&RawEntry> {
         self.entries.get(key)
     }
 
-    /// Puts an entry, and gives back the one that it replaces.
-    pub fn insert(&mut self, key: impl Into<String>, entry: KeptEntry) -> Option<KeptEntry> {
+    /// Inserts an entry. Returns the one that it replaces.
+    pub fn insert(&mut self, key: impl Into<String>, entry: RawEntry) -> Option<RawEntry> {
         self.entries.insert(key.into(), entry)
     }
 
-    /// Takes an entry out.
-    pub fn remove(&mut self, key: &str) -> Option<KeptEntry> {
+    /// Removes an entry.
+    pub fn remove(&mut self, key: &str) -> Option<RawEntry> {
         self.entries.remove(key)
     }
 
-    /// The names of the members beside `auths`, in order.
+    /// The names of the members besides `auths`, in order.
     pub fn other_members(&self) -> impl Iterator<Item = &str> {
         self.others.keys().map(String::as_str)
     }
 
-    /// Takes a member beside `auths` out; says whether it was there.
+    /// Removes a member besides `auths`. Returns true if it existed.
     pub fn remove_other_member(&mut self, name: &str) -> bool {
         self.others.remove(name).is_some()
     }
 
-    /// Puts the member of that name beside `auths` as it stands in another document; says whether it is there.
+    /// Copies the member of that name besides `auths` from another document. Returns true if it exists there.
     pub fn copy_other_member(&mut self, from: &Self, name: &str) -> bool {
         let found = from.others.get(name).map(Arc::clone);
         found.map(|value| self.others.insert(name.to_owned(), value)).is_some()
@@ -129,13 +129,13 @@ impl Document {
         SecretSlice::from(std::mem::take(&mut *bytes))
     }
 
-    /// What it means: equal to [`DockerConfig::digest`](crate::DockerConfig::digest) of the same document.
+    /// The digest of its meaning: equal to [`DockerConfig::digest`](crate::DockerConfig::digest) of the same document.
     pub fn digest(&self) -> Digest {
         let entries = self.entries.iter().map(|(key, entry)| entry.digest(key)).collect();
         canonical::document(entries, self.others.iter().map(|(name, value)| (name.as_str(), &**value)))
     }
 
-    /// What the entry of that key means.
+    /// The digest of the entry of that key.
     pub fn entry_digest(&self, key: &str) -> Option<Digest> {
         self.entry(key).map(|entry| entry.digest(key))
     }
@@ -150,7 +150,7 @@ impl Piece for Document {
             sink.take(b",");
         }
         sink.take(b"\"auths\":{");
-        for (index, (key, KeptEntry(value))) in self.entries.iter().enumerate() {
+        for (index, (key, RawEntry(value))) in self.entries.iter().enumerate() {
             sink.take(if index == 0 { b"" } else { b"," });
             write_member(key, value, sink);
         }
@@ -169,16 +169,16 @@ impl fmt::Debug for Document {
     }
 }
 
-// === impl KeptEntry ===
+// === impl RawEntry ===
 
-impl KeptEntry {
+impl RawEntry {
     /// The entry as compact JSON.
     pub fn to_bytes(&self) -> SecretSlice<u8> {
         let mut bytes = self.0.bytes();
         SecretSlice::from(std::mem::take(&mut *bytes))
     }
 
-    /// `USER:PASSWORD`, as HTTP's Basic authentication has them (RFC 7617); `None` where the entry holds a credential of
+    /// `USER:PASSWORD`, as HTTP's Basic authentication has them (RFC 7617); `None` if the entry holds a credential of
     /// another kind, or none that a reader can use.
     pub fn basic(&self) -> Option<SecretSlice<u8>> {
         let mut findings = Findings::default();
@@ -188,10 +188,10 @@ impl KeptEntry {
         Some(SecretSlice::from([pair.user.as_slice(), b":", pair.password.as_slice()].concat()))
     }
 
-    /// What it means under that key; equal to what [`parse`](crate::parse) takes into its digest if the entry is valid.
+    /// The digest of its meaning under that key; equal to the one that [`parse`](crate::parse) uses if the entry is valid.
     pub fn digest(&self, key: &str) -> Digest {
         let mut findings = Findings::default();
-        // Whether a helper serves the registry changes only whether an entry without a credential is accepted.
+        // A credential helper only decides about the acceptance of an entry without a credential.
         let credential = entry::read(&Path::root(), &self.0, true, &mut findings);
         match (RegistryKey::parse(key), credential, self.0.as_object()) {
             (Ok(parsed), Some(credential), Some(members)) if !json::has_duplicates(&self.0) => {
@@ -202,13 +202,13 @@ impl KeptEntry {
     }
 }
 
-impl fmt::Debug for KeptEntry {
+impl fmt::Debug for RawEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("KeptEntry(redacted)")
+        formatter.write_str("RawEntry(redacted)")
     }
 }
 
-/// Fails where there is no document to keep; other problems go to the findings.
+/// Fails if there is no document; other problems go to the findings.
 pub(crate) fn read(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Result<Read, Problem> {
     let value = read_json(bytes, limits, findings)?;
     let root = Path::root();
@@ -219,7 +219,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits, findings: &mut Findings) -> Re
         findings.problems.extend(near);
         return Err(Problem::new(root, kind, value.position));
     };
-    // `Auths` beside `auths` is a problem; misspellings alone are somebody's own members.
+    // `Auths` beside `auths` is a problem; other misspellings are treated as members of another program.
     entry::misspellings(&root, members, &["auths"], &[], findings);
     let path = root.member("auths");
     auths.value.object_or(&path)?;
@@ -246,7 +246,7 @@ impl Read {
                 findings.problems.push(Problem::new(path.key(&name), ProblemKind::DuplicateMember, position));
                 self.repeated.insert(name.as_str().to_owned());
             } else {
-                self.document.entries.insert(name.as_str().to_owned(), KeptEntry(Arc::new(value)));
+                self.document.entries.insert(name.as_str().to_owned(), RawEntry(Arc::new(value)));
             }
         }
     }

@@ -1,8 +1,9 @@
-//! A resource as it was read, brought to what decisions and events need of it.
+//! Projects a resource to the parts that decisions and events need.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fleet_model::names;
 use hyperfleet_client::{Resource, Status, View};
 use precondition::{AdapterFacts, Context, Outcome, Precondition, Verdict};
 use serde_json::Value;
@@ -11,53 +12,53 @@ use crate::decide::{Facts, State};
 use crate::message_data::Template;
 use crate::moment::Moment;
 
-/// Sets of adapters are sets of bits.
-const MOST_ADAPTERS: usize = u64::BITS as usize;
+/// Maximum number of adapters with a bit of their own.
+const MAX_ADAPTERS: usize = u64::BITS as usize;
 
-/// What is looked at when a resource is read.
+/// Projects resources to observations.
 #[derive(Debug)]
-pub struct Lens {
-    /// When to publish for which adapter; always if empty.
+pub struct Projector {
+    /// The `publish_when` condition of each adapter; without any, every change is published.
     rules: Vec<(Box<str>, Precondition)>,
     template: Template,
-    /// The adapters that were seen, by their bits.
+    /// The observed adapters, by their bits.
     adapters: Vec<Box<str>>,
-    /// The kind last seen: most often there is but one.
+    /// The last observed kind, which is shared by the observations.
     kind: Arc<str>,
 }
 
-/// What was seen of a resource.
+/// The parts of a resource that decisions and events need.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sighting {
-    /// What decisions look at.
+pub struct Observation {
+    /// The facts for decisions.
     pub facts: Facts,
-    /// What an event about it would say.
-    pub content: Content,
+    /// The content of an event.
+    pub content: EventContent,
 }
 
-/// What an event about a resource says.
+/// The content of an event about a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
+pub struct EventContent {
     /// Such as `Cluster`.
     pub kind: Arc<str>,
     /// The event's data, but for the reason.
     pub data: Box<str>,
 }
 
-impl Lens {
-    /// A lens for these conditions, at most 64, and this form of an event's data.
+impl Projector {
+    /// Creates a projector for these conditions, of which there are at most 64, and this template of an event's data.
     pub fn new(publish_when: &BTreeMap<String, Precondition>, template: Template) -> Self {
         let rules = publish_when.iter().map(|(adapter, rule)| (adapter.as_str().into(), rule.clone()));
         Self { rules: rules.collect(), template, adapters: Vec::new(), kind: "".into() }
     }
 
-    /// Looks at a resource.
-    pub fn see(&mut self, resource: &Resource) -> Sighting {
+    /// Projects a resource.
+    pub fn project(&mut self, resource: &Resource) -> Observation {
         let verdicts = if self.rules.is_empty() { Vec::new() } else { self.verdicts(resource) };
         let met = verdicts.iter().enumerate().filter(|(_, (_, verdict))| verdict.outcome == Outcome::Met);
         let met = met.fold(0, |met, (bit, _)| met | 1 << bit);
         let state = State {
-            generation: resource.generation,
+            generation: resource.generation.into(),
             is_deleting: resource.is_deleting(),
             available: self.available(resource),
             met,
@@ -65,11 +66,12 @@ impl Lens {
         if *self.kind != *resource.kind {
             self.kind = resource.kind.as_str().into();
         }
-        let content = Content { kind: Arc::clone(&self.kind), data: self.template.render(resource).to_string().into() };
-        Sighting { facts: Facts { state, reconciled: reconciled(resource), changed: changed(resource) }, content }
+        let content =
+            EventContent { kind: Arc::clone(&self.kind), data: self.template.render(resource).to_string().into() };
+        Observation { facts: Facts { state, reconciled: reconciled(resource), changed: changed(resource) }, content }
     }
 
-    /// What each adapter's `publish_when` says of a resource.
+    /// Evaluates each adapter's `publish_when` for a resource.
     pub fn verdicts(&self, resource: &Resource) -> Vec<(&str, Verdict)> {
         let view = View::of(resource);
         let adapters =
@@ -77,46 +79,45 @@ impl Lens {
         let context = Context::of(&view.document)
             .with_status(&view.status)
             .with_metadata(&view.metadata)
-            .at_generation(resource.generation.unsigned_abs())
+            .at_generation(resource.generation.get())
             .with_adapters(adapters);
         self.rules.iter().map(|(adapter, rule)| (&**adapter, rule.evaluate(&context))).collect()
     }
 
-    /// The names of the adapters' bits.
+    /// Returns the names of the adapters, by their bits.
     pub fn adapters(&self) -> &[Box<str>] {
         &self.adapters
     }
 
-    /// The adapters with a condition of their own that these bits stand for; `None` if there are no conditions.
+    /// Returns the names of the adapters whose conditions are met by these bits; `None` if there are none.
     pub fn addressees(&self, met: u64) -> Option<String> {
         let named = self.rules.iter().enumerate().filter(|(bit, _)| met >> bit & 1 == 1);
         let named: Vec<&str> = named.map(|(_, (adapter, _))| &**adapter).collect();
         (!named.is_empty()).then(|| named.join(","))
     }
 
-    /// The form of an event's data.
+    /// Returns the template of an event's data.
     pub fn template(&self) -> &Template {
         &self.template
     }
 
-    /// The adapters that are available at the present generation. What they said of an older one is about what is not
-    /// wanted any more.
+    /// Returns the adapters that are available at the current generation. Reports about older generations do not count.
     fn available(&mut self, resource: &Resource) -> u64 {
         let mut bits = 0;
         for (name, report) in &resource.status.adapters {
             let generation = report.get("observed_generation").and_then(Value::as_i64);
             if report.get("available").and_then(Value::as_str) == Some("True")
-                && generation.is_none_or(|generation| generation >= resource.generation)
+                && generation.is_none_or(|generation| generation >= i64::from(resource.generation))
             {
                 bits |= self.bit(name);
             }
         }
         if resource.status.adapters.is_empty() {
-            // HyperFleet's own server has no view of adapters, but a condition for each.
+            // HyperFleet's own server has no view of adapters, but one condition per adapter.
             for condition in &resource.status.conditions {
                 if let Some(name) = condition.kind.strip_suffix(SUCCESSFUL)
                     && condition.status == Status::True
-                    && condition.observed_generation.is_none_or(|generation| generation >= resource.generation)
+                    && condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation)
                 {
                     bits |= self.bit(name);
                 }
@@ -126,32 +127,32 @@ impl Lens {
     }
 
     fn bit(&mut self, name: &str) -> u64 {
-        let place = self.adapters.iter().position(|known| **known == *name).unwrap_or_else(|| {
+        let bit = self.adapters.iter().position(|known| **known == *name).unwrap_or_else(|| {
             self.adapters.push(name.into());
             self.adapters.len() - 1
         });
-        // More adapters than bits share the last one: their comings are news all the same, if not each of them.
-        1 << place.min(MOST_ADAPTERS - 1)
+        // Adapters beyond the last bit share it: the first of them to become available is a change, the others are not.
+        1 << bit.min(MAX_ADAPTERS - 1)
     }
 }
 
-/// What the type of an adapter's own condition ends with.
+/// The suffix of the type of an adapter's own condition.
 const SUCCESSFUL: &str = "Successful";
 
 fn reconciled(resource: &Resource) -> Option<bool> {
-    let condition = resource.condition("Reconciled")?;
+    let condition = resource.condition(names::condition::RECONCILED)?;
     let is_present = condition.observed_generation.is_none_or(|generation| generation >= resource.generation);
     Some(condition.status == Status::True && is_present)
 }
 
-/// When it was last changed or reported on.
+/// Returns the time of the last change or report.
 fn changed(resource: &Resource) -> Option<Moment> {
     let own = [resource.created_time, resource.updated_time, resource.deleted_time].into_iter().flatten();
     let reported =
         resource.status.adapters.values().filter_map(|report| {
             report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
         });
-    let concluded = resource.status.conditions.iter().filter_map(|condition| condition.last_updated_time);
+    let concluded = resource.status.conditions.iter().filter_map(|condition| known_time(condition.last_updated_time));
     own.chain(reported).chain(concluded).max().map(Moment::at)
 }
 
@@ -170,45 +171,45 @@ mod tests {
         .unwrap()
     }
 
-    fn lens(rules: &[(&str, &str)]) -> Lens {
+    fn projector(rules: &[(&str, &str)]) -> Projector {
         let rules = rules.iter().map(|(name, rule)| ((*name).to_owned(), Precondition::parse(rule).unwrap())).collect();
-        Lens::new(&rules, Template::default())
+        Projector::new(&rules, Template::default())
     }
 
     #[test]
     fn only_reports_about_the_present_generation_make_an_adapter_available() {
-        let mut lens = lens(&[]);
+        let mut projector = projector(&[]);
         let report =
             |available: &str, generation: i64| json!({"available": available, "observed_generation": generation});
         let adapters =
             json!({"dns": report("True", 3), "validation": report("True", 2), "hypershift": report("False", 3)});
-        let seen = lens.see(&resource(&json!({"adapters": adapters})));
-        assert_eq!((seen.facts.state.available, lens.adapters()), (1, &["dns".into()][..]));
+        let observed = projector.project(&resource(&json!({"adapters": adapters})));
+        assert_eq!((observed.facts.state.available, projector.adapters()), (1, &["dns".into()][..]));
         let conditions = json!([
             {"type": "Reconciled", "status": "True", "observed_generation": 2},
             {"type": "DnsSuccessful", "status": "True", "observed_generation": 3},
             {"type": "MyOwnSuccessful", "status": "True", "observed_generation": 3,
              "last_updated_time": "2026-01-03T00:00:00Z"},
         ]);
-        let today = lens.see(&resource(&json!({"conditions": conditions})));
+        let today = projector.project(&resource(&json!({"conditions": conditions})));
         assert_eq!(today.facts.state.available.count_ones(), 2);
-        assert_eq!(today.facts.reconciled, Some(false), "what was concluded about another generation is no conclusion");
+        assert_eq!(today.facts.reconciled, Some(false), "a condition of another generation does not count");
         assert_eq!(today.facts.changed, Some(Moment::at("2026-01-03T00:00:00Z".parse().unwrap())));
     }
 
     #[test]
     fn conditions_are_met_by_what_adapters_report() {
         let rule = r#"status.adapters[validation].available == "True" && status.adapters[my-dns].available == "True""#;
-        let mut lens = lens(&[("pullsecret", rule), ("validation", "spec.provider == 'gcp'")]);
+        let mut projector = projector(&[("pullsecret", rule), ("validation", "spec.provider == 'gcp'")]);
         let met = json!({"validation": {"available": "True"}, "my-dns": {"available": "True"}});
-        let seen = lens.see(&resource(&json!({"adapters": met})));
-        assert_eq!(lens.addressees(seen.facts.state.met).as_deref(), Some("pullsecret,validation"));
+        let observed = projector.project(&resource(&json!({"adapters": met})));
+        assert_eq!(projector.addressees(observed.facts.state.met).as_deref(), Some("pullsecret,validation"));
         let conditions = json!([{"type": "ValidationSuccessful", "status": "True", "observed_generation": 2},
                                 {"type": "MyDnsSuccessful", "status": "Unknown", "observed_generation": 3}]);
         let today = resource(&json!({"conditions": conditions}));
-        let seen = lens.see(&today);
-        assert_eq!(lens.addressees(seen.facts.state.met).as_deref(), Some("validation"));
-        let why = lens.verdicts(&today)[0].1.explanation.to_string();
+        let observed = projector.project(&today);
+        assert_eq!(projector.addressees(observed.facts.state.met).as_deref(), Some("validation"));
+        let why = projector.verdicts(&today)[0].1.explanation.to_string();
         assert!(why.contains("Unknown"), "{why}");
     }
 }

@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     Real,
 }
 
-pub(crate) struct Place {
+pub(crate) struct TestCluster {
     pub(crate) namespace: String,
     pub(crate) client: Client,
     pub(crate) emulator: Option<Kubernetes>,
@@ -48,18 +48,18 @@ pub(crate) struct Place {
 }
 
 /// A kind of objects in a namespace.
-pub(crate) trait Thing:
+pub(crate) trait ManagedObject:
     Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + Debug
 {
 }
 
-impl<K> Thing for K where
+impl<K> ManagedObject for K where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + Debug
 {
 }
 
-impl Place {
-    /// A place with so many nodes; `None`, with a line that says why, where there is no such server.
+impl TestCluster {
+    /// A cluster with that many nodes; `None`, with a line that gives the reason, if there is no such server.
     pub(crate) async fn new(kind: Kind, nodes: usize) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let (emulator, kubeconfig, alone) = match kind {
@@ -80,16 +80,16 @@ impl Place {
         let client = Client::try_from(config).unwrap();
         let namespace = format!("clusters-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = tempfile::tempdir().unwrap();
-        let place = Self { namespace, client, emulator, folder, kubeconfig, _alone: alone };
-        place.clean().await;
-        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": place.namespace}})).unwrap();
-        Api::all(place.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        let cluster = Self { namespace, client, emulator, folder, kubeconfig, _alone: alone };
+        cluster.clean().await;
+        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": cluster.namespace}})).unwrap();
+        Api::all(cluster.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
         for number in 0..nodes {
             let node: Node =
                 serde_json::from_value(json!({"metadata": {"name": format!("node-{number:03}")}})).unwrap();
-            Api::all(place.client.clone()).create(&PostParams::default(), &node).await.unwrap();
+            Api::all(cluster.client.clone()).create(&PostParams::default(), &node).await.unwrap();
         }
-        Some(place)
+        Some(cluster)
     }
 
     /// Removes what an earlier test has left on a real server.
@@ -111,9 +111,9 @@ impl Place {
         let nodes: Api<Node> = Api::all(self.client.clone());
         drop(nodes.delete_collection(&now, &ListParams::default()).await.unwrap());
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-        let ours = ListParams::default().labels(&format!("name={SYNCER}"));
+        let managed = ListParams::default().labels(&format!("name={SYNCER}"));
         until("no Pod is left", async || {
-            let pods = self.api::<Pod>(SYSTEM).list(&ours).await.unwrap().items;
+            let pods = self.api::<Pod>(SYSTEM).list(&managed).await.unwrap().items;
             for pod in &pods {
                 drop(self.api::<Pod>(SYSTEM).delete(pod.metadata.name.as_ref().unwrap(), &at_once).await);
             }
@@ -123,41 +123,41 @@ impl Place {
         .await;
     }
 
-    pub(crate) fn api<K: Thing>(&self, namespace: &str) -> Api<K> {
+    pub(crate) fn api<K: ManagedObject>(&self, namespace: &str) -> Api<K> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    pub(crate) async fn create<K: Thing>(&self, namespace: &str, object: Value) -> K {
+    pub(crate) async fn create<K: ManagedObject>(&self, namespace: &str, object: Value) -> K {
         let object: K = serde_json::from_value(object).unwrap();
         self.api(namespace).create(&PostParams::default(), &object).await.unwrap()
     }
 
     /// Deletes one of `kube-system`; one that is not there is fine.
-    pub(crate) async fn delete<K: Thing>(&self, name: &str) {
+    pub(crate) async fn delete<K: ManagedObject>(&self, name: &str) {
         match self.api::<K>(SYSTEM).delete(name, &DeleteParams::background()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             other => drop(other.unwrap()),
         }
     }
 
-    pub(crate) async fn get<K: Thing>(&self, name: &str) -> Option<K> {
+    pub(crate) async fn get<K: ManagedObject>(&self, name: &str) -> Option<K> {
         self.api::<K>(SYSTEM).get_opt(name).await.unwrap()
     }
 
     /// Puts a pull secret with this document.
     pub(crate) async fn put_secret(&self, namespace: &str, name: &str, text: &str) {
         let api = self.api::<Secret>(namespace);
-        let seen = api.get_opt(name).await.unwrap();
+        let observed = api.get_opt(name).await.unwrap();
         let secret: Secret = serde_json::from_value(json!({
             "metadata": {
                 "name": name,
-                "resourceVersion": seen.as_ref().and_then(|seen| seen.metadata.resource_version.clone()),
+                "resourceVersion": observed.as_ref().and_then(|observed| observed.metadata.resource_version.clone()),
             },
             "type": "kubernetes.io/dockerconfigjson",
             "stringData": {".dockerconfigjson": text},
         }))
         .unwrap();
-        match seen {
+        match observed {
             None => drop(api.create(&PostParams::default(), &secret).await.unwrap()),
             Some(_) => drop(api.replace(name, &PostParams::default(), &secret).await.unwrap()),
         }
@@ -183,15 +183,15 @@ impl Place {
     pub(crate) async fn kubeconfig_of(&self, namespace: &str) -> PathBuf {
         let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
         let accounts = self.api::<ServiceAccount>(namespace);
-        let answer = accounts.create_token_request(GLOBAL, &PostParams::default(), &request).await.unwrap();
-        let token = answer.status.unwrap().token;
+        let result = accounts.create_token_request(GLOBAL, &PostParams::default(), &request).await.unwrap();
+        let token = result.status.unwrap().token;
         let mut kubeconfig = self.kubeconfig.clone();
         let user = json!({"name": kubeconfig.auth_infos[0].name, "user": {"token": token}});
         kubeconfig.auth_infos = vec![serde_json::from_value(user).unwrap()];
         self.written(&format!("{namespace}.kubeconfig"), &kubeconfig)
     }
 
-    /// A kubeconfig file for somebody who may do everything.
+    /// A kubeconfig file of an administrator.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.written("admin.kubeconfig", &self.kubeconfig)
     }
@@ -208,8 +208,8 @@ impl Place {
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         loop {
-            if let Some(answer) = ask().await {
-                return answer;
+            if let Some(result) = ask().await {
+                return result;
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }

@@ -1,4 +1,4 @@
-//! What should be: the pull secret of this run, read and judged.
+//! Reads and validates the pull secret of a run.
 
 use daemon::retry::Budget;
 use fleet_model::job::Reason;
@@ -8,34 +8,39 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::decide::Desired;
-use crate::ending::Stop;
+use crate::outcome::RunError;
 use crate::settings::{Settings, StoreTask};
 use crate::source::{self, SourceError};
 
-/// The pull secret of this run, and what should be.
-pub(super) struct Wanted<'a> {
+/// The pull secret of a run, and the desired state that follows from it.
+pub(super) struct Input<'a> {
     pub(super) settings: &'a Settings,
     pub(super) task: &'a StoreTask,
     pub(super) bytes: SecretSlice<u8>,
     pub(super) desired: Desired,
 }
 
-impl<'a> Wanted<'a> {
-    /// Reads what the run is given. A file that hangs is waited for within the run's budget.
+impl<'a> Input<'a> {
+    /// Reads the pull secret and the digest key. A read that hangs is bounded by the run's budget.
     pub(super) async fn read<S: SecretStore>(
         settings: &'a Settings,
         task: &'a StoreTask,
         budget: &Budget,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, RunError> {
         let limit = S::capabilities().max_content_bytes;
         let source = task.source.clone();
         let read = spawn_blocking(move || source::pull_secret(&source, limit));
-        let pull_secret = budget.run(read).await?.map_err(|_panic| broken())?.map_err(|error| unusable(&error))?;
+        let pull_secret =
+            budget.run(read).await?.map_err(|_panic| internal_error())?.map_err(|error| source_error(&error))?;
         let content = pull_secret.document.digest();
-        let shown_digest = match task.digest_key_file.clone() {
+        let published_digest = match task.digest_key_file.clone() {
             Some(path) => {
                 let read = spawn_blocking(move || source::digest_key(&path));
-                let key = budget.run(read).await?.map_err(|_panic| broken())?.map_err(|error| no_key(&error))?;
+                let key = budget
+                    .run(read)
+                    .await?
+                    .map_err(|_panic| internal_error())?
+                    .map_err(|error| digest_key_error(&error))?;
                 Some(content.keyed(key.expose_secret()).to_string())
             }
             None => None,
@@ -46,7 +51,7 @@ impl<'a> Wanted<'a> {
         for label in &task.changed_labels {
             warn!(
                 operation = "sanitize-label",
-                "Label {} is written as {:?}: the store does not take {:?}", label.key, label.written, label.given
+                "Label {} is written as {:?}: the store does not accept {:?}", label.key, label.written, label.given
             );
         }
         let desired = Desired {
@@ -54,7 +59,7 @@ impl<'a> Wanted<'a> {
             labels: task.labels.clone(),
             generation: settings.generation,
             content,
-            shown_digest,
+            published_digest,
             retain: task.retain,
             always_add: task.always_add,
         };
@@ -62,22 +67,22 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn no_key(error: &SourceError) -> Stop {
-    Stop::new("validate-config", Reason::InvalidConfiguration, format!("DIGEST_KEY_FILE: {error}"))
+fn digest_key_error(error: &SourceError) -> RunError {
+    RunError::new("validate-config", Reason::InvalidConfiguration, format!("DIGEST_KEY_FILE: {error}"))
 }
 
-fn unusable(error: &SourceError) -> Stop {
+fn source_error(error: &SourceError) -> RunError {
     match error {
         SourceError::Invalid(_) | SourceError::TooLarge => {
             let message = format!("Invalid pull secret format: {error}");
-            Stop::new("validate-pull-secret", Reason::InvalidPullSecret, message)
+            RunError::new("validate-pull-secret", Reason::InvalidPullSecret, message)
         }
         SourceError::Unreadable(_) | SourceError::ShortKey => {
-            Stop::new("validate-config", Reason::InvalidConfiguration, format!("PULL_SECRET_FILE: {error}"))
+            RunError::new("validate-config", Reason::InvalidConfiguration, format!("PULL_SECRET_FILE: {error}"))
         }
     }
 }
 
-fn broken() -> Stop {
-    Stop::new("validate-config", Reason::InternalError, Reason::InternalError.meaning())
+fn internal_error() -> RunError {
+    RunError::new("validate-config", Reason::InternalError, Reason::InternalError.meaning())
 }

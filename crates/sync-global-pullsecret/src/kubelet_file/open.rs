@@ -1,53 +1,53 @@
-//! Taking hold of the file: the state beside it, what a crash has left, and what an earlier process has recorded.
+//! Opens the kubelet's file: reads the state beside it and removes what a crash has left.
 
 use std::path::Path;
 
 use tracing::warn;
 use zeroize::Zeroizing;
 
-use super::{Done, Fault, KubeletFile, Paths, cannot};
-use crate::combine::Foreign;
-use crate::disk::{Disk, Held};
+use super::{DiskFault, Done, KubeletFile, Paths, cannot};
+use crate::combine::UnmanagedEntries;
+use crate::disk::{Disk, FileContent};
 use crate::record::Record;
 
 /// The folder beside the kubelet's file.
 pub const FOLDER: &str = "global-pull-secret";
 
-/// More than a record of thousands of registries.
-const MOST_STATE: u64 = 4 * 1024 * 1024;
+/// Maximum bytes of a state file, enough for thousands of registries.
+const MAX_STATE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why the file cannot be taken hold of.
+/// The error of opening the file.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The path has no folder or no name.
     #[error("the kubelet's file needs a path with a folder and a name")]
     NoFolder,
-    /// The disk refuses.
+    /// The disk refused a step.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] DiskFault),
 }
 
 impl<D: Disk> KubeletFile<D> {
-    /// Takes hold of the file at `path`. What a crash has left is removed, a state that cannot be read is set aside.
-    pub fn open(disk: D, path: &Path, foreign: Foreign) -> Result<Self, OpenError> {
+    /// Opens the file at `path`. Leftovers of a crash are removed; a state that cannot be read is set aside.
+    pub fn open(disk: D, path: &Path, unmanaged_entries: UnmanagedEntries) -> Result<Self, OpenError> {
         let paths = Paths::of(path).ok_or(OpenError::NoFolder)?;
-        disk.make_folder(&paths.state).map_err(cannot("make the folder of the state"))?;
+        disk.make_folder(&paths.state).map_err(cannot("create the state folder"))?;
         for leftover in
             [&paths.temporary, &paths.state("state.tmp"), &paths.state("before.tmp"), &paths.state("key.tmp")]
         {
-            disk.remove(leftover).map_err(cannot("remove what a crash has left"))?;
+            disk.remove(leftover).map_err(cannot("remove the leftovers of a crash"))?;
         }
         let key = read_key(&disk, &paths)?;
         let record = read_record(&disk, &paths)?;
-        Ok(Self { disk, paths, key, foreign, record, plan: None })
+        Ok(Self { disk, paths, key, unmanaged_entries, record, prepared: None })
     }
 }
 
-/// The node's key. Without it, ids of earlier processes mean nothing, and that costs one look more.
-fn read_key<D: Disk>(disk: &D, paths: &Paths) -> Result<Zeroizing<[u8; 32]>, Fault> {
+/// Reads the node's key. A new key makes the ids of earlier processes meaningless, which costs one comparison more.
+fn read_key<D: Disk>(disk: &D, paths: &Paths) -> Result<Zeroizing<[u8; 32]>, DiskFault> {
     let fail = cannot("read the node's key");
     let path = paths.state("key");
-    if let Held::Bytes(bytes) = disk.read(&path, MOST_STATE).map_err(fail)?
+    if let FileContent::Bytes(bytes) = disk.read(&path, MAX_STATE_BYTES).map_err(fail)?
         && let Ok(key) = <[u8; 32]>::try_from(bytes.as_slice())
     {
         return Ok(Zeroizing::new(key));
@@ -59,20 +59,20 @@ fn read_key<D: Disk>(disk: &D, paths: &Paths) -> Result<Zeroizing<[u8; 32]>, Fau
     Ok(key)
 }
 
-fn read_record<D: Disk>(disk: &D, paths: &Paths) -> Result<Record, Fault> {
+fn read_record<D: Disk>(disk: &D, paths: &Paths) -> Result<Record, DiskFault> {
     let path = paths.state("state.json");
-    match disk.read(&path, MOST_STATE).map_err(cannot("read the state"))? {
-        Held::Absent => return Ok(Record::default()),
-        Held::Bytes(bytes) => {
+    match disk.read(&path, MAX_STATE_BYTES).map_err(cannot("read the state"))? {
+        FileContent::Absent => return Ok(Record::default()),
+        FileContent::Bytes(bytes) => {
             if let Some(record) = Record::parse(&bytes) {
                 return Ok(record);
             }
         }
-        Held::TooLarge(_) => {}
+        FileContent::TooLarge(_) => {}
     }
     warn!(
         operation = "open",
-        "the state cannot be read; it is set aside, and every entry of the file counts as foreign"
+        "the state cannot be read; it is set aside, and every entry of the file counts as unmanaged"
     );
     set_aside(disk, paths).map(|()| Record::default())
 }

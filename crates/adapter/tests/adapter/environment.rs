@@ -1,4 +1,4 @@
-//! Namespaces on an API server: the emulator's, or a real one's.
+//! Namespaces on a Kubernetes API server, emulated or real.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,18 +16,18 @@ use kubernetes::Cluster;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Which API server.
+/// The kind of API server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Emulator,
     Real,
 }
 
-/// Where Jobs run, and where what they leave behind is.
-pub(crate) struct Place {
+/// The namespaces of one test, and a client for them.
+pub(crate) struct Environment {
     /// The adapter's namespace.
     pub(crate) namespace: String,
-    /// That of the hosted control plane.
+    /// The namespace of the hosted control plane.
     pub(crate) management: String,
     pub(crate) client: Client,
     pub(crate) emulator: Option<Kubernetes>,
@@ -35,8 +35,8 @@ pub(crate) struct Place {
     folder: TempDir,
 }
 
-impl Place {
-    /// `None`, with a line that says why, where there is no such server; in CI that is a failure.
+impl Environment {
+    /// Returns `None` and prints the reason if there is no such server; in CI that is a failure.
     pub(crate) async fn new(kind: Kind) -> Option<Self> {
         let settings = Settings { back_off: Duration::from_millis(100), ..Settings::default() };
         Self::with(kind, settings).await
@@ -58,18 +58,18 @@ impl Place {
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
         let client = Client::try_from(config).unwrap();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let namespace = |what: &str| format!("{what}-{}-{number}", std::process::id());
+        let namespace = |prefix: &str| format!("{prefix}-{}-{number}", std::process::id());
         let (namespace, management) = (namespace("adapter"), namespace("clusters"));
-        let place = Self { namespace, management, client, emulator, kubeconfig, folder };
-        for name in [&place.namespace, &place.management] {
+        let environment = Self { namespace, management, client, emulator, kubeconfig, folder };
+        for name in [&environment.namespace, &environment.management] {
             let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
-            Api::<Namespace>::all(place.client.clone()).create(&PostParams::default(), &object).await.unwrap();
+            Api::<Namespace>::all(environment.client.clone()).create(&PostParams::default(), &object).await.unwrap();
         }
         let account: ServiceAccount =
             serde_json::from_value(json!({"metadata": {"name": "pullsecret-adapter-job"}})).unwrap();
-        let accounts = Api::namespaced(place.client.clone(), &place.namespace);
+        let accounts = Api::namespaced(environment.client.clone(), &environment.namespace);
         accounts.create(&PostParams::default(), &account).await.unwrap();
-        Some(place)
+        Some(environment)
     }
 
     pub(crate) async fn cluster(&self) -> Cluster {
@@ -81,7 +81,7 @@ impl Place {
         Cluster::connect(&settings).await.unwrap()
     }
 
-    /// A kubeconfig for a `ServiceAccount` of the adapter's namespace.
+    /// Writes a kubeconfig for a `ServiceAccount` of the adapter's namespace.
     pub(crate) async fn kubeconfig_of(&self, account: &str) -> PathBuf {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.namespace);
         let request = serde_json::from_value(json!({"spec": {}})).unwrap();
@@ -89,7 +89,7 @@ impl Place {
             accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
         let mut file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
         if let Some(emulator) = &self.emulator {
-            // The token stands in the address as well, for kubectl.
+            // The URL in the kubeconfig contains a token as well, for kubectl.
             file.clusters[0].cluster.as_mut().unwrap().server = Some(emulator.url());
         }
         let user = json!({"name": file.auth_infos[0].name, "user": {"token": token.status.unwrap().token}});
@@ -99,12 +99,12 @@ impl Place {
         path
     }
 
-    /// The same place, in which adapters have that kubeconfig; the test itself may do everything.
+    /// Gives adapters another kubeconfig; the test itself keeps its own rights.
     pub(crate) fn with_kubeconfig(self, kubeconfig: PathBuf) -> Self {
         Self { kubeconfig, ..self }
     }
 
-    /// A client with the adapters' own kubeconfig.
+    /// Returns a client with the adapters' kubeconfig.
     pub(crate) async fn client_of_adapter(&self) -> Client {
         let file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
@@ -115,12 +115,12 @@ impl Place {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// The Secrets of the adapter's namespace.
+    /// Returns the Secrets of the adapter's namespace.
     pub(crate) fn inputs(&self) -> Api<Secret> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// The Secrets of the hosted control plane's namespace.
+    /// Returns the Secrets of the hosted control plane's namespace.
     pub(crate) fn outputs(&self) -> Api<Secret> {
         Api::namespaced(self.client.clone(), &self.management)
     }
@@ -129,7 +129,7 @@ impl Place {
         self.jobs().get_opt(name).await.unwrap().map(|job| serde_json::to_value(job).unwrap())
     }
 
-    /// Removes the namespaces of a real server; the emulator goes as a whole.
+    /// Deletes the namespaces on a real server; the emulator is dropped as a whole.
     pub(crate) async fn end(self) {
         if self.emulator.is_none() {
             for name in [&self.namespace, &self.management] {

@@ -1,4 +1,4 @@
-//! How a run ended, and what made it end early.
+//! Outcome of a run, and the errors that end it early.
 
 use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::Reason;
@@ -7,47 +7,47 @@ use secret_store::{Fault, Operation, StoreError, VersionNumber};
 
 use crate::report::Details;
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
-pub struct Ending {
-    /// In one word.
+pub struct Outcome {
+    /// Reason, in one word.
     pub reason: Reason,
-    /// In a sentence, for people.
+    /// Message, in a sentence.
     pub message: String,
-    /// What the adapter reports as data.
+    /// Data that the adapter reports.
     pub details: Details,
 }
 
-/// What made a run end early: it goes up to the one place that logs it.
+/// Error that ends a run early; logged once, at the end of the run.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct RunError {
     pub(crate) reason: Reason,
     pub(crate) message: String,
-    /// What to do about it.
+    /// Action that resolves it.
     pub(crate) hint: Option<String>,
-    /// The step that it happened in, as the log names it.
+    /// Operation that failed, as the log names it.
     pub(crate) operation: &'static str,
-    /// The phase that it happened in.
+    /// Phase that failed.
     pub(crate) phase: &'static str,
 }
 
-/// The name of the phase that stores the pull secret.
+/// Name of the phase that stores the pull secret.
 pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
 /// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
 pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
 
-impl Stop {
+impl RunError {
     pub(crate) fn new(operation: &'static str, reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), hint: None, operation, phase: STORE_PHASE }
     }
 
-    /// Whatever stopped the second phase, a signal too, is told as its.
+    /// The same error, reported for the phase of the Kubernetes Secret.
     pub(crate) fn in_kubernetes_secret_phase(self) -> Self {
         Self { phase: KUBERNETES_SECRET_PHASE, ..self }
     }
 
     pub(crate) fn contended(additions: usize) -> Self {
-        let message = format!("Failed to verify secret: {additions} versions were added, and none of them has stayed");
+        let message = format!("Failed to verify secret: {additions} versions were added, and none of them persisted");
         Self::new("verify-secret", Reason::VerificationFailed, message)
     }
 
@@ -57,39 +57,39 @@ impl Stop {
     }
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
-        let (operation, words) = step(error.operation);
-        Self { hint: error.hint(), ..Self::new(operation, reason(error.fault), format!("{words}: {error}")) }
+        let (operation, prefix) = step(error.operation);
+        Self { hint: error.hint(), ..Self::new(operation, reason(error.fault), format!("{prefix}: {error}")) }
     }
 }
 
-impl From<KubernetesError> for Stop {
+impl From<KubernetesError> for RunError {
     fn from(error: KubernetesError) -> Self {
-        let (operation, words) = match error.verb {
+        let (operation, prefix) = match error.verb {
             kubernetes::Verb::Connect => ("init-client", "Failed to create Kubernetes client"),
             kubernetes::Verb::Delete => ("delete-secret", "Failed to delete Kubernetes secret"),
             _ => ("create-update-secret", "Failed to create/update Kubernetes secret"),
         };
-        let stop = Self::new(operation, reason_in_kubernetes(error.fault), format!("{words}: {error}"));
+        let failed = Self::new(operation, reason_in_kubernetes(error.fault), format!("{prefix}: {error}"));
         let hint = match error.fault {
             kubernetes::Fault::Forbidden => Some(
                 "allow the Job's service account that verb on secrets in that namespace (Role, RoleBinding)".to_owned(),
             ),
             _ => error.hint(),
         };
-        Self { hint, phase: KUBERNETES_SECRET_PHASE, ..stop }
+        Self { hint, phase: KUBERNETES_SECRET_PHASE, ..failed }
     }
 }
 
-impl From<Interrupted> for Stop {
+impl From<Interrupted> for RunError {
     fn from(interrupted: Interrupted) -> Self {
-        Self::told(interrupted)
+        Self::of_interrupted(interrupted)
     }
 }
 
-impl Stop {
-    fn told(interrupted: Interrupted) -> Self {
+impl RunError {
+    fn of_interrupted(interrupted: Interrupted) -> Self {
         match interrupted {
             Interrupted::Stopped => {
                 Self::new("interrupted", Reason::Interrupted, "Stopped by a signal; the next run continues")
@@ -101,16 +101,16 @@ impl Stop {
     }
 }
 
-impl<E> From<Failure<E>> for Stop
+impl<E> From<Failure<E>> for RunError
 where
     Self: From<E>,
 {
     fn from(failure: Failure<E>) -> Self {
         match failure {
             Failure::Failed(error) => error.into(),
-            Failure::Interrupted(interrupted, None) => Self::told(interrupted),
+            Failure::Interrupted(interrupted, None) => Self::of_interrupted(interrupted),
             Failure::Interrupted(interrupted, Some(error)) => {
-                let (interrupted, last) = (Self::told(interrupted), Self::from(error));
+                let (interrupted, last) = (Self::of_interrupted(interrupted), Self::from(error));
                 let message = format!("{}; last failure: {}", interrupted.message, last.message);
                 Self { message, hint: last.hint, phase: last.phase, ..interrupted }
             }
@@ -147,7 +147,7 @@ fn reason_in_kubernetes(fault: kubernetes::Fault) -> Reason {
     }
 }
 
-/// The log's name of the step that a call belongs to, and the words that begin the line about its failure.
+/// Operation that a call belongs to, as the log names it, and the beginning of the message of its failure.
 fn step(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::Connect => ("init-client", "Failed to create secretmanager client"),

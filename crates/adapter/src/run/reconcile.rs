@@ -1,0 +1,310 @@
+//! Reconciles one resource: observes it, decides, acts, and reports.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use daemon::retry::{Budget, Transient as _};
+use fleet_model::names;
+use hyperfleet_client::{Calls, Error, Report, Reported, Resource, TraceContext, View, WithPullSecret};
+use jiff::Timestamp;
+use kubernetes::job::JobEnd;
+use kubernetes::{Fault, KubernetesError};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::Context;
+use crate::act::{self, Executor, Step};
+use crate::decide::{self, Facts, Plan, Purpose};
+use crate::manifest::{self, Trigger};
+use crate::metrics::Handled;
+use crate::observe::{self, Observed};
+use crate::reason::Reason;
+use crate::report;
+
+/// The result of a reconcile pass that was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reconciled {
+    pub(crate) handled: Handled,
+    /// Time until the next pass if no event arrives; `None` if only an event causes one.
+    pub(crate) requeue_after: Option<Duration>,
+}
+
+/// The failure of a reconcile pass.
+#[derive(Debug)]
+pub(crate) struct ReconcileError {
+    /// True if another pass may succeed.
+    pub(crate) is_transient: bool,
+    /// The component that failed, as logs and metrics name it.
+    pub(crate) component: &'static str,
+    pub(crate) message: String,
+    /// Minimum time until the next pass, if the component asked for one.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// Time until the next pass when the API has discarded a report, as the clock of this replica is behind another one's.
+const CLOCK_SKEW_RETRY: Duration = Duration::from_secs(5);
+
+/// Reconciles a resource and reports its conditions to the API.
+pub(crate) async fn reconcile(
+    context: &Context,
+    id: &str,
+    trigger: &Trigger,
+    budget: &Budget,
+) -> Result<Reconciled, ReconcileError> {
+    let observed_at = context.client.observe();
+    let calls = context.client.within(budget).traced(trigger.trace.as_ref());
+    let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, id).await };
+    let last_report = last_report(context, &calls, &fetched.resource).await?;
+    let resource = fetched.resource.clone();
+    let observed = observe::observe(&context.config, &context.cluster, last_report.clone(), fetched).await;
+    let (plan, reported) = match observed {
+        Ok(observed) => {
+            let plan = decide_and_act(context, &observed, trigger).await?;
+            count_job_end(context, &observed, &plan);
+            withdraw_run(context, &calls, &plan, id).await?;
+            (plan, observed.resource)
+        }
+        Err(error) if matches!(error.fault, Fault::Forbidden | Fault::Unauthenticated | Fault::Invalid) => {
+            context.metrics.failed(false, "kubernetes");
+            let data = last_report.as_ref().map(|report| report.data.clone()).unwrap_or_default();
+            (Plan::of_failure(&error.to_string(), data, resource.is_deleting()), resource)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    context.metrics.decided(plan.reason);
+    log_pass(&plan, id, trigger);
+    let report = report::report(&context.config, &reported, &plan, observed_at);
+    let answer = calls.report(&context.config.resource_type, id, &report).await;
+    let handled = if plan.actions.is_empty() { Handled::Skipped } else { Handled::Success };
+    match answer {
+        Ok(Reported::Stored(_)) => {
+            context.metrics.reported("success");
+            Ok(Reconciled { handled, requeue_after: plan.requeue_after })
+        }
+        Ok(Reported::Discarded) => {
+            context.metrics.reported("discarded");
+            let retry = differs_from_reported(last_report.as_ref(), &plan).then_some(CLOCK_SKEW_RETRY);
+            Ok(Reconciled { handled, requeue_after: plan.requeue_after.into_iter().chain(retry).min() })
+        }
+        Ok(Reported::Gone) => {
+            context.metrics.reported("gone");
+            clean_up(context, id).await
+        }
+        Err(error) => {
+            context.metrics.reported("error");
+            Err(error.into())
+        }
+    }
+}
+
+/// Returns the resource, with its pull secret if the API returns it to this adapter.
+async fn fetch(context: &Context, calls: &Calls<'_>, id: &str) -> Result<Option<WithPullSecret>, Error> {
+    let plural = &context.config.resource_type;
+    let plain = async || {
+        let found = calls.get(plural, id).await?;
+        Ok(found.map(|resource| WithPullSecret { resource, pull_secret: None }))
+    };
+    if context.config.input.is_none() {
+        return plain().await;
+    }
+    match calls.get_with_pull_secret(plural, id).await {
+        Err(error) if error.status() == Some(403) => plain().await,
+        other => other,
+    }
+}
+
+/// Returns this adapter's last report: from the resource, or from the statuses where the API has no view of adapters.
+async fn last_report(context: &Context, calls: &Calls<'_>, resource: &Resource) -> Result<Option<Report>, Error> {
+    let name = &context.config.adapter;
+    let view = View::of(resource);
+    if resource.status.adapters.is_empty() && !resource.status.conditions.is_empty() {
+        let all = calls.statuses(&context.config.resource_type, &resource.id).await?;
+        return Ok(all.into_iter().find(|item| item.adapter == *name));
+    }
+    Ok(view.adapter(name).and_then(|report| {
+        let mut item = report.clone();
+        item.as_object_mut()?.insert("adapter".to_owned(), Value::from(name.as_str()));
+        serde_json::from_value(item).ok()
+    }))
+}
+
+async fn decide_and_act(context: &Context, observed: &Observed, trigger: &Trigger) -> Result<Plan, KubernetesError> {
+    let facts = observed.facts(Timestamp::now());
+    let mut plan = decide::decide(&context.config, &facts);
+    let run = manifest::job_name(&context.config, &facts);
+    let project = manifest::project(&context.config, &facts);
+    let starts_run = plan.starts_run().is_some();
+    if let Some(project) = project.as_ref().filter(|_| starts_run) {
+        let mut limits = context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = limits.try_start(project, &run, &observed.resource.id, Instant::now());
+        drop(limits);
+        if let Err(wait) = started {
+            plan = plan.delayed(project, wait);
+        }
+    }
+    let executor = Executor { config: &context.config, cluster: &context.cluster, observed, trigger };
+    let done = perform(context, &executor, plan, &facts).await;
+    let has_started = done.as_ref().is_ok_and(|plan| plan.job.is_some() && starts_run);
+    if let Some(project) = project.filter(|_| starts_run && !has_started) {
+        context.limits.lock().unwrap_or_else(PoisonError::into_inner).release(&project, &run);
+    }
+    done
+}
+
+async fn perform(
+    context: &Context,
+    executor: &Executor<'_>,
+    mut plan: Plan,
+    facts: &Facts<'_>,
+) -> Result<Plan, KubernetesError> {
+    for action in plan.actions.clone() {
+        match executor.perform(&action, facts).await? {
+            Step::Done => {}
+            Step::Started(job) => {
+                context.metrics.created(&facts.resource.id);
+                plan.job = Some(*job);
+            }
+            Step::Wait(wait) => {
+                plan.requeue_after = Some(wait);
+                break;
+            }
+            Step::Refused(reason, message) => {
+                context.metrics.failed(false, "kubernetes");
+                return Ok(plan.refused(reason, &message));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Removes what is left of the runs of a resource that the API does not have.
+async fn clean_up(context: &Context, id: &str) -> Result<Reconciled, ReconcileError> {
+    let had_jobs = act::remove_leftovers(&context.config, &context.cluster, id).await?;
+    context.metrics.decided(Reason::ResourceGone);
+    tracing::info!(
+        operation = "reconcile",
+        resource_id = id,
+        had_jobs,
+        decision_reason = %Reason::ResourceGone,
+        "the API does not have the resource; what was left of its runs is removed"
+    );
+    Ok(Reconciled { handled: Handled::Skipped, requeue_after: None })
+}
+
+/// Deletes the Job that was just created if the resource was deleted since it was observed: another replica may have
+/// finished the clean-up meanwhile.
+async fn withdraw_run(context: &Context, calls: &Calls<'_>, plan: &Plan, id: &str) -> Result<(), ReconcileError> {
+    let is_apply = plan.starts_run().is_some_and(|begin| begin.purpose == Purpose::Apply);
+    let Some(job) = plan.job.as_ref().filter(|_| is_apply) else { return Ok(()) };
+    if calls.get(&context.config.resource_type, id).await?.is_none_or(|now| now.is_deleting()) {
+        tracing::info!(
+            operation = "reconcile",
+            resource_id = id,
+            job = job.name,
+            "the resource was deleted meanwhile; its new Job is deleted"
+        );
+        context.cluster.delete_job(&context.config.namespace, job).await?;
+    }
+    Ok(())
+}
+
+/// Counts the end of a Job once, in the first pass that observes it.
+fn count_job_end(context: &Context, observed: &Observed, plan: &Plan) {
+    let Some(job) = plan.job.as_ref().filter(|job| job.end.is_some()) else { return };
+    let counted = context.counted.lock().unwrap_or_else(PoisonError::into_inner).insert(&job.uid);
+    if counted {
+        let outcome = observed.outcome(&job.uid);
+        context.metrics.ended(&observed.resource.id, job.end == Some(JobEnd::Complete), outcome);
+    }
+}
+
+fn log_pass(plan: &Plan, id: &str, trigger: &Trigger) {
+    let available = plan.condition(names::condition::AVAILABLE);
+    tracing::info!(
+        operation = "reconcile",
+        resource_id = id,
+        event_id = trigger.event,
+        trace_id = trigger.trace.as_ref().map(TraceContext::trace_id),
+        decision_reason = %plan.reason,
+        available = available.map(|condition| condition.status.as_str()),
+        job = plan.job.as_ref().map(|job| job.name.as_str()),
+        because = plan.because,
+        "reconciled"
+    );
+}
+
+/// Returns true if the plan's `Available` condition is not the one that was last reported.
+fn differs_from_reported(last_report: Option<&Report>, plan: &Plan) -> bool {
+    let reported = last_report.and_then(|report| report.condition(names::condition::AVAILABLE));
+    let (Some(reported), Some(planned)) = (reported, plan.condition(names::condition::AVAILABLE)) else { return true };
+    reported.status != planned.status || reported.reason.as_deref() != Some(&*planned.reason)
+}
+
+// === impl ReconcileError ===
+
+impl ReconcileError {
+    /// The error of a pass that has panicked. The pass is repeated with the Sentinel's next event.
+    pub(crate) fn panicked() -> Self {
+        let message = "the reconcile pass has panicked; report this defect with the log".to_owned();
+        Self { is_transient: false, component: "panic", message, retry_after: None }
+    }
+}
+
+impl From<Error> for ReconcileError {
+    fn from(error: Error) -> Self {
+        Self {
+            is_transient: error.transient(),
+            component: "hyperfleet_api",
+            retry_after: error.retry_after(),
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<KubernetesError> for ReconcileError {
+    fn from(error: KubernetesError) -> Self {
+        let may_pass = matches!(
+            error.fault,
+            Fault::Changed
+                | Fault::NotFound
+                | Fault::NamespaceMissing
+                | Fault::NamespaceTerminating
+                | Fault::QuotaExceeded
+        );
+        Self {
+            is_transient: error.is_transient() || may_pass,
+            component: "kubernetes",
+            retry_after: error.retry_after(),
+            message: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubernetes::Verb;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// HyperFleet's classification: transient errors are nacked for a retry, terminal ones are reported and acked.
+    #[rstest]
+    #[case(Fault::TimedOut, true)]
+    #[case(Fault::TooManyRequests, true)]
+    #[case(Fault::Unavailable, true)]
+    #[case(Fault::Internal, true)]
+    #[case(Fault::Changed, true)]
+    #[case(Fault::NotFound, true)]
+    #[case(Fault::NamespaceMissing, true)]
+    #[case(Fault::NamespaceTerminating, true)]
+    #[case(Fault::QuotaExceeded, true)]
+    #[case(Fault::Unauthenticated, false)]
+    #[case(Fault::Forbidden, false)]
+    #[case(Fault::Invalid, false)]
+    #[case(Fault::AdmissionDenied, false)]
+    #[case(Fault::Unusable, false)]
+    fn transient_errors_are_retried(#[case] fault: Fault, #[case] is_transient: bool) {
+        let error = ReconcileError::from(KubernetesError::new(Verb::Get, "job a/b", fault));
+        assert_eq!((error.is_transient, error.component), (is_transient, "kubernetes"));
+    }
+}
