@@ -73,7 +73,7 @@ pub struct Placeholders<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its generation.
-    pub generation: i64,
+    pub generation: Generation,
     /// The adapter's type.
     pub adapter: &'a str,
 }

@@ -110,12 +110,12 @@ impl Bench {
     async fn change(&self, revision: usize) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM);
-        let revision = async || {
+        let current_revision = async || {
             let secret = secrets.get_opt("global-pull-secret").await.unwrap();
             let revision = secret.and_then(|secret| secret.data).and_then(|mut data| data.remove("revision"));
             revision.map(|revision| String::from_utf8(revision.0).unwrap())
         };
-        let before = revision().await;
+        let before = current_revision().await;
         put(&self.client, SYSTEM, "additional-pull-secret", revision).await;
         loop {
             let status = api.get_opt("global-pull-secret-status").await.unwrap();
@@ -123,7 +123,7 @@ impl Bench {
             let all = format!("(RolledOut): {NODES}/{NODES}");
             let reported = summary.get("revision").cloned();
             let is_all = summary.get("summary").is_some_and(|summary| summary.contains(&all));
-            if reported.is_some() && reported != before && reported == revision().await && is_all {
+            if reported.is_some() && reported != before && reported == current_revision().await && is_all {
                 return;
             }
             sleep(Duration::from_millis(100)).await;

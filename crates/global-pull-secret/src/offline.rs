@@ -95,7 +95,7 @@ impl Verdict {
                 return Ok(None);
             }
         };
-        let Merged { document, because, left_out } = merged;
+        let Merged { document, decisions: because, left_out } = merged;
         self.merged = true;
         self.notes.extend(left_out.iter().map(|(origin, name)| format!("{origin}: {name} is not taken over")));
         self.registries = because

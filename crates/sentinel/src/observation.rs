@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_model::names;
-use hyperfleet_client::{Resource, Status, View};
+use hyperfleet_client::{Resource, Status, View, known_time};
 use precondition::{AdapterFacts, Context, Outcome, Precondition, Verdict};
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ const SUCCESSFUL: &str = "Successful";
 
 fn reconciled(resource: &Resource) -> Option<bool> {
     let condition = resource.condition(names::condition::RECONCILED)?;
-    let is_present = condition.observed_generation.is_none_or(|generation| generation >= resource.generation);
+    let is_present = condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation);
     Some(condition.status == Status::True && is_present)
 }
 

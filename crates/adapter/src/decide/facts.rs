@@ -1,7 +1,7 @@
 //! The facts that a decision is based on.
 
 use fleet_model::names;
-use hyperfleet_client::{Report, ReportedCondition, Resource, Status, View};
+use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
@@ -38,7 +38,7 @@ pub struct Run<'a> {
     /// The Job.
     pub job: &'a ObservedJob,
     /// The generation that it applies.
-    pub generation: i64,
+    pub generation: Generation,
     /// Its purpose.
     pub purpose: Purpose,
     /// The number of the attempt at this generation, from 1.
@@ -113,7 +113,7 @@ impl Facts<'_> {
     }
 
     /// Returns the generation of the last report.
-    pub fn reported_generation(&self) -> Option<i64> {
+    pub fn reported_generation(&self) -> Option<Generation> {
         self.last_report.map(|report| report.observed_generation)
     }
 

@@ -180,7 +180,7 @@ impl Content {
                 }
             }
         };
-        let Merged { document, because, left_out } = merged;
+        let Merged { document, decisions: because, left_out } = merged;
         let left_out = left_out
             .iter()
             .map(|(origin, name)| format!("{name} of {origin} is not merged: only entries of auths are"));
