@@ -6,7 +6,7 @@ use std::time::Duration;
 use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_client::{
-    Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Status, TokenSettings,
+    Client, Generation, NewCondition, NewReport, NewResource, Patch, Report, Reported, Resource, Status, TokenSettings,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -128,7 +128,7 @@ impl Api {
     }
 
     /// Reports `Finalized` as another adapter.
-    pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: i64) {
+    pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: Generation) {
         let condition = |kind: &str, status| NewCondition {
             kind: kind.to_owned(),
             status,

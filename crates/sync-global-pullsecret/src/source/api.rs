@@ -30,9 +30,6 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes of a list or of one event: a Secret holds 1 MiB, here in base64, with its metadata.
 const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum back-off while the API server is unavailable.
-const MAX_BACKOFF: Duration = Duration::from_mins(1);
-
 /// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretName {
