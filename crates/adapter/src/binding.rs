@@ -218,8 +218,7 @@ mod tests {
     #[case(&["spec.gcp"], None)]
     fn values_come_from_fields(#[case] paths: &[&str], #[case] expect: Option<&str>) {
         let source = ValueSource { from: paths.iter().map(|path| path.parse().unwrap()).collect(), value: None };
-        let generation = Generation::new(3).unwrap();
-        let placeholders = Placeholders { id: "cls-1", name: "one", generation, adapter: "a" };
+        let placeholders = Placeholders { id: "cls-1", name: "one", generation: Generation::from(3), adapter: "a" };
         assert_eq!(source.resolve(&view(), placeholders).as_deref(), expect);
         let text = ValueSource { value: Some("{id}-{name}-{generation}-{adapter}".to_owned()), ..source };
         assert_eq!(text.resolve(&view(), placeholders).as_deref(), Some(expect.unwrap_or("cls-1-one-3-a")));

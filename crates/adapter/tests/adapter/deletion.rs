@@ -30,7 +30,7 @@ async fn everything_is_removed_before_the_cluster(#[case] kind: Kind) {
     world.api.delete("cls-1").await;
     world.publish_event("cls-1").await;
     let report = world.until("cls-1", |report| is(report, "Finalized", Status::True)).await;
-    assert_eq!(report.observed_generation, Generation::FIRST.next());
+    assert_eq!(report.observed_generation, Generation::from(2));
     assert!(world.environment.outputs().get_opt("cls-1-pull-secret").await.unwrap().is_none());
     assert_eq!(world.node.started("cls-1", 2), 1);
     eventually(async || world.environment.job("pullsecret-cls-1-gen1").await.is_none()).await;

@@ -129,8 +129,8 @@ impl World {
     }
 
     /// Waits until the adapter reports the pull secret of this generation as available.
-    pub(crate) async fn until_available(&self, id: &str, generation: i64) -> Report {
-        let generation = Generation::try_from(generation).unwrap();
+    pub(crate) async fn until_available(&self, id: &str, generation: impl Into<Generation>) -> Report {
+        let generation = generation.into();
         self.until(id, |report| report.observed_generation == generation && is(report, "Available", Status::True)).await
     }
 

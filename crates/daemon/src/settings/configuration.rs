@@ -50,7 +50,9 @@ pub fn unreadable(path: &str, error: &std::io::Error) -> String {
 
 /// The path, unless it does not look like one: a credential is easily given in its place.
 fn printable(path: &str) -> Option<&str> {
-    let is_path = path.starts_with(['/', '.']) || path.ends_with(".yaml") || path.ends_with(".yml");
+    let extension = std::path::Path::new(path).extension();
+    let is_yaml = extension.is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let is_path = is_yaml || path.starts_with(['/', '.']);
     Some(path).filter(|path| is_path && path.len() < 256 && !path.contains(['{', '"', '\n']))
 }
 

@@ -146,29 +146,22 @@ impl Reader<'_> {
 
     fn read(&mut self, row: &'static Row, environment: &impl Environment, given: &Given) {
         let faults = self.faults.len();
-        let given = self.flag(row, given).or_else(|| self.variable(row, environment));
+        let given = flag(row, given).or_else(|| self.variable(row, environment));
         let value = match given {
             Some((origin, text)) => {
                 value(row, &text).map_err(|must| self.faults.push(format!("{origin}: {must}"))).ok()
             }
             None => self.file_value(row),
         };
-        match value {
-            Some(value) => tree::put(&mut self.tree, row.path, value),
-            None => {
-                drop(tree::take(&mut self.tree, row.path));
-                if row.is_required && self.faults.len() == faults {
-                    self.faults.push(missing(self.table, row.path));
-                }
-                self.put_default(row);
-            }
+        if let Some(value) = value {
+            tree::put(&mut self.tree, row.path, value);
+            return;
         }
-    }
-
-    fn flag(&self, row: &Row, given: &Given) -> Option<(String, String)> {
-        let flag = row.flag?;
-        let text = given.flags.get(flag).map(|text| text.trim()).filter(|text| !text.is_empty())?;
-        Some((format!("--{flag}"), text.to_owned()))
+        drop(tree::take(&mut self.tree, row.path));
+        if row.is_required && self.faults.len() == faults {
+            self.faults.push(missing(self.table, row.path));
+        }
+        self.put_default(row);
     }
 
     fn variable(&mut self, row: &Row, environment: &impl Environment) -> Option<(String, String)> {
@@ -236,6 +229,12 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn flag(row: &Row, given: &Given) -> Option<(String, String)> {
+    let flag = row.flag?;
+    let text = given.flags.get(flag).map(|text| text.trim()).filter(|text| !text.is_empty())?;
+    Some((format!("--{flag}"), text.to_owned()))
 }
 
 /// A message of serde's without a value: only names of keys may be quoted, as a credential is easily given in the wrong
