@@ -12,6 +12,7 @@ mod tests;
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use fleet_model::job;
 use hyperfleet_client::{Condition, Status};
 use kubernetes::job::JobEnd;
@@ -277,8 +278,8 @@ fn severity(outcome: Option<&Outcome>) -> Severity {
 
 /// How long the next attempt has to wait yet; `None` if no more.
 fn wait(first: Duration, attempt: u32, run: &Run<'_>, facts: &Facts<'_>) -> Option<Duration> {
-    let doubled = 2_u32.saturating_pow(attempt.saturating_sub(2).min(16));
-    let wait = first.saturating_mul(doubled).min(LONGEST_WAIT.max(first));
+    let backoff = Backoff::doubling(first, LONGEST_WAIT.max(first));
+    let wait = backoff.nominal(attempt.saturating_sub(1).max(1));
     let ended = run.job.ended.or(run.job.created)?;
     let passed = Duration::try_from(facts.now.duration_since(ended)).unwrap_or_default();
     Some(wait.saturating_sub(passed)).filter(|wait| !wait.is_zero())

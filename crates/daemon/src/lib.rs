@@ -1,5 +1,6 @@
 //! What every program here shares: environment, logs, files, retries, shutdown.
 
+pub mod backoff;
 pub mod environment;
 pub mod file;
 pub mod log;

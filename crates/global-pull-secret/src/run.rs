@@ -26,15 +26,8 @@ use act::Hand;
 use desk::Desk;
 pub use views::{Follow, Views};
 
-/// The waits after failures in a row; the last one stays.
-const DELAYS: [Duration; 6] = [
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(2),
-    Duration::from_secs(5),
-    Duration::from_secs(15),
-    Duration::from_mins(1),
-];
+/// Back-off of a reconcile pass whose writes fail.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)).with_factor(4);
 /// Changes that come together are decided about together.
 const GATHER: Duration = Duration::from_millis(20);
 /// Looked at so often though nothing has changed, for what nobody has told.
@@ -84,7 +77,7 @@ impl Controller {
         let changed = views.changed();
         let mut hand = Hand::new(&self.hosted);
         let mut desk = Desk::new(asker);
-        let mut failures = 0;
+        let mut failures = 0_u32;
         let mut refused = None;
         loop {
             views.wait_until_complete(&self.progress).await;
@@ -108,16 +101,16 @@ impl Controller {
             let trouble = refused.clone().or_else(|| views.trouble());
             self.show(plan, trouble.clone());
             let is_again = refused.is_some() || acted.is_overtaken;
-            let wait = if is_again { delay(&mut failures) } else { RESYNC };
             if is_again {
-                // News of our own writes must not make this a race.
-                sleep(wait).await;
+                // Changes that this controller has written itself must not cut the back-off short.
+                failures = failures.saturating_add(1);
+                sleep(RETRY.nominal(failures)).await;
                 continue;
             }
             tokio::select! {
                 () = changed.notified() => sleep(GATHER).await,
                 () = desk.wait(&self.metrics) => {}
-                () = sleep(wait) => {}
+                () = sleep(RESYNC) => {}
                 () = until(next) => {}
             }
         }
@@ -154,13 +147,6 @@ impl Controller {
             progress.trouble = trouble;
         });
     }
-}
-
-/// The wait after so many failures in a row.
-fn delay(failures: &mut usize) -> Duration {
-    let delay = DELAYS.get(*failures).or(DELAYS.last()).copied().unwrap_or_default();
-    *failures = failures.saturating_add(1);
-    delay
 }
 
 async fn until(next: Option<Timestamp>) {

@@ -6,6 +6,8 @@ mod tests;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 use crate::moment::Moment;
 use crate::reason::Reason;
 use crate::spread;
@@ -138,8 +140,8 @@ fn at(due: Moment, then: Reason, until: Reason, now: Moment) -> Decision {
 
 /// The time until what is not reconciled is told again.
 fn wait(repeats: u8, number: u64, policy: &Policy) -> Duration {
-    let grown = policy.gap.saturating_mul(2_u32.saturating_pow(u32::from(repeats).min(16)));
-    spread::stretch(grown.min(policy.longest_gap).max(policy.gap), number)
+    let backoff = Backoff::doubling(policy.gap, policy.longest_gap.max(policy.gap));
+    spread::stretch(backoff.nominal(u32::from(repeats) + 1), number)
 }
 
 /// The next turn of a resource that is done with.

@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 use crate::decide::{Decision, Facts, Policy, State, Told, decide};
 use crate::moment::Moment;
 use crate::reason::Reason;
 use crate::sighting::{Content, Sighting};
 use crate::spread;
 
-/// After a refusal a resource waits so long, then twice as long, and so on.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// But no longer: how fast a broker that is away is tried is not decided here.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Back-off of a resource whose event the broker refused. Short, as the circuit breaker limits the load on the broker.
+const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(5));
 
 /// All resources that are known.
 #[derive(Debug)]
@@ -205,9 +205,8 @@ impl Fleet {
     pub fn refused(&mut self, id: &str, now: Moment) {
         let policy = self.policy;
         if let Some((key, known)) = self.landed(id) {
-            let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(u32::from(known.refusals).min(8)));
             known.refusals = known.refusals.saturating_add(1);
-            let due = now.after(spread::stretch(wait.min(LONGEST_WAIT), known.number));
+            let due = now.after(spread::stretch(REFUSED.nominal(known.refusals.into()), known.number));
             let decision = decide(&known.facts, known.told.as_ref(), known.number, &policy, now);
             // What is news stays so: it does not queue behind all turns that have come meanwhile.
             if decision.reason.is_news() {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use daemon::backoff::Backoff;
 use daemon::environment::ProcessEnvironment;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -33,8 +34,8 @@ const WRONG_SETTINGS: u8 = 2;
 /// Another syncer works on this node.
 const TAKEN: u8 = 5;
 
-/// The longest wait for a disk that cannot be used.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// Back-off while the disk cannot be used.
+const OPEN: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(1));
 
 type Flags = BTreeMap<&'static str, String>;
 
@@ -158,13 +159,14 @@ async fn serve_node(settings: Settings, stop: CancellationToken) -> ExitCode {
 
 /// Takes hold of the kubelet's file. A disk that cannot be used, or a folder that is not there, is waited for.
 async fn open(settings: &Settings, board: &Board, stop: &CancellationToken) -> Opened {
-    let mut wait = Duration::from_secs(1);
+    let mut failures = 0_u32;
     loop {
         let why = match try_open(settings) {
             Ok(Some((lock, file))) => return Opened::Open(lock, Box::new(file)),
             Ok(None) => return Opened::Taken,
             Err(why) => why,
         };
+        failures = failures.saturating_add(1);
         warn!(operation = "open", "{why}");
         let reason = Reason::DiskFault;
         board.change(|status| {
@@ -175,7 +177,7 @@ async fn open(settings: &Settings, board: &Board, stop: &CancellationToken) -> O
         });
         tokio::select! {
             () = stop.cancelled() => return Opened::Stopped,
-            () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
+            () = tokio::time::sleep(OPEN.nominal(failures)) => {}
         }
     }
 }

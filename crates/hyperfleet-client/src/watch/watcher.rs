@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use daemon::retry::Transient as _;
 use tokio::sync::watch::{Receiver, Sender, channel};
@@ -19,9 +18,6 @@ use crate::settings::WatchSettings;
 /// So many connections in a row that bring nothing, and the stream counts as absent: something on the way may hold it
 /// back, or a line of it cannot be read.
 const MAX_BARREN: u32 = 3;
-
-/// How far a wait strays from its length, as a fraction of it.
-const JITTER: f64 = 0.2;
 
 /// The loop behind a watch.
 pub(crate) struct Watcher<S> {
@@ -257,8 +253,9 @@ impl<S: Source> Watcher<S> {
 
     /// Something failed: shows it, and waits the longer the more often.
     async fn fail(&mut self, error: Error) {
-        let wait = self.wait(error.retry_after());
         self.failures = self.failures.saturating_add(1);
+        let delay = self.settings.backoff.delay(self.failures, rand::random());
+        let wait = delay.max(error.retry_after().unwrap_or_default());
         tracing::warn!(failures = self.failures, ?wait, %error, "the watch is interrupted");
         self.set_health(Health::Failing(Arc::new(error)));
         if self.view.is_some() && matches!(self.mode, Mode::Connect) {
@@ -266,13 +263,6 @@ impl<S: Source> Watcher<S> {
             self.begin_polling();
         }
         sleep(wait).await;
-    }
-
-    fn wait(&self, asked: Option<Duration>) -> Duration {
-        let WatchSettings { first_wait, longest_wait, .. } = self.settings;
-        let grown = first_wait.saturating_mul(2_u32.saturating_pow(self.failures)).min(longest_wait);
-        let place: f64 = rand::random();
-        grown.mul_f64(1.0 + JITTER * (2.0 * place - 1.0)).max(asked.unwrap_or_default())
     }
 
     fn set_health(&self, health: Health) {

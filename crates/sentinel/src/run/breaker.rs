@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use tokio::time::Instant;
 
-/// After the first refusal nothing is published for so long, then twice as long, and so on.
-const FIRST: Duration = Duration::from_millis(100);
-/// But never longer.
-const LONGEST: Duration = Duration::from_secs(5);
+/// Pause of all publishing after consecutive refusals.
+const REFUSED: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
 /// How much may be on the way.
 #[derive(Debug)]
@@ -36,9 +35,8 @@ impl Breaker {
     }
 
     pub(crate) fn refused(&mut self, now: Instant) {
-        let wait = FIRST.saturating_mul(2_u32.saturating_pow(self.refusals.min(16))).min(LONGEST);
-        self.refusals += 1;
-        self.closed_until = Some(now + wait);
+        self.refusals = self.refusals.saturating_add(1);
+        self.closed_until = Some(now + REFUSED.nominal(self.refusals));
     }
 }
 
@@ -52,12 +50,12 @@ mod tests {
         assert_eq!(breaker.room_at(1, start), Some(start));
         assert_eq!(breaker.room_at(2, start), None);
         breaker.refused(start);
-        assert_eq!(breaker.room_at(0, start), Some(start + FIRST));
-        assert_eq!(breaker.room_at(1, start + FIRST), None);
+        assert_eq!(breaker.room_at(0, start), Some(start + REFUSED.first));
+        assert_eq!(breaker.room_at(1, start + REFUSED.first), None);
         for _ in 0..40 {
             breaker.refused(start);
         }
-        assert_eq!(breaker.room_at(0, start), Some(start + LONGEST));
+        assert_eq!(breaker.room_at(0, start), Some(start + REFUSED.cap));
         breaker.accepted();
         assert_eq!(breaker.room_at(1, start), Some(start));
     }

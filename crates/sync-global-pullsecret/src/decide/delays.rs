@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 /// Counters end here: no wait depends on more.
 const MOST: u8 = 12;
 
@@ -17,10 +19,9 @@ pub(super) fn count(counter: u8) -> u8 {
     counter.saturating_add(1).min(MOST)
 }
 
-/// `first`, then twice as long each time, up to `most`; `times` counts from 1.
-fn doubled(first: Duration, times: u8, most: Duration) -> Duration {
-    let factor = 1_u32.checked_shl(u32::from(times.saturating_sub(1))).unwrap_or(u32::MAX);
-    first.saturating_mul(factor).min(most)
+/// Delay after the `times`-th failure, doubling from `first` up to `cap`.
+fn doubled(first: Duration, times: u8, cap: Duration) -> Duration {
+    Backoff::doubling(first, cap).nominal(u32::from(times.max(1)))
 }
 
 impl Delays {

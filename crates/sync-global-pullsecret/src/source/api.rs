@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use daemon::backoff::Backoff;
 use serde::{Deserialize, Deserializer};
 use tokio::time::{Instant, sleep, timeout};
 use zeroize::Zeroizing;
@@ -20,8 +21,8 @@ const WATCH_SECONDS: u64 = 600;
 /// More than any event about one Secret has: a Secret holds 1 MiB, here in base64, with its metadata.
 const MOST_EVENT: usize = 8 * 1024 * 1024;
 
-/// The longest wait while the API server is away.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// Back-off while the API server is away.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(1)).with_jitter(20);
 
 /// Which Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,19 +141,13 @@ pub(super) async fn run(settings: &ApiSettings, reader: &Reader, sayings: &Sayin
         let is_well = step_is_well(follower.away, began.elapsed());
         failures = if is_well { 0 } else { failures.saturating_add(1) };
         if failures > 1 || follower.away {
-            sleep(wait(failures, rand::random())).await;
+            sleep(RETRY.delay(failures, rand::random())).await;
         }
     }
 }
 
 fn step_is_well(away: bool, took: Duration) -> bool {
     !away && took > Duration::from_secs(1)
-}
-
-/// 1 s, doubled up to a minute, ±20 %; `random` is from 0 to 1.
-fn wait(failures: u32, random: f64) -> Duration {
-    let seconds = 1_u64.checked_shl(failures.saturating_sub(1)).unwrap_or(u64::MAX);
-    Duration::from_secs(seconds).min(LONGEST_WAIT).mul_f64(0.8 + 0.4 * random.clamp(0.0, 1.0))
 }
 
 // === impl SecretName ===

@@ -102,7 +102,8 @@ async fn watch_with_health(
 ) -> (Vec<String>, Vec<String>, Health) {
     let log = Arc::default();
     let script = Script { opens, lists, asked: Mutex::default(), log: Arc::clone(&log), began: Instant::now() };
-    let settings = WatchSettings { first_wait: Duration::ZERO, ..WatchSettings::default() };
+    let backoff = Backoff::doubling(Duration::ZERO, Duration::ZERO);
+    let settings = WatchSettings { backoff, ..WatchSettings::default() };
     let (mut watcher, health) = Watcher::new(script, settings, from.map(str::to_owned));
     let mut events = Vec::new();
     for _ in 0..count {
