@@ -1,19 +1,21 @@
-//! What the adapter counts: HyperFleet's names for all adapters, the specification's for its Jobs.
+//! Metrics of a running adapter and of its Jobs, declared in `fleet_model::metrics::adapter`.
 
 use std::time::Duration;
 
+use daemon::metrics::{register, register_for_adapter};
+use fleet_model::metrics::adapter as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
-/// The metrics of one adapter. Clones count together.
+/// Metrics of one adapter. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     own: Own,
@@ -33,6 +35,19 @@ pub struct Metrics {
     versions: Family<Labels, Counter>,
     store_calls: Family<Call, Counter>,
     kubernetes_calls: Family<Call, Counter>,
+}
+
+/// The adapter whose metrics are registered.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// Version of the build.
+    pub version: &'static str,
+    /// Name of the adapter.
+    pub adapter_name: String,
+    /// Type of the adapter, such as `pullsecret`.
+    pub adapter_type: String,
+    /// Adds the label `cluster_id` to the metrics of Jobs: one series per cluster.
+    pub by_cluster: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -79,27 +94,27 @@ struct Call {
     operation: String,
 }
 
-/// How an event was dealt with.
+/// Result of processing an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// What was decided was done and told.
+    /// The decision was carried out and reported.
     Success,
-    /// The resource is gone, or nothing was due.
+    /// The resource no longer exists, or nothing was due.
     Skipped,
-    /// It failed, and is tried again or was given up.
+    /// Processing failed; the event is retried or dead-lettered.
     Failed,
 }
 
 const EVENT_BOUNDS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
 const JOB_BOUNDS: [f64; 10] = [0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-/// A Job's own reasons are many, and its words are its own: no more series than these come of them.
+/// Maximum length of a Job's reason, and maximum number of operations of one Job: both become series.
 const MOST_REASONS: usize = 64;
 
 impl Metrics {
-    /// Metrics of an adapter, registered. Those about Jobs are called after its type: `pullsecret_job_total`.
-    pub fn register(registry: &mut Registry, version: &'static str, names: [&str; 2], by_cluster: bool) -> Self {
-        let [name, adapter_type] = names;
-        let own = Own { component: "adapter", version, adapter_name: name.to_owned() };
+    /// Registers the metrics of an adapter. Those of its Jobs are named by its type: `pullsecret_job_total`.
+    pub fn register(registry: &mut Registry, scope: Scope) -> Self {
+        let Scope { version, adapter_name, adapter_type, by_cluster } = scope;
+        let own = Own { component: "adapter", version, adapter_name };
         let metrics = Self {
             own,
             by_cluster,
@@ -119,39 +134,37 @@ impl Metrics {
             store_calls: Family::default(),
             kubernetes_calls: Family::default(),
         };
-        metrics.register_hyperfleets(registry.sub_registry_with_prefix("hyperfleet_adapter"));
-        metrics.register_jobs(registry.sub_registry_with_prefix(adapter_type.replace('-', "_")));
+        metrics.register_own(registry);
+        metrics.register_jobs(registry, &adapter_type);
         metrics
     }
 
-    fn register_hyperfleets(&self, registry: &mut Registry) {
+    fn register_own(&self, registry: &mut Registry) {
         let up: Family<Own, Gauge> = Family::default();
         up.get_or_create(&self.own).set(1);
-        registry.register("up", "1 while the adapter runs", up.clone());
-        registry.register("build_info", "1, with the version as label", up);
-        registry.register("events_processed", "Events that were dealt with, by how", self.events.clone());
-        let help = "From taking an event up to settling it";
-        registry.register_with_unit("event_processing_duration", help, Unit::Seconds, self.duration.clone());
-        registry.register("decisions", "Decisions about resources, by why", self.decisions.clone());
-        registry.register("errors", "Errors, by whether they pass and where they came from", self.errors.clone());
-        registry.register("nacks", "Events handed back to be delivered again", self.nacks.clone());
-        registry.register("dlq_messages", "Messages put among the dead letters as no event", self.dead_letters.clone());
-        registry.register("status_reports", "Reports, by what the API did with them", self.reports.clone());
-        registry.register("resources_in_progress", "Resources that are being worked on", self.in_progress.clone());
-        registry.register("leader", "1 if this replica reports the ends of Jobs", self.leading.clone());
+        register(registry, &catalogue::UP, up.clone());
+        register(registry, &catalogue::BUILD_INFO, up);
+        register(registry, &catalogue::EVENTS_PROCESSED, self.events.clone());
+        register(registry, &catalogue::EVENT_PROCESSING_DURATION, self.duration.clone());
+        register(registry, &catalogue::DECISIONS, self.decisions.clone());
+        register(registry, &catalogue::ERRORS, self.errors.clone());
+        register(registry, &catalogue::NACKS, self.nacks.clone());
+        register(registry, &catalogue::DLQ_MESSAGES, self.dead_letters.clone());
+        register(registry, &catalogue::STATUS_REPORTS, self.reports.clone());
+        register(registry, &catalogue::RESOURCES_IN_PROGRESS, self.in_progress.clone());
+        register(registry, &catalogue::LEADER, self.leading.clone());
     }
 
-    fn register_jobs(&self, registry: &mut Registry) {
-        registry.register("adapter_jobs_created", "Jobs that were created", self.jobs_created.clone());
-        registry.register("job", "Jobs that ended, by how", self.jobs.clone());
-        let help = "How long a run took, by its own account";
-        registry.register_with_unit("job_duration", help, Unit::Seconds, self.job_duration.clone());
-        registry.register("secret_versions_created", "Versions that runs added", self.versions.clone());
-        registry.register("gcp_api_calls", "Calls of runs to Google, by operation", self.store_calls.clone());
-        registry.register("k8s_api_calls", "Calls of runs to Kubernetes, by operation", self.kubernetes_calls.clone());
+    fn register_jobs(&self, registry: &mut Registry, adapter: &str) {
+        register_for_adapter(registry, &catalogue::JOBS_CREATED, adapter, self.jobs_created.clone());
+        register_for_adapter(registry, &catalogue::JOBS, adapter, self.jobs.clone());
+        register_for_adapter(registry, &catalogue::JOB_DURATION, adapter, self.job_duration.clone());
+        register_for_adapter(registry, &catalogue::SECRET_VERSIONS_CREATED, adapter, self.versions.clone());
+        register_for_adapter(registry, &catalogue::GCP_API_CALLS, adapter, self.store_calls.clone());
+        register_for_adapter(registry, &catalogue::K8S_API_CALLS, adapter, self.kubernetes_calls.clone());
     }
 
-    /// Counts an event that was settled.
+    /// Counts an event that was acknowledged or rejected.
     pub fn settled(&self, handled: Handled, took: Duration) {
         let status = match handled {
             Handled::Success => "success",
@@ -177,12 +190,12 @@ impl Metrics {
         self.errors.get_or_create(&labels).inc();
     }
 
-    /// Counts an event that was handed back.
+    /// Counts an event that was nacked.
     pub fn nacked(&self) {
         self.nacks.get_or_create(&self.own).inc();
     }
 
-    /// Counts a message that is no event.
+    /// Counts a malformed message.
     pub fn rejected(&self) {
         self.dead_letters.get_or_create(&self.own).inc();
     }
@@ -192,12 +205,12 @@ impl Metrics {
         self.reports.get_or_create(&self.with_status(status)).inc();
     }
 
-    /// Shows how many resources are being worked on.
+    /// Sets the number of resources with a reconcile pass in progress.
     pub fn show_in_progress(&self, count: usize) {
         self.in_progress.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Shows whether this replica reports the ends of Jobs.
+    /// Sets the state of the election.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
@@ -207,7 +220,7 @@ impl Metrics {
         self.jobs_created.get_or_create(&self.labels(cluster, None, None)).inc();
     }
 
-    /// Counts a Job that has ended, and what it has cost.
+    /// Counts a Job that has ended, its duration, and its calls.
     pub fn ended(&self, cluster: &str, is_success: bool, outcome: Option<&Outcome>) {
         let result = if is_success { "success" } else { "failure" };
         let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MOST_REASONS);
@@ -237,5 +250,37 @@ impl Metrics {
     fn with_status(&self, status: &'static str) -> WithStatus {
         let Own { component, version, adapter_name } = self.own.clone();
         WithStatus { component, version, adapter_name, status }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let (adapter_name, adapter_type) = ("a".to_owned(), "pull-secret".to_owned());
+        let mut registry = Registry::default();
+        let metrics =
+            Metrics::register(&mut registry, Scope { version: "test", adapter_name, adapter_type, by_cluster: true });
+        metrics.settled(Handled::Success, Duration::ZERO);
+        metrics.decided(Reason::ResourceGone);
+        metrics.failed(true, "kubernetes");
+        metrics.nacked();
+        metrics.rejected();
+        metrics.reported("success");
+        metrics.show_in_progress(1);
+        metrics.show_leading(true);
+        metrics.created("cls-1");
+        let message = json!({
+            "reason": "Stored",
+            "details": { "durationMs": 1, "versionsAdded": 1, "apiCalls": { "get": 1 }, "k8sApiCalls": { "get": 1 } },
+        });
+        let outcome = Outcome::of(0, &message.to_string());
+        metrics.ended("cls-1", true, Some(&outcome));
+        let declared = [catalogue::METRICS, catalogue::JOB_METRICS];
+        assert_eq!(daemon::metrics::differences(&registry, &declared, "pull-secret"), [""; 0]);
     }
 }

@@ -1,32 +1,34 @@
-//! What the controller counts.
+//! Metrics of a running controller, declared in `fleet_model::metrics::global_pull_secret`.
 
 use std::time::Duration;
 
+use daemon::metrics::register;
+use fleet_model::metrics::global_pull_secret as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use crate::decide::probe::Verdict;
 use crate::plan::Plan;
 use crate::reason::Reason;
 
-/// The metrics of one controller. Clones count together.
+/// Metrics of one controller. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    rounds: Counter,
+    reconciliations: Counter,
     actions: Family<ActionLabels, Counter>,
-    news: Family<ReasonLabel, Counter>,
+    events: Family<ReasonLabel, Counter>,
     conditions: Family<ConditionLabels, Gauge>,
     in_sync: Gauge,
     nodes: Gauge,
     registries: Gauge,
     conflicts: Gauge,
-    troubled: Gauge,
+    degraded: Gauge,
     probes: Family<VerdictLabel, Counter>,
-    reconcile: Histogram,
+    reconcile_duration: Histogram,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -52,47 +54,44 @@ struct ConditionLabels {
     status: &'static str,
 }
 
-/// From one write to a slow server's handful.
+/// Buckets from one write to several at a slow server, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 impl Metrics {
-    /// Metrics, registered.
+    /// Registers the metrics of a controller.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
-            rounds: Counter::default(),
+            reconciliations: Counter::default(),
             actions: Family::default(),
-            news: Family::default(),
+            events: Family::default(),
             conditions: Family::default(),
             in_sync: Gauge::default(),
             nodes: Gauge::default(),
             registries: Gauge::default(),
             conflicts: Gauge::default(),
-            troubled: Gauge::default(),
+            degraded: Gauge::default(),
             probes: Family::default(),
-            reconcile: Histogram::new(BOUNDS),
+            reconcile_duration: Histogram::new(BOUNDS),
         };
-        let registry = registry.sub_registry_with_prefix("global_pull_secret");
-        registry.register("decisions", "How often was decided", metrics.rounds.clone());
-        registry.register("actions", "Objects put or removed, by kind and outcome", metrics.actions.clone());
-        registry.register("news", "Events published, by reason", metrics.news.clone());
-        registry.register("condition", "1 for the status that a condition has", metrics.conditions.clone());
-        registry.register("nodes_in_sync", "Nodes that have the content", metrics.in_sync.clone());
-        registry.register("nodes", "Nodes that are to have it", metrics.nodes.clone());
-        registry.register("registries", "Registries in the merged Secret", metrics.registries.clone());
-        registry.register("conflicts", "Registries that more than one Secret names", metrics.conflicts.clone());
-        let help = "1 while an API server refuses or does not answer";
-        registry.register("troubled", help, metrics.troubled.clone());
-        registry.register("probes", "Registries asked about a credential, by verdict", metrics.probes.clone());
-        let help = "How long it took to bring the objects from one state to the next";
-        registry.register_with_unit("reconcile", help, Unit::Seconds, metrics.reconcile.clone());
+        register(registry, &catalogue::RECONCILIATIONS, metrics.reconciliations.clone());
+        register(registry, &catalogue::RECONCILE_DURATION, metrics.reconcile_duration.clone());
+        register(registry, &catalogue::ACTIONS, metrics.actions.clone());
+        register(registry, &catalogue::EVENTS_EMITTED, metrics.events.clone());
+        register(registry, &catalogue::CONDITION, metrics.conditions.clone());
+        register(registry, &catalogue::NODES, metrics.nodes.clone());
+        register(registry, &catalogue::NODES_IN_SYNC, metrics.in_sync.clone());
+        register(registry, &catalogue::REGISTRIES, metrics.registries.clone());
+        register(registry, &catalogue::CONFLICTS, metrics.conflicts.clone());
+        register(registry, &catalogue::DEGRADED, metrics.degraded.clone());
+        register(registry, &catalogue::PROBES, metrics.probes.clone());
         metrics
     }
 
-    /// A decision was made.
+    /// Counts a reconcile pass and exposes its result.
     pub fn decided(&self, plan: &Plan) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        self.rounds.inc();
+        self.reconciliations.inc();
         for condition in &plan.conditions {
             for status in STATUSES {
                 let labels = ConditionLabels { r#type: condition.kind.clone(), status };
@@ -106,29 +105,47 @@ impl Metrics {
         self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.over.is_empty()).count()));
     }
 
-    /// An action was tried.
+    /// Counts an action.
     pub fn acted(&self, verb: &'static str, kind: &'static str, is_done: bool) {
         let outcome = if is_done { "done" } else { "failed" };
         self.actions.get_or_create(&ActionLabels { verb, kind, outcome }).inc();
     }
 
-    /// Objects were brought to another state.
+    /// Records the duration of a pass that changed objects.
     pub fn reconciled(&self, took: Duration) {
-        self.reconcile.observe(took.as_secs_f64());
+        self.reconcile_duration.observe(took.as_secs_f64());
     }
 
-    /// Something was told.
-    pub fn told(&self, reason: Reason) {
-        self.news.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
+    /// Counts a Kubernetes Event.
+    pub fn emitted(&self, reason: Reason) {
+        self.events.get_or_create(&ReasonLabel { reason: reason.as_str() }).inc();
     }
 
-    /// A registry was asked.
+    /// Counts a registry probe.
     pub fn probed(&self, verdict: Verdict) {
         self.probes.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
-    /// Whether a server refuses or does not answer.
-    pub fn troubled(&self, is_troubled: bool) {
-        self.troubled.set(is_troubled.into());
+    /// Sets if an API server does not answer or refuses requests.
+    pub fn set_degraded(&self, is_degraded: bool) {
+        self.degraded.set(is_degraded.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.conditions.get_or_create(&ConditionLabels { r#type: "Available".to_owned(), status: "True" }).set(1);
+        metrics.acted("put", "Secret", true);
+        metrics.reconciled(Duration::ZERO);
+        metrics.emitted(Reason::ALL[0]);
+        metrics.probed(Verdict::Accepted);
+        metrics.set_degraded(true);
+        assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }
 }

@@ -7,6 +7,7 @@ mod views;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use jiff::Timestamp;
 use kubernetes::Cluster;
 use kubernetes::event::Severity;
@@ -125,7 +126,7 @@ impl Controller {
             } else {
                 tracing::info!(operation = "tell", secret, reason = reason.as_str(), "{}", news.note);
             }
-            self.metrics.told(reason);
+            self.metrics.emitted(reason);
             if let Err(error) = act::publish(&self.hosted, news, facts).await {
                 tracing::warn!(operation = "publish_event", reason = reason.as_str(), "{error}");
             }
@@ -136,7 +137,7 @@ impl Controller {
     }
 
     fn show(&self, plan: Plan, trouble: Option<String>) {
-        self.metrics.troubled(trouble.is_some());
+        self.metrics.set_degraded(trouble.is_some());
         self.progress.send_modify(|progress| {
             if let Some(words) = trouble.as_ref().filter(|_| progress.trouble != trouble) {
                 tracing::warn!(operation = "act", reason = Reason::ServerRefuses.as_str(), "{words}");

@@ -77,7 +77,9 @@ impl Transport {
             budget.retry(&self.retry, log_retry, attempt).await
         } else {
             let attempt = budget.run(attempt()).await;
-            attempt.map_err(|interrupted| Failure::Interrupted(interrupted, None)).and_then(|result| result.map_err(Failure::Failed))
+            attempt
+                .map_err(|interrupted| Failure::Interrupted(interrupted, None))
+                .and_then(|result| result.map_err(Failure::Failed))
         };
         result.map_err(|failure| match failure {
             Failure::Failed(error) => error,

@@ -179,7 +179,9 @@ async fn keep(
             Some(most) if attempt >= most && !handle.is_counted_by_broker() => {
                 Verdict::Bury(format!("delivered {attempt} times"))
             }
-            _ => Verdict::Retry(delay.unwrap_or_else(|| consume.backoff.nominal(attempt.max(1))).min(consume.backoff.cap)),
+            _ => Verdict::Retry(
+                delay.unwrap_or_else(|| consume.backoff.nominal(attempt.max(1))).min(consume.backoff.cap),
+            ),
         },
     };
     let settled = handle.settle(verdict).await;

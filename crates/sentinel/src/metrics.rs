@@ -1,18 +1,20 @@
-//! What the Sentinel counts, under HyperFleet's names and some of ours.
+//! Metrics of a running Sentinel, declared in `fleet_model::metrics::sentinel`.
 
 use std::time::Duration;
 
+use daemon::metrics::register;
+use fleet_model::metrics::sentinel as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use crate::moment::Moment;
 use crate::reason::Reason;
 
-/// The metrics of one Sentinel. Clones count together.
+/// Metrics of one Sentinel. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     own: Own,
@@ -27,6 +29,19 @@ pub struct Metrics {
     known: Family<Own, Gauge>,
     leading: Family<Own, Gauge>,
     streaming: Family<Own, Gauge>,
+}
+
+/// The resources of one Sentinel, as labels of its metrics.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// Version of the build.
+    pub version: &'static str,
+    /// Type of the resources.
+    pub resource_type: String,
+    /// Selector of the resources.
+    pub resource_selector: String,
+    /// Shard of the resources.
+    pub shard: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -58,18 +73,18 @@ struct WithError {
     error_type: &'static str,
 }
 
-/// HyperFleet's bounds, in seconds.
+/// Buckets of HyperFleet's Sentinel, in seconds.
 const POLL_BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// From a stream's pace to that of an outage.
+/// Buckets from the lag of a change stream to that of an outage, in seconds.
 const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
 
 // === impl Metrics ===
 
 impl Metrics {
-    /// Metrics of a Sentinel of that version, registered.
-    pub fn register(registry: &mut Registry, version: &'static str, what: [&str; 3]) -> Self {
-        let [resource_type, selector, shard] = what.map(str::to_owned);
-        let own = Own { component: "sentinel", version, resource_type, resource_selector: selector, shard };
+    /// Registers the metrics of a Sentinel.
+    pub fn register(registry: &mut Registry, scope: Scope) -> Self {
+        let Scope { version, resource_type, resource_selector, shard } = scope;
+        let own = Own { component: "sentinel", version, resource_type, resource_selector, shard };
         let metrics = Self {
             own,
             pending: Family::default(),
@@ -84,37 +99,24 @@ impl Metrics {
             leading: Family::default(),
             streaming: Family::default(),
         };
-        let registry = registry.sub_registry_with_prefix("hyperfleet_sentinel");
-        registry.register("pending_resources", "Resources whose news are not told yet", metrics.pending.clone());
-        registry.register(
-            "events_published",
-            "Events that the broker has confirmed, by why",
-            metrics.published.clone(),
-        );
-        let help = "Resources that were read and got no event, by why";
-        registry.register("resources_skipped", help, metrics.skipped.clone());
-        let help = "How long reading all resources took";
-        registry.register_with_unit("poll_duration", help, Unit::Seconds, metrics.sweep.clone());
-        registry.register("api_errors", "Times that the API could not be read, by how", metrics.api_errors.clone());
-        registry.register(
-            "broker_errors",
-            "Events that the broker did not take, by how",
-            metrics.broker_errors.clone(),
-        );
-        let help = "When everything that the API has was last known, in seconds since 1970";
-        registry.register("last_successful_poll_timestamp_seconds", help, metrics.last_sweep.clone());
-        let help = "From a change, by the API's clock, to the broker's confirmation";
-        registry.register_with_unit("publish_lag", help, Unit::Seconds, metrics.lag.clone());
-        registry.register("known_resources", "Resources that are watched over", metrics.known.clone());
-        registry.register("leader", "1 if this one leads", metrics.leading.clone());
-        registry.register("change_stream", "1 if changes come by the change stream", metrics.streaming.clone());
+        register(registry, &catalogue::PENDING_RESOURCES, metrics.pending.clone());
+        register(registry, &catalogue::EVENTS_PUBLISHED, metrics.published.clone());
+        register(registry, &catalogue::RESOURCES_SKIPPED, metrics.skipped.clone());
+        register(registry, &catalogue::POLL_DURATION, metrics.sweep.clone());
+        register(registry, &catalogue::API_ERRORS, metrics.api_errors.clone());
+        register(registry, &catalogue::BROKER_ERRORS, metrics.broker_errors.clone());
+        register(registry, &catalogue::LAST_SUCCESSFUL_POLL, metrics.last_sweep.clone());
+        register(registry, &catalogue::PUBLISH_LAG, metrics.lag.clone());
+        register(registry, &catalogue::KNOWN_RESOURCES, metrics.known.clone());
+        register(registry, &catalogue::LEADER, metrics.leading.clone());
+        register(registry, &catalogue::CHANGE_STREAM, metrics.streaming.clone());
         metrics.show_fleet(0, 0);
         metrics.show_leading(false);
         metrics.show_streaming(false);
         metrics
     }
 
-    /// Counts an event that was confirmed.
+    /// Counts an event that the broker confirmed.
     pub fn published(&self, reason: Reason, lag: Option<Duration>) {
         self.published.get_or_create(&self.with_reason(reason)).inc();
         if let Some(lag) = lag {
@@ -127,18 +129,18 @@ impl Metrics {
         self.skipped.get_or_create(&self.with_reason(reason)).inc();
     }
 
-    /// Counts an event that was not taken.
+    /// Counts an event that the broker refused.
     pub fn refused(&self) {
         self.broker_errors.get_or_create(&self.with_error("publish_error")).inc();
     }
 
-    /// Counts a failure of the API.
+    /// Counts a failed read of the API; `is_about_us` if our own credentials were refused.
     pub fn api_failed(&self, is_about_us: bool) {
         let error_type = if is_about_us { "auth_error" } else { "fetch_error" };
         self.api_errors.get_or_create(&self.with_error(error_type)).inc();
     }
 
-    /// Everything was read.
+    /// Records a complete sync, and its duration if all resources were read for it.
     pub fn swept(&self, took: Option<Duration>, now: Moment) {
         if let Some(took) = took {
             self.sweep.get_or_create(&self.own).observe(took.as_secs_f64());
@@ -146,14 +148,14 @@ impl Metrics {
         self.last_sweep.get_or_create(&self.own).set(now.0.div_euclid(1_000));
     }
 
-    /// Shows how much is known, and how much of it waits.
+    /// Sets the number of resources, and of those with unpublished changes.
     pub fn show_fleet(&self, known: usize, pending: usize) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.known.get_or_create(&self.own).set(count(known));
         self.pending.get_or_create(&self.own).set(count(pending));
     }
 
-    /// Another leads: what is only the leader's to say is not said any more. A time that does not go on would alarm.
+    /// Resets the metrics of a leader. The time of the last sync is removed: on a standby it would grow old and alert.
     pub fn stand_by(&self) {
         self.show_leading(false);
         self.show_streaming(false);
@@ -161,12 +163,12 @@ impl Metrics {
         self.last_sweep.remove(&self.own);
     }
 
-    /// Shows whether this one leads.
+    /// Sets the state of the election.
     pub fn show_leading(&self, leads: bool) {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
 
-    /// Shows whether changes come by the change stream.
+    /// Sets the source of changes: change stream or polling.
     pub fn show_streaming(&self, streams: bool) {
         self.streaming.get_or_create(&self.own).set(streams.into());
     }
@@ -188,10 +190,27 @@ mod tests {
 
     use super::*;
 
+    fn scope() -> Scope {
+        let [resource_type, resource_selector, shard] = ["clusters", "all", "1/1"].map(str::to_owned);
+        Scope { version: "test", resource_type, resource_selector, shard }
+    }
+
     #[test]
-    fn who_stands_by_tells_no_time_at_which_it_knew_everything() {
+    fn every_metric_is_in_the_catalogue() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, "test", ["clusters", "all", "1/1"]);
+        let metrics = Metrics::register(&mut registry, scope());
+        metrics.published(Reason::OtherShard, Some(Duration::ZERO));
+        metrics.skipped(Reason::OtherShard);
+        metrics.refused();
+        metrics.api_failed(false);
+        metrics.swept(Some(Duration::ZERO), Moment(0));
+        assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_standby_exposes_no_time_of_a_sync() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry, scope());
         let shown = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adapter::{Adapter, Config, Parts, Plan};
+use daemon::backoff::Backoff;
 use hyperfleet_client::{Resource, Status, StatusItem};
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
 use message_broker::memory::Memory;
-use daemon::backoff::Backoff;
 use message_broker::{Broker, Consume, Deliveries, Event, Name};
 use serde_json::json;
 use tokio::task::JoinHandle;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use daemon::retry::Transient as _;
 use tokio::sync::watch::{Receiver, Sender, channel};
@@ -254,8 +255,7 @@ impl<S: Source> Watcher<S> {
     /// Something failed: shows it, and waits the longer the more often.
     async fn fail(&mut self, error: Error) {
         self.failures = self.failures.saturating_add(1);
-        let delay = self.settings.backoff.delay(self.failures, rand::random());
-        let wait = delay.max(error.retry_after().unwrap_or_default());
+        let wait = self.wait(error.retry_after());
         tracing::warn!(failures = self.failures, ?wait, %error, "the watch is interrupted");
         self.set_health(Health::Failing(Arc::new(error)));
         if self.view.is_some() && matches!(self.mode, Mode::Connect) {
@@ -263,6 +263,11 @@ impl<S: Source> Watcher<S> {
             self.begin_polling();
         }
         sleep(wait).await;
+    }
+
+    /// Back-off after the latest failure; longer if the API asked for it.
+    fn wait(&self, asked: Option<Duration>) -> Duration {
+        self.settings.backoff.delay(self.failures, rand::random()).max(asked.unwrap_or_default())
     }
 
     fn set_health(&self, health: Health) {

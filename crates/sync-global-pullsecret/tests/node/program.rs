@@ -166,7 +166,7 @@ fn what_others_write_stays_and_what_they_remove_comes_back() {
 #[test]
 fn owner_and_mode_are_kept_safe() {
     let place = Place::new();
-    daemon::file::replace_for(daemon::file::Readers::Everybody, &place.file(), document("old.io").as_bytes()).unwrap();
+    daemon::file::replace_for(daemon::file::Readers::All, &place.file(), document("old.io").as_bytes()).unwrap();
     let owned_by_another = std::os::unix::fs::chown(place.file(), Some(1234), Some(2345)).is_ok();
     place.source.publish("global", Some(&document("a.io")), None);
     let mut syncer = place.sync(&[]);
