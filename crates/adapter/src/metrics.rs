@@ -275,6 +275,7 @@ mod tests {
         metrics.show_leading(true);
         metrics.created("cls-1");
         let message = json!({
+            "status": "success",
             "reason": "Stored",
             "details": { "durationMs": 1, "versionsAdded": 1, "apiCalls": { "get": 1 }, "k8sApiCalls": { "get": 1 } },
         });

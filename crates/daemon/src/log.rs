@@ -52,29 +52,10 @@ struct Lines<W> {
     writer: Mutex<W>,
 }
 
-/// Settings of the log as texts.
-#[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
-    /// Key of the settings in the configuration, such as `spec.log`; it prefixes `level` and `format` in errors.
-    pub section: &'a str,
-    /// Name of the level.
-    pub level: &'a str,
-    /// Name of the format.
-    pub format: &'a str,
-    /// Crates that are logged, as Rust writes their names.
-    pub crates: &'static [&'static str],
-}
-
-/// Errors that prevent the log from starting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StartError {
-    /// A setting is invalid; with its key.
-    #[error("{0}: {1}")]
-    Setting(String, Unknown),
-    /// The process has a log already.
-    #[error("cannot start the log: it has been started before")]
-    Started,
-}
+/// The process has a log already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot start the log: it has been started before")]
+pub struct StartError;
 
 /// An unknown log format or level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,15 +98,17 @@ pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
 
 /// Starts the log of the process on stdout.
 pub fn start(settings: Settings) -> Result<(), StartError> {
-    tracing::subscriber::set_global_default(subscriber(settings, io::stdout())).map_err(|_started| StartError::Started)
+    start_for(&[], settings, io::stdout())
 }
 
-/// Starts the log of the process on stdout with the texts of its settings.
-pub fn start_from(texts: &Texts<'_>) -> Result<(), StartError> {
-    let invalid = |member| move |error: Unknown| StartError::Setting(format!("{}.{member}", texts.section), error);
-    let level = level(texts.level).map_err(invalid("level"))?;
-    let format = texts.format.parse().map_err(invalid("format"))?;
-    start(Settings { format, level, crates: texts.crates })
+/// Starts the log of a process with several components on `writer`.
+pub fn start_for<W: Write + Send + 'static>(
+    components: Components,
+    settings: Settings,
+    writer: W,
+) -> Result<(), StartError> {
+    let subscriber = subscriber_of(components, settings, writer);
+    tracing::subscriber::set_global_default(subscriber).map_err(|_started| StartError)
 }
 
 // === impl Format ===
@@ -339,17 +322,6 @@ mod tests {
         let (first, second) = line.split_once('\n').unwrap();
         assert!(first.starts_with(r#"{"a":1,"b":-2,"c":1500,"d":-4,"e":1.5,"f":true,"#), "{first}");
         assert!(second.starts_with(r#"{"a":"340282366920938463463374607431768211455","b":"NaN","#), "{second}");
-    }
-
-    #[test]
-    fn an_invalid_level_or_format_names_its_key() {
-        let texts = Texts { section: "spec.log", level: "loud", format: "text", crates: &[] };
-        assert_eq!(
-            start_from(&texts).unwrap_err().to_string(),
-            "spec.log.level: must be one of error, warn, info, debug"
-        );
-        let texts = Texts { level: "info", format: "xml", ..texts };
-        assert_eq!(start_from(&texts).unwrap_err().to_string(), "spec.log.format: must be one of json, text");
     }
 
     #[test]

@@ -91,8 +91,8 @@ mod tests {
         let readiness = ReadinessSender::not_ready("has not started");
         let (state, source) = watch::channel(false);
         let ready = |state: &bool| if *state { Readiness::Ready } else { Readiness::NotReady("no".to_owned()) };
+        let mut published = readiness.subscribe();
         let changes = async {
-            let mut published = readiness.subscribe();
             published.changed().await.unwrap();
             assert_eq!(published.borrow_and_update().to_string(), "not ready: no");
             state.send_replace(true);

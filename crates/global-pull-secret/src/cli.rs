@@ -125,7 +125,7 @@ pub fn main() -> ExitCode {
 
 fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
     let checked = Checked::load(flags, &ProcessEnvironment).map_err(Faults::of_configuration)?;
-    start_log(&checked)?;
+    log::start(checked.settings.log.of(CRATES))?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let server = Server::prepare(checked).await.map_err(told)?;
@@ -147,10 +147,6 @@ fn told(error: server::StartError) -> anyhow::Error {
 
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Builder::new_current_thread().enable_all().build().context("cannot start tokio")
-}
-
-fn start_log(checked: &Checked) -> Result<(), log::StartError> {
-    log::start(checked.settings.log.of(CRATES))
 }
 
 /// Writes a command's result to stdout. A reader that has gone is not an error: it has read enough.

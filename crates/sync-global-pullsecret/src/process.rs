@@ -103,8 +103,7 @@ fn status(flags: &Flags) -> anyhow::Result<ExitCode> {
 fn sync(flags: &Flags) -> anyhow::Result<ExitCode> {
     let flags = |flag: &str| flags.get(flag).cloned();
     let log = Values::new(&flags, &ProcessEnvironment).log();
-    tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout()))
-        .context("cannot start the log")?;
+    daemon::log::start(log)?;
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         error!(operation = "panic", "The program has a defect at {place}");
