@@ -8,7 +8,7 @@ use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
 use hyperfleet_api::server::{Build, Server};
-use hyperfleet_api::settings::{Logging, Settings};
+use hyperfleet_api::settings::Settings;
 use hyperfleet_api::store::{Store, schema};
 use jiff::Timestamp;
 
