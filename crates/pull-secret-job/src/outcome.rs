@@ -84,12 +84,12 @@ impl From<KubernetesError> for RunError {
 
 impl From<Interrupted> for RunError {
     fn from(interrupted: Interrupted) -> Self {
-        Self::of_interrupted(interrupted)
+        Self::of_interruption(interrupted)
     }
 }
 
 impl RunError {
-    fn of_interrupted(interrupted: Interrupted) -> Self {
+    fn of_interruption(interrupted: Interrupted) -> Self {
         match interrupted {
             Interrupted::Stopped => {
                 Self::new("interrupted", Reason::Interrupted, "Stopped by a signal; the next run continues")
@@ -108,9 +108,9 @@ where
     fn from(failure: Failure<E>) -> Self {
         match failure {
             Failure::Failed(error) => error.into(),
-            Failure::Interrupted(interrupted, None) => Self::of_interrupted(interrupted),
+            Failure::Interrupted(interrupted, None) => Self::of_interruption(interrupted),
             Failure::Interrupted(interrupted, Some(error)) => {
-                let (interrupted, last) = (Self::of_interrupted(interrupted), Self::from(error));
+                let (interrupted, last) = (Self::of_interruption(interrupted), Self::from(error));
                 let message = format!("{}; last failure: {}", interrupted.message, last.message);
                 Self { message, hint: last.hint, phase: last.phase, ..interrupted }
             }
