@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 use daemon::settings::{Table, page};
 use fleet_model::job::Reason;
+use fleet_model::metrics::Catalogue;
 use fleet_model::names::{self, Group, Name};
 
 use crate::tree;
@@ -28,6 +29,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("exit-codes.md", exit_codes()),
         ("global-pull-secret-cli.md", global_command_line()),
         ("global-pull-secret-settings.md", global_settings()),
+        ("metrics.md", metrics_page()),
         ("names.md", names_page()),
         ("node-syncer.md", sync_global_pullsecret::reference::page(NOTE)),
         ("openapi.json", openapi()),
@@ -238,6 +240,26 @@ fn names_page() -> String {
             let _infallible = writeln!(page, "| `{name}` | {meaning} |");
         }
     }
+    page
+}
+
+fn metrics_page() -> String {
+    let mut page = format!(
+        "# Metrics\n\n{NOTE}\nEvery daemon serves its metrics on `/metrics`, in the OpenMetrics text format. A histogram has the series \
+         `NAME_bucket`, `NAME_sum` and `NAME_count`.\n"
+    );
+    for Catalogue { component, metrics } in fleet_model::metrics::ALL {
+        // Writing to a String cannot fail, here and below.
+        let _infallible = write!(page, "\n## {component}\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n");
+        for metric in metrics {
+            let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+            let (series, kind, help) = (metric.series(), metric.kind.as_str(), metric.help());
+            let _infallible = writeln!(page, "| `{series}` | {kind} | {} | {help} |", labels.join(", "));
+        }
+    }
+    let (placeholder, example) = (fleet_model::metrics::ADAPTER_TYPE, "pullsecret");
+    let _infallible =
+        write!(page, "\n`{placeholder}` stands for the adapter's type with `_` for `-`, such as `{example}`.\n");
     page
 }
 

@@ -16,7 +16,7 @@ const LONGEST_MAIN: usize = 60;
 const DIRECTION: &[(&str, &[&str])] = &[
     ("fleet-model", &[]),
     ("docker-config", &[]),
-    ("daemon", &[]),
+    ("daemon", &["fleet-model"]),
     ("secret-store", &["daemon"]),
     ("hyperfleet-client", &["daemon", "fleet-model"]),
     ("kubernetes", &["daemon", "fleet-model"]),

@@ -15,7 +15,7 @@ use std::time::Duration;
 use daemon::environment::Environment;
 use daemon::settings::{File, Given, Loaded, configuration};
 use hyperfleet_client::{ReportMethod, TokenSettings};
-use message_broker::{Backoff, Consume, Subscription};
+use message_broker::{Consume, Subscription};
 use precondition::Precondition;
 
 use crate::binding::{Binding, ValueSource};
@@ -160,7 +160,7 @@ impl Config {
         let consume = Consume {
             concurrency: limits.concurrency.saturating_mul(2),
             max_attempts: Some(broker.max_attempts),
-            backoff: Backoff::default(),
+            backoff: Consume::default().backoff,
             ..Consume::default()
         };
         Ok(Plan {

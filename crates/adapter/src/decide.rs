@@ -13,6 +13,7 @@ mod tests;
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use fleet_model::{job, names};
 use hyperfleet_client::{ReportedCondition, Status};
 use kubernetes::job::JobEnd;
@@ -341,8 +342,8 @@ fn severity(outcome: Option<&Outcome>) -> Severity {
 
 /// Returns the time until the next attempt may start; `None` if it may start now.
 fn wait(first: Duration, attempt: u32, run: &Run<'_>, facts: &Facts<'_>) -> Option<Duration> {
-    let doubled = 2_u32.saturating_pow(attempt.saturating_sub(2).min(16));
-    let wait = first.saturating_mul(doubled).min(MAX_BACKOFF.max(first));
+    let backoff = Backoff::doubling(first, MAX_BACKOFF.max(first));
+    let wait = backoff.nominal(attempt.saturating_sub(1).max(1));
     let ended = run.job.ended.or(run.job.created)?;
     let passed = Duration::try_from(facts.now.duration_since(ended)).unwrap_or_default();
     Some(wait.saturating_sub(passed)).filter(|wait| !wait.is_zero())

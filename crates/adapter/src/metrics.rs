@@ -1,19 +1,21 @@
-//! The adapter's metrics, under HyperFleet's names for all adapters and the specification's for its Jobs.
+//! Metrics of a running adapter and of its Jobs, declared in `fleet_model::metrics::adapter`.
 
 use std::time::Duration;
 
+use daemon::metrics::{register, register_for_adapter};
+use fleet_model::metrics::adapter as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
-/// The metrics of one adapter. Clones count together.
+/// Metrics of one adapter. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     own: Own,
@@ -84,7 +86,7 @@ struct Call {
 pub struct Identity<'a> {
     /// The adapter's name.
     pub name: &'a str,
-    /// The adapter's type.
+    /// The adapter's type, such as `pull-secret`.
     pub adapter_type: &'a str,
     /// The program's version.
     pub version: &'static str,
@@ -132,44 +134,34 @@ impl Metrics {
             store_calls: Family::default(),
             kubernetes_calls: Family::default(),
         };
-        metrics.register_common(registry.sub_registry_with_prefix("hyperfleet_adapter"));
-        metrics.register_jobs(registry.sub_registry_with_prefix(adapter_type.replace('-', "_")));
+        metrics.register_common(registry);
+        metrics.register_jobs(registry, adapter_type);
         metrics
     }
 
     fn register_common(&self, registry: &mut Registry) {
         let up: Family<Own, Gauge> = Family::default();
         up.get_or_create(&self.own).set(1);
-        registry.register("up", "1 while the adapter is running", up.clone());
-        registry.register("build_info", "1, with the version as label", up);
-        registry.register("events_processed", "Events processed, by result", self.events.clone());
-        let help = "Time from the start of a reconcile pass until its event is acked or nacked";
-        registry.register_with_unit("event_processing_duration", help, Unit::Seconds, self.duration.clone());
-        registry.register("decisions", "Decisions about resources, by reason", self.decisions.clone());
-        registry.register(
-            "errors",
-            "Errors, by classification (transient or terminal) and component",
-            self.errors.clone(),
-        );
-        registry.register("nacks", "Events nacked for another delivery", self.nacks.clone());
-        registry.register("dlq_messages", "Malformed messages, dead-lettered", self.dead_letters.clone());
-        registry.register("status_reports", "Status reports, by the API's answer", self.reports.clone());
-        registry.register("resources_in_progress", "Resources that are being reconciled", self.in_progress.clone());
-        registry.register("leader", "1 if this replica reports the ends of Jobs", self.leading.clone());
+        register(registry, &catalogue::UP, up.clone());
+        register(registry, &catalogue::BUILD_INFO, up);
+        register(registry, &catalogue::EVENTS_PROCESSED, self.events.clone());
+        register(registry, &catalogue::EVENT_PROCESSING_DURATION, self.duration.clone());
+        register(registry, &catalogue::DECISIONS, self.decisions.clone());
+        register(registry, &catalogue::ERRORS, self.errors.clone());
+        register(registry, &catalogue::NACKS, self.nacks.clone());
+        register(registry, &catalogue::DLQ_MESSAGES, self.dead_letters.clone());
+        register(registry, &catalogue::STATUS_REPORTS, self.reports.clone());
+        register(registry, &catalogue::RESOURCES_IN_PROGRESS, self.in_progress.clone());
+        register(registry, &catalogue::LEADER, self.leading.clone());
     }
 
-    fn register_jobs(&self, registry: &mut Registry) {
-        registry.register("adapter_jobs_created", "Jobs created", self.jobs_created.clone());
-        registry.register("job", "Jobs finished, by result and reason", self.jobs.clone());
-        let help = "Duration of runs, as they report it";
-        registry.register_with_unit("job_duration", help, Unit::Seconds, self.job_duration.clone());
-        registry.register("secret_versions_created", "Secret versions added by runs", self.versions.clone());
-        registry.register("gcp_api_calls", "Calls of runs to Google's APIs, by operation", self.store_calls.clone());
-        registry.register(
-            "k8s_api_calls",
-            "Calls of runs to the Kubernetes API, by operation",
-            self.kubernetes_calls.clone(),
-        );
+    fn register_jobs(&self, registry: &mut Registry, adapter: &str) {
+        register_for_adapter(registry, &catalogue::JOBS_CREATED, adapter, self.jobs_created.clone());
+        register_for_adapter(registry, &catalogue::JOBS, adapter, self.jobs.clone());
+        register_for_adapter(registry, &catalogue::JOB_DURATION, adapter, self.job_duration.clone());
+        register_for_adapter(registry, &catalogue::SECRET_VERSIONS_CREATED, adapter, self.versions.clone());
+        register_for_adapter(registry, &catalogue::GCP_API_CALLS, adapter, self.store_calls.clone());
+        register_for_adapter(registry, &catalogue::K8S_API_CALLS, adapter, self.kubernetes_calls.clone());
     }
 
     /// Counts an event that was acked or nacked.
@@ -258,5 +250,37 @@ impl Metrics {
     fn with_status(&self, status: &'static str) -> WithStatus {
         let Own { component, version, adapter_name } = self.own.clone();
         WithStatus { component, version, adapter_name, status }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let identity = Identity { name: "a", adapter_type: "pull-secret", version: "test", by_cluster: true };
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry, &identity);
+        metrics.settled(Handled::Success, Duration::ZERO);
+        metrics.decided(Reason::ResourceGone);
+        metrics.failed(true, "kubernetes");
+        metrics.nacked();
+        metrics.rejected();
+        metrics.reported("success");
+        metrics.show_in_progress(1);
+        metrics.show_leading(true);
+        metrics.created("cls-1");
+        let message = json!({
+            "status": "success",
+            "reason": "Stored",
+            "details": { "durationMs": 1, "versionsAdded": 1, "apiCalls": { "get": 1 }, "k8sApiCalls": { "get": 1 } },
+        });
+        let outcome = Outcome::of(0, &message.to_string());
+        metrics.ended("cls-1", true, Some(&outcome));
+        let declared = [catalogue::METRICS, catalogue::JOB_METRICS];
+        assert_eq!(daemon::metrics::differences(&registry, &declared, "pull-secret"), [""; 0]);
     }
 }

@@ -1,12 +1,12 @@
-//! A running adapter: its parts put together, its probes, its election, its end.
+//! A running adapter: listeners, leader election, readiness, shutdown.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use daemon::probes::{self, Readiness, ReadinessSender};
-use daemon::serve::{self, Listener, Manners};
+use daemon::probes::Probes;
+use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::serve::{Endpoint, ListenError};
 use hyperfleet_client::{Client, SetupError};
 use kubernetes::Cluster;
 use kubernetes::leadership::{Leadership, RETRY_PERIOD};
@@ -16,129 +16,107 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Address, Plan};
+use crate::config::{Plan, table};
 use crate::limits::Limits;
 use crate::manifest;
 use crate::metrics::{Identity, Metrics};
 use crate::run::{Context, Counted, Run};
 
-/// So often the broker is asked whether it is there.
-const PROBE: Duration = Duration::from_secs(5);
+/// Period of the broker's health check.
+const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(5);
 
-/// What an adapter works with.
+/// External systems of an adapter.
 #[derive(Debug)]
 pub struct Parts {
-    /// By whom events come.
+    /// Delivers events.
     pub broker: Broker,
-    /// Where Jobs run.
+    /// Runs Jobs.
     pub cluster: Cluster,
-    /// How one of several replicas is chosen to report the ends of Jobs; without it this one does.
+    /// Elects one of several replicas to report ended Jobs. Without it this replica reports them.
     pub leadership: Option<Leadership>,
 }
 
-/// An adapter whose addresses are taken and that does nothing yet.
+/// An adapter whose listeners are bound and that has not started yet.
 #[derive(Debug)]
 pub struct Adapter {
     plan: Plan,
     parts: Parts,
     client: Client,
     deliveries: Deliveries,
-    health: Listener,
-    metrics: Listener,
-    metered: Arc<Registry>,
+    probes: Probes,
     counts: Metrics,
-    readiness: ReadinessSender,
 }
 
-/// Why an adapter does not start.
+/// Errors that prevent an adapter from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The client of the API could not be set up.
+    /// The client of the API cannot be set up.
     #[error(transparent)]
     Client(#[from] SetupError),
-    /// An address is taken or not ours.
-    #[error("cannot listen at spec.{what}.host and spec.{what}.port: {kind}")]
-    Listen {
-        /// Which of the listeners.
-        what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
-    },
-    /// The subscription is not there, does not fit, or is not ours to use.
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The subscription does not exist, is incompatible, or is forbidden.
     #[error("cannot subscribe")]
     Subscribe(#[from] BrokerError),
 }
 
 impl Adapter {
-    /// Puts an adapter together, takes its addresses and subscribes, so that no event from here on is missed. Neither API,
-    /// broker nor Kubernetes need be there.
+    /// Binds the listeners and subscribes, so that no event from here on is missed. API, broker and Kubernetes may be
+    /// unavailable.
     pub async fn prepare(plan: Plan, parts: Parts, version: &'static str) -> Result<Self, StartError> {
         let client = Client::new(plan.client.clone())?;
-        // Draining ends it.
+        // Ended by draining.
         let deliveries = parts.broker.subscribe(&plan.subscription, plan.consume, &CancellationToken::new()).await?;
         let mut registry = Registry::default();
         let by_cluster = plan.config.spec.limits.cluster_id_label;
         let identity = Identity { name: &plan.name, adapter_type: &plan.adapter, version, by_cluster };
         let counts = Metrics::register(&mut registry, &identity);
-        let (readiness, _) = watch::channel(Readiness::NotReady("has not subscribed yet".to_owned()));
-        Ok(Self {
-            health: listen("health", &plan.config.health).await?,
-            metrics: listen("metrics", &plan.config.metrics).await?,
-            metered: Arc::new(registry),
-            plan,
-            parts,
-            client,
-            deliveries,
-            counts,
-            readiness,
-        })
+        let readiness = ReadinessSender::not_ready("has not subscribed yet");
+        let (health, metrics) = (&plan.config.health, &plan.config.metrics);
+        let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
+        let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
+        let probes = Probes::listen(&health, &metrics, registry, readiness).await?;
+        Ok(Self { plan, parts, client, deliveries, probes, counts })
     }
 
-    /// Where probes are answered.
+    /// Bound address of the health listener.
     pub fn health_address(&self) -> SocketAddr {
-        self.health.address()
+        self.probes.health_address()
     }
 
-    /// Where metrics are served.
+    /// Bound address of the metrics listener.
     pub fn metrics_address(&self) -> SocketAddr {
-        self.metrics.address()
+        self.probes.metrics_address()
     }
 
-    /// Works until `stop`. No outage of API, broker or Kubernetes ends it.
+    /// Runs until `stop`. No outage of API, broker or Kubernetes ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, parts, client, deliveries, health, metrics, metered, counts, readiness } = self;
+        let Self { plan, parts, client, deliveries, probes, counts } = self;
         let Parts { broker, cluster, leadership } = parts;
-        let news = cluster.watch_jobs(
+        let job_events = cluster.watch_jobs(
             &plan.namespace,
             &manifest::selector_of_all(&plan),
             fleet_model::names::LABEL_RUN_RESOURCE,
         );
-        let served = CancellationToken::new();
-        let second = Duration::from_secs(1);
-        let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
-        let probes = async {
-            tokio::join!(
-                health.serve(probes::health(readiness.subscribe()), manners.clone(), served.clone()),
-                metrics.serve(probes::metrics(metered), manners.clone(), served.clone()),
-            )
-        };
         let (leads, is_leading) = watch::channel(leadership.is_none());
         let limits = Mutex::new(Limits::new(plan.quota));
         let context =
             Context { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
         let run = Run::new(Arc::new(context), is_leading, stop.clone());
+        let readiness = probes.readiness();
         let work = async {
-            let housekeeping = async {
-                tokio::join!(lead(leadership, &leads, &stop), watch_over(&broker, &readiness, &stop));
-            };
-            tokio::join!(run.run(deliveries, news), housekeeping);
-            served.cancel();
+            tokio::join!(
+                run.run(deliveries, job_events),
+                lead(leadership, &leads, &stop),
+                stop.run_until_cancelled(watch_readiness(&broker, &readiness)),
+            );
         };
-        tokio::join!(probes, work);
+        probes.serve_during(stop.clone(), work).await;
     }
 }
 
-/// Leads while elected; gives the Lease back at the end.
+/// Takes part in the election until `stop`, then releases the Lease.
 async fn lead(leadership: Option<Leadership>, leads: &watch::Sender<bool>, stop: &CancellationToken) {
     let Some(mut leadership) = leadership else { return };
     let term = async {
@@ -157,31 +135,12 @@ async fn lead(leadership: Option<Leadership>, leads: &watch::Sender<bool>, stop:
     }
 }
 
-/// Tells by readiness whether events come.
-async fn watch_over(broker: &Broker, readiness: &ReadinessSender, stop: &CancellationToken) {
-    let watching = async {
-        loop {
-            let health = broker.health().await;
-            let problem = health.subscribers.into_values().find_map(Result::err);
-            let now = match problem {
-                None => Readiness::Ready,
-                Some(problem) => Readiness::NotReady(format!("events do not come: {problem}")),
-            };
-            readiness.send_if_modified(|shown| {
-                let changes = *shown != now;
-                if changes {
-                    tracing::info!(operation = "readiness", readiness = format!("{now:?}"), "readiness has changed");
-                    *shown = now;
-                }
-                changes
-            });
-            sleep(PROBE).await;
-        }
+/// Reports the adapter as ready while its subscriptions receive events.
+async fn watch_readiness(broker: &Broker, readiness: &ReadinessSender) {
+    let check = || async {
+        let health = broker.health().await;
+        let problem = health.subscribers.into_values().find_map(Result::err);
+        problem.map_or(Readiness::Ready, |problem| Readiness::NotReady(format!("events are not received: {problem}")))
     };
-    let _never = stop.run_until_cancelled(watching).await;
-    readiness.send_replace(Readiness::ShuttingDown);
-}
-
-async fn listen(what: &'static str, address: &Address) -> Result<Listener, StartError> {
-    serve::listen(&address.host, address.port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
+    readiness.poll(HEALTH_CHECK_PERIOD, check).await;
 }

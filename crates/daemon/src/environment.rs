@@ -1,34 +1,34 @@
-//! The environment as an argument: read in one place, replaceable in tests.
+//! Environment variables as an argument, replaceable in tests.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Where settings find environment variables.
+/// Source of environment variables.
 pub trait Environment {
-    /// The value of the variable, if it is set.
+    /// Returns the value of the variable, if it is set.
     fn raw(&self, name: &str) -> Option<OsString>;
 
-    /// The names of all variables that are set.
+    /// Returns the names of all variables that are set.
     fn names(&self) -> Vec<String>;
 
-    /// The value as it is; a blank value counts as missing, one that is not UTF-8 as malformed.
+    /// Returns the value unchanged. A blank value counts as missing, one that is not UTF-8 is an error.
     fn verbatim(&self, name: &str) -> Result<Option<String>, NotUtf8> {
         let Some(value) = self.raw(name) else { return Ok(None) };
         let value = value.into_string().map_err(|_value| NotUtf8 { name: name.to_owned() })?;
         Ok(Some(value).filter(|value| !value.trim().is_empty()))
     }
 
-    /// The value without surrounding blanks; a blank value counts as missing, one that is not UTF-8 as malformed.
+    /// Returns the value without surrounding blanks. A blank value counts as missing, one that is not UTF-8 is an error.
     fn text(&self, name: &str) -> Result<Option<String>, NotUtf8> {
         Ok(self.verbatim(name)?.map(|value| value.trim().to_owned()))
     }
 }
 
-/// A variable whose value is not text; the value is not repeated, as it may be a credential.
+/// A variable whose value is not UTF-8. The value is not shown, as it may be a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: is not valid UTF-8")]
 pub struct NotUtf8 {
-    /// The variable's name.
+    /// Name of the variable.
     pub name: String,
 }
 
@@ -37,7 +37,7 @@ pub struct NotUtf8 {
 pub struct ProcessEnvironment;
 
 impl Environment for ProcessEnvironment {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
     fn raw(&self, name: &str) -> Option<OsString> {
         std::env::var_os(name)
     }

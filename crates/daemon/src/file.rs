@@ -1,4 +1,4 @@
-//! Files that are either wholly the old one or wholly the new one, whatever happens in between.
+//! Atomic, durable replacement of files.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
 
-/// Why a file could not be replaced; the path is that of the file, not of the temporary one beside it.
+/// A file that could not be replaced. Names the file, not the temporary one beside it.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot replace file {}", path.display())]
 pub struct ReplaceError {
@@ -17,36 +17,36 @@ pub struct ReplaceError {
 }
 
 impl ReplaceError {
-    /// What kind of failure it was.
+    /// The kind of the operating system's error.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
 }
 
-/// Who may read a file.
+/// Users with read permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner.
+    /// The owner only.
     Owner,
-    /// Everybody: for what holds no secret and is read by another user.
-    Everybody,
+    /// All users: for files without secrets.
+    All,
 }
 
-/// Puts `content` at `path`: written to a temporary file beside it, flushed to disk, renamed over it.
+/// Replaces the file at `path`: writes a temporary file beside it, flushes it to disk, renames it.
 ///
 /// A reader sees the old content or the new one, never a part. A crash at any instruction leaves one of the two.
-/// The new file is readable by its owner only; [`replace_for`] says otherwise.
+/// The new file is readable by its owner only; see [`replace_for`] for others.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     replace_for(Readers::Owner, path, content)
 }
 
-/// Does what [`replace`] does, for these readers.
+/// Does the same as [`replace`], for these readers.
 pub fn replace_for(readers: Readers, path: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
     let folder = folder_of(path);
     let mode = match readers {
         Readers::Owner => 0o600,
-        Readers::Everybody => 0o644,
+        Readers::All => 0o644,
     };
     let permissions = Permissions::from_mode(mode);
     let mut file = Builder::new().prefix(".replace-").permissions(permissions).tempfile_in(folder).map_err(fail)?;
@@ -56,8 +56,8 @@ pub fn replace_for(readers: Readers, path: &Path, content: &[u8]) -> Result<(), 
     sync_folder(folder).map_err(fail)
 }
 
-/// Puts `content` at `path` unless there is a file already, whoever made it and however many try at once; says whether it
-/// did. Readable by its owner only.
+/// Creates a file with `content` unless one exists, also under concurrent calls. Returns true if it did. Readable by its
+/// owner only.
 pub fn create(path: &Path, content: &[u8]) -> Result<bool, ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
     let folder = folder_of(path);
@@ -72,7 +72,7 @@ pub fn create(path: &Path, content: &[u8]) -> Result<bool, ReplaceError> {
     }
 }
 
-/// Removes `path` and makes the removal durable; a file that is not there is a success.
+/// Removes `path` durably. A missing file is a success.
 pub fn remove(path: &Path) -> Result<(), ReplaceError> {
     let fail = |source| ReplaceError { path: path.to_path_buf(), source };
     match fs::remove_file(path) {
@@ -87,7 +87,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A rename is durable once the folder that names it is.
+/// Makes a rename in this folder durable.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaces_and_leaves_nothing_else_behind() {
+    fn replaces_and_leaves_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.json");
         replace(&path, b"first").unwrap();
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        replace_for(Readers::Everybody, &path, b"third").unwrap();
+        replace_for(Readers::All, &path, b"third").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
         assert!(!create(&path, b"fourth").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"third");

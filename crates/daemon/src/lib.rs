@@ -1,14 +1,62 @@
-//! What every program here shares: environment, logs, files, retries, shutdown.
+//! The parts that every daemon shares: settings, server skeleton, probes, readiness, back-off, log, shutdown.
+//!
+//! Invariants:
+//!
+//! - A back-off never exceeds its cap plus jitter: `backoff::tests::delays_grow_by_the_factor_up_to_the_cap`.
+//! - A retry never outlives the budget of its run: `retry::tests::gives_up_before_a_wait_that_leads_past_the_deadline`.
+//! - A listener that cannot start names the setting to change:
+//!   `serve::tests::a_port_in_use_names_address_purpose_and_setting`.
+//! - A daemon that shuts down never becomes ready again: `readiness::tests::shutting_down_is_final`.
+//! - A log line cannot be forged by a field: `log::tests::control_characters_do_not_break_a_text_line`.
+//! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
+//!
+//! Retry a call within the time of a run:
+//!
+//! ```
+//! use std::time::Duration;
+//! use daemon::backoff::{Backoff, RetryPolicy};
+//! use daemon::retry::{Budget, Transient};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! #[derive(Debug)]
+//! struct Busy;
+//!
+//! impl Transient for Busy {
+//!     fn is_transient(&self) -> bool {
+//!         true
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let backoff = Backoff::doubling(Duration::from_millis(1), Duration::from_millis(4)).with_jitter(20);
+//! let budget = Budget::new(Duration::from_secs(5), CancellationToken::new());
+//! let mut attempts = 0;
+//! let result = budget
+//!     .retry(&RetryPolicy { backoff, max_retries: 3 }, |_, _, _| {}, async || {
+//!         attempts += 1;
+//!         if attempts < 3 { Err(Busy) } else { Ok("done") }
+//!     })
+//!     .await;
+//! assert_eq!(result.ok(), Some("done"));
+//! # }
+//! ```
 
+pub mod backoff;
 pub mod environment;
+pub mod faults;
 pub mod file;
 pub mod log;
+#[cfg(feature = "serve")]
+pub mod metrics;
 #[cfg(feature = "output")]
 pub mod output;
 #[cfg(feature = "serve")]
 pub mod probes;
 pub mod program;
 pub mod proxy;
+#[cfg(feature = "serve")]
+pub mod readiness;
 pub mod retry;
 #[cfg(feature = "serve")]
 pub mod serve;

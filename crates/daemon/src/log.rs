@@ -1,16 +1,16 @@
-//! One flat log line an event, for programs (JSON) or for people (text).
+//! One flat log line per event, for programs (JSON) or for people (text).
 //!
-//! A line holds the event's own fields and those of the spans around it. Only this project's crates are heard: what
-//! HTTP clients and authentication libraries say at their lower levels may hold tokens.
+//! A line holds the fields of the event and of its spans; numbers stay numbers in JSON. Only the crates of this project are
+//! logged: HTTP clients and authentication libraries may log tokens at their lower levels.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::io::Write;
+use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -18,7 +18,7 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-/// How a line looks.
+/// Format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Format {
     /// One JSON object, members in alphabetical order.
@@ -28,44 +28,49 @@ pub enum Format {
     Text,
 }
 
-/// What is logged.
+/// Settings of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How a line looks.
+    /// Format of a line.
     pub format: Format,
-    /// The least severe level that is written.
+    /// Least severe level that is written.
     pub level: LevelFilter,
-    /// The crates that are heard, as Rust writes their names.
+    /// Crates that are logged, as Rust writes their names.
     pub crates: &'static [&'static str],
 }
 
 type Fields = BTreeMap<&'static str, Value>;
 
-/// Which component a crate's events are of, where no span says it: the crate as Rust writes its name, and the component.
+/// Component of a crate's events where no span names it: the crate as Rust writes its name, and the component.
 pub type Components = &'static [(&'static str, &'static str)];
 
 /// Writes each event as one line.
 struct Lines<W> {
     settings: Settings,
-    /// Empty where the process is one component alone.
+    /// Empty if the process has one component only.
     components: Components,
     writer: Mutex<W>,
 }
 
-/// A text that names no log format or level.
+/// The process has a log already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot start the log: it has been started before")]
+pub struct StartError;
+
+/// An unknown log format or level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of {allowed}")]
 pub struct Unknown {
     allowed: &'static str,
 }
 
-/// The subscriber that writes to `writer`; pass it to `tracing::subscriber::set_global_default` or `with_default`.
+/// Returns a subscriber that writes to `writer`. [`start`] installs one for the process.
 pub fn subscriber<W: Write + Send + 'static>(settings: Settings, writer: W) -> impl Subscriber + Send + Sync {
     subscriber_of(&[], settings, writer)
 }
 
-/// The subscriber of a process in which several components run: every line says of which it is, in the field `component` or,
-/// for people, behind the time. What a span or an event names as `component` comes first, then the crate's.
+/// Returns a subscriber for a process with several components: each line names its component, in the field `component` or,
+/// for people, after the time. A field `component` of the event or its spans wins over that of the crate.
 pub fn subscriber_of<W: Write + Send + 'static>(
     components: Components,
     settings: Settings,
@@ -74,13 +79,13 @@ pub fn subscriber_of<W: Write + Send + 'static>(
     Registry::default().with(Lines { settings, components, writer: Mutex::new(writer) })
 }
 
-/// An error and what has caused it, in one line for the log.
+/// Renders an error and its causes on one line.
 pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |error| error.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// The level with this name, in any case.
+/// Parses a level, in upper or lower case.
 pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
     match name.to_ascii_lowercase().as_str() {
         "error" => Ok(LevelFilter::ERROR),
@@ -89,6 +94,21 @@ pub fn level(name: &str) -> Result<LevelFilter, Unknown> {
         "debug" => Ok(LevelFilter::DEBUG),
         _ => Err(Unknown { allowed: "error, warn, info, debug" }),
     }
+}
+
+/// Starts the log of the process on stdout.
+pub fn start(settings: Settings) -> Result<(), StartError> {
+    start_for(&[], settings, io::stdout())
+}
+
+/// Starts the log of a process with several components on `writer`.
+pub fn start_for<W: Write + Send + 'static>(
+    components: Components,
+    settings: Settings,
+    writer: W,
+) -> Result<(), StartError> {
+    let subscriber = subscriber_of(components, settings, writer);
+    tracing::subscriber::set_global_default(subscriber).map_err(|_started| StartError)
 }
 
 // === impl Format ===
@@ -136,7 +156,7 @@ impl Format {
     }
 }
 
-/// The value as people read it, with nothing in it that could move a terminal's cursor or begin a new line.
+/// Renders a value for people, without characters that move a terminal's cursor or begin a new line.
 fn plain(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
@@ -191,7 +211,7 @@ where
         }
         let line = self.settings.format.line(Timestamp::now(), &level, fields, !self.components.is_empty());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody is left to tell when the log itself cannot be written.
+        // A log that cannot be written has no other place to be reported.
         let _unwritable = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
     }
 }
@@ -217,6 +237,18 @@ impl Visit for Collect<'_> {
         self.0.insert(field.name(), value.into());
     }
 
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        self.0.insert(field.name(), number(Number::from_u128(value), value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        self.0.insert(field.name(), number(Number::from_i128(value), value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.0.insert(field.name(), number(Number::from_f64(value), value));
+    }
+
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.0.insert(field.name(), value.into());
     }
@@ -224,6 +256,11 @@ impl Visit for Collect<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.0.insert(field.name(), format!("{value:?}").into());
     }
+}
+
+/// Returns the number, or its text where JSON cannot hold it: not finite, or beyond 64 bits.
+fn number(number: Option<Number>, value: impl fmt::Display) -> Value {
+    number.map_or_else(|| value.to_string().into(), Value::Number)
 }
 
 #[cfg(test)]
@@ -236,12 +273,12 @@ mod tests {
     struct Buffer(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Buffer {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
-        fn flush(&mut self) -> std::io::Result<()> {
+        fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
@@ -268,7 +305,27 @@ mod tests {
     }
 
     #[test]
-    fn a_text_line_cannot_be_broken_by_what_it_tells() {
+    fn numbers_of_every_type_stay_numbers_in_json() {
+        let line = logged(Format::Json, LevelFilter::INFO, || {
+            let wait = std::time::Duration::from_millis(1500);
+            tracing::info!(
+                a = 1_u8,
+                b = -2_i64,
+                c = wait.as_millis(),
+                d = -4_i128,
+                e = wait.as_secs_f64(),
+                f = true,
+                "x"
+            );
+            tracing::info!(a = u128::MAX, b = f64::NAN, "x");
+        });
+        let (first, second) = line.split_once('\n').unwrap();
+        assert!(first.starts_with(r#"{"a":1,"b":-2,"c":1500,"d":-4,"e":1.5,"f":true,"#), "{first}");
+        assert!(second.starts_with(r#"{"a":"340282366920938463463374607431768211455","b":"NaN","#), "{second}");
+    }
+
+    #[test]
+    fn control_characters_do_not_break_a_text_line() {
         let line = logged(Format::Text, LevelFilter::INFO, || {
             tracing::warn!(operation = "retry", name = "a\nb\u{1b}[2J", "again");
         });
@@ -277,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_several_components_says_of_which_it_is() {
+    fn a_line_names_its_component() {
         let buffer = Buffer::default();
         let settings = Settings { format: Format::Text, level: LevelFilter::INFO, crates: &["daemon"] };
         tracing::subscriber::with_default(subscriber_of(&[("daemon", "shared")], settings, buffer.clone()), || {
@@ -291,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn lower_levels_and_other_crates_are_not_heard() {
+    fn lower_levels_and_other_crates_are_not_logged() {
         let lines = logged(Format::Json, LevelFilter::INFO, || {
             tracing::debug!("too detailed");
             tracing::error!(target: "hyper::client", "authorization: Bearer x");

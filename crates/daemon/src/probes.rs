@@ -1,6 +1,8 @@
-//! What Kubernetes and Prometheus ask of every daemon: is it alive, is it ready, what does it count.
+//! The endpoints that Kubernetes and Prometheus call: liveness, readiness, metrics.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,23 +11,86 @@ use axum::routing::get;
 use http::{StatusCode, header};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-/// Whether a daemon can do its work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// It can.
-    Ready,
-    /// Not now, for this reason.
-    NotReady(String),
-    /// Not any more: it is shutting down.
-    ShuttingDown,
+use crate::readiness::{Readiness, ReadinessSender};
+use crate::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
+
+/// Time for a probe to send its head, and for open probes to complete during shutdown.
+const PROBE_TIMEOUTS: ServeOptions =
+    ServeOptions { head_timeout: Duration::from_secs(5), drain_timeout: Duration::from_secs(1), tls: None };
+
+/// The health and metrics listeners of a daemon. They share no limit with its other traffic.
+#[derive(Debug)]
+pub struct Probes {
+    health: Listener,
+    metrics: Listener,
+    registry: Arc<Registry>,
+    readiness: ReadinessSender,
 }
 
-/// The end at which a daemon says whether it is ready.
-pub type ReadinessSender = watch::Sender<Readiness>;
+// === impl Probes ===
+
+impl Probes {
+    /// Binds both listeners.
+    pub async fn listen(
+        health: &Endpoint<'_>,
+        metrics: &Endpoint<'_>,
+        registry: Registry,
+        readiness: ReadinessSender,
+    ) -> Result<Self, ListenError> {
+        Ok(Self {
+            health: serve::listen(health).await?,
+            metrics: serve::listen(metrics).await?,
+            registry: Arc::new(registry),
+            readiness,
+        })
+    }
+
+    /// Bound address of the health listener.
+    pub fn health_address(&self) -> SocketAddr {
+        self.health.address()
+    }
+
+    /// Bound address of the metrics listener.
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.metrics.address()
+    }
+
+    /// Sender of the readiness that the health listener serves.
+    pub fn readiness(&self) -> ReadinessSender {
+        self.readiness.clone()
+    }
+
+    /// Serves while `work` runs. From `stop` on the daemon is not ready; the listeners close when `work` has ended.
+    pub async fn serve_during<T>(self, stop: CancellationToken, work: impl Future<Output = T>) -> T {
+        let Self { health, metrics, registry, readiness } = self;
+        let closed = CancellationToken::new();
+        let probes = async {
+            tokio::join!(
+                health.serve(health_routes(readiness.subscribe()), PROBE_TIMEOUTS, closed.clone()),
+                metrics.serve(metrics_routes(registry), PROBE_TIMEOUTS, closed.clone()),
+            )
+        };
+        let work = async {
+            let ended = work.await;
+            closed.cancel();
+            ended
+        };
+        let stopping = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = closed.cancelled() => {}
+            }
+            readiness.set(Readiness::ShuttingDown);
+        };
+        let (_served, ended, ()) = tokio::join!(probes, work, stopping);
+        ended
+    }
+}
 
 /// `/healthz` and `/readyz`. Liveness is about the process only: an outage elsewhere never restarts it.
-pub fn health(readiness: watch::Receiver<Readiness>) -> Router {
+fn health_routes(readiness: watch::Receiver<Readiness>) -> Router {
     let ready = move || {
         let readiness = readiness.borrow().clone();
         async move { readiness.answer() }
@@ -36,11 +101,11 @@ pub fn health(readiness: watch::Receiver<Readiness>) -> Router {
 }
 
 /// `/metrics`, in the `OpenMetrics` text format.
-pub fn metrics(registry: Arc<Registry>) -> Router {
+fn metrics_routes(registry: Arc<Registry>) -> Router {
     Router::new().route("/metrics", get(move || async move { encode(&registry) }))
 }
 
-/// The answer to a scrape.
+/// Renders the response to a scrape.
 pub fn encode(registry: &Registry) -> Response {
     let mut text = String::new();
     match prometheus_client::encoding::text::encode(&mut text, registry) {

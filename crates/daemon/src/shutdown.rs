@@ -1,16 +1,15 @@
-//! Being told to stop.
+//! Shutdown on SIGTERM and SIGINT.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code of a process that SIGTERM has ended, as shells write it.
+/// Exit code of a process that SIGTERM has ended, as shells report it.
 const TERMINATED: i32 = 143;
 
-/// A token that is cancelled at the first SIGTERM or SIGINT; a second one ends the process at once. Must be called within
-/// a tokio runtime.
-#[expect(clippy::disallowed_methods, clippy::exit, reason = "whoever asks twice does not want to wait for destructors")]
+/// Returns a token that the first SIGTERM or SIGINT cancels. A second signal exits at once. Requires a tokio runtime.
+#[expect(clippy::disallowed_methods, clippy::exit, reason = "a second signal skips the graceful shutdown")]
 pub fn on_signal() -> io::Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

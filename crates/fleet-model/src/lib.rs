@@ -25,6 +25,7 @@ pub mod condition;
 mod generation;
 pub mod id;
 pub mod job;
+pub mod metrics;
 pub mod names;
 pub mod owner;
 mod reason;

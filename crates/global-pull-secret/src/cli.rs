@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::log;
 use tokio::runtime::Builder;
 
@@ -116,15 +117,14 @@ pub fn main() -> ExitCode {
     done.unwrap_or_else(|error| {
         // Without stderr there is no way to report the error.
         let _unwritable = writeln!(io::stderr().lock(), "error: {error:#}");
-        let is_configuration = error.to_string().starts_with("invalid configuration");
+        let is_configuration = error.is::<Faults>();
         ExitCode::from(if is_configuration { 2 } else { 1 })
     })
 }
 
 fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
-    let checked = Checked::load(flags, &ProcessEnvironment)
-        .map_err(|faults| anyhow::anyhow!("invalid configuration\n  {}", faults.join("\n  ")))?;
-    start_log(&checked)?;
+    let checked = Checked::load(flags, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+    log::start(checked.settings.log.of(CRATES))?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let server = Server::prepare(checked).await.map_err(start_error)?;
@@ -146,11 +146,6 @@ fn start_error(error: server::StartError) -> anyhow::Error {
 
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Builder::new_current_thread().enable_all().build().context("cannot start tokio")
-}
-
-fn start_log(checked: &Checked) -> anyhow::Result<()> {
-    let subscriber = log::subscriber(checked.settings.log.of(CRATES), io::stdout());
-    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }
 
 /// Writes a command's result to stdout. A reader that has gone is not an error: it has read enough.

@@ -1,14 +1,16 @@
-//! The controller's metrics.
+//! Metrics of a running controller, declared in `fleet_model::metrics::global_pull_secret`.
 
 use std::time::Duration;
 
+use daemon::metrics::register;
 use fleet_model::Status;
+use fleet_model::metrics::global_pull_secret as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use crate::decide::probe::Verdict;
 use crate::plan::Plan;
@@ -17,7 +19,7 @@ use crate::reason::Reason;
 /// The metrics of one controller. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    reconciles: Counter,
+    reconciliations: Counter,
     actions: Family<ActionLabels, Counter>,
     events: Family<ReasonLabel, Counter>,
     conditions: Family<ConditionLabels, Gauge>,
@@ -25,9 +27,9 @@ pub struct Metrics {
     nodes: Gauge,
     registries: Gauge,
     conflicts: Gauge,
-    api_server_failing: Gauge,
+    degraded: Gauge,
     probes: Family<VerdictLabel, Counter>,
-    reconcile: Histogram,
+    reconcile_duration: Histogram,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,7 +55,7 @@ struct ConditionLabels {
     status: &'static str,
 }
 
-/// Buckets from one write to several writes to a slow server.
+/// Buckets from one write to several writes to a slow server, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 const STATUSES: [Status; 3] = [Status::True, Status::False, Status::Unknown];
 
@@ -61,7 +63,7 @@ impl Metrics {
     /// Registers the metrics.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
-            reconciles: Counter::default(),
+            reconciliations: Counter::default(),
             actions: Family::default(),
             events: Family::default(),
             conditions: Family::default(),
@@ -69,31 +71,28 @@ impl Metrics {
             nodes: Gauge::default(),
             registries: Gauge::default(),
             conflicts: Gauge::default(),
-            api_server_failing: Gauge::default(),
+            degraded: Gauge::default(),
             probes: Family::default(),
-            reconcile: Histogram::new(BOUNDS),
+            reconcile_duration: Histogram::new(BOUNDS),
         };
-        let registry = registry.sub_registry_with_prefix("global_pull_secret");
-        registry.register("reconciles", "Reconciles", metrics.reconciles.clone());
-        registry.register("actions", "Writes of managed objects, by verb, kind and outcome", metrics.actions.clone());
-        registry.register("events", "Events published, by reason", metrics.events.clone());
-        registry.register("condition", "1 for the present status of each condition", metrics.conditions.clone());
-        registry.register("nodes_in_sync", "Nodes that have applied the current revision", metrics.in_sync.clone());
-        registry.register("nodes", "Nodes that the syncer runs on", metrics.nodes.clone());
-        registry.register("registries", "Registries in the merged Secret", metrics.registries.clone());
-        registry.register("conflicts", "Registries with entries in more than one Secret", metrics.conflicts.clone());
-        let help = "1 while a watch or write of an API server fails";
-        registry.register("api_server_failing", help, metrics.api_server_failing.clone());
-        registry.register("probes", "Probes of credentials at registries, by verdict", metrics.probes.clone());
-        let help = "Time of a reconcile that changed objects";
-        registry.register_with_unit("reconcile", help, Unit::Seconds, metrics.reconcile.clone());
+        register(registry, &catalogue::RECONCILIATIONS, metrics.reconciliations.clone());
+        register(registry, &catalogue::RECONCILE_DURATION, metrics.reconcile_duration.clone());
+        register(registry, &catalogue::ACTIONS, metrics.actions.clone());
+        register(registry, &catalogue::EVENTS_EMITTED, metrics.events.clone());
+        register(registry, &catalogue::CONDITION, metrics.conditions.clone());
+        register(registry, &catalogue::NODES, metrics.nodes.clone());
+        register(registry, &catalogue::NODES_IN_SYNC, metrics.in_sync.clone());
+        register(registry, &catalogue::REGISTRIES, metrics.registries.clone());
+        register(registry, &catalogue::CONFLICTS, metrics.conflicts.clone());
+        register(registry, &catalogue::DEGRADED, metrics.degraded.clone());
+        register(registry, &catalogue::PROBES, metrics.probes.clone());
         metrics
     }
 
     /// Records a decision.
     pub fn decided(&self, plan: &Plan) {
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        self.reconciles.inc();
+        self.reconciliations.inc();
         for condition in &plan.conditions {
             for status in STATUSES {
                 let labels = ConditionLabels { r#type: condition.kind.clone(), status: status.as_str() };
@@ -115,7 +114,7 @@ impl Metrics {
 
     /// Records the time of a reconcile that changed objects.
     pub fn reconciled(&self, took: Duration) {
-        self.reconcile.observe(took.as_secs_f64());
+        self.reconcile_duration.observe(took.as_secs_f64());
     }
 
     /// Records a published Event.
@@ -129,7 +128,25 @@ impl Metrics {
     }
 
     /// Records the present state of the API servers.
-    pub fn api_server_failing(&self, is_failing: bool) {
-        self.api_server_failing.set(is_failing.into());
+    pub fn set_degraded(&self, is_degraded: bool) {
+        self.degraded.set(is_degraded.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.conditions.get_or_create(&ConditionLabels { r#type: "Available".to_owned(), status: "True" }).set(1);
+        metrics.applied("put", "Secret", true);
+        metrics.reconciled(Duration::ZERO);
+        metrics.published(Reason::ALL[0]);
+        metrics.probed(Verdict::Accepted);
+        metrics.set_degraded(true);
+        assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }
 }

@@ -139,7 +139,8 @@ fn policy(arguments: &MergeArguments) -> anyhow::Result<Policy> {
         _ => ConflictPolicy::AdditionalWins,
     };
     let prefix = |text: &String| {
-        Prefix::parse(text).map_err(|kind| anyhow::anyhow!("invalid configuration\n  --protected-prefix: {kind}"))
+        Prefix::parse(text)
+            .map_err(|kind| daemon::faults::Faults::of_configuration([format!("--protected-prefix: {kind}")]))
     };
     let protected = arguments.protected_prefix.iter().map(prefix).collect::<Result<_, _>>()?;
     Ok(Policy { conflict, protected, max_bytes: Limits::SECRET.max_bytes })

@@ -8,6 +8,7 @@ use fleet_model::ReportedCondition;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use jiff::Timestamp;
 use kubernetes::Cluster;
 use kubernetes::event::Severity;
@@ -26,15 +27,8 @@ use act::Applier;
 pub use caches::{Caches, WatchTargets};
 use probe_pool::ProbePool;
 
-/// Delays after failures in a row; the last one stays.
-const DELAYS: [Duration; 6] = [
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(2),
-    Duration::from_secs(5),
-    Duration::from_secs(15),
-    Duration::from_mins(1),
-];
+/// Back-off of a reconcile pass whose writes fail.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)).with_factor(4);
 /// Time for which changes are gathered into one reconcile.
 const GATHER: Duration = Duration::from_millis(20);
 /// Time between reconciles if nothing changes, for events that a watch has missed.
@@ -84,7 +78,7 @@ impl Controller {
         let changed = caches.changed();
         let mut applier = Applier::new(&self.hosted);
         let mut pool = ProbePool::new(prober);
-        let mut failures = 0;
+        let mut failures = 0_u32;
         let mut refused = None;
         loop {
             caches.wait_until_synced(&self.progress).await;
@@ -108,16 +102,16 @@ impl Controller {
             let failure = refused.clone().or_else(|| caches.failure());
             self.report(plan, failure.clone());
             let is_again = refused.is_some() || applied.is_stale;
-            let wait = if is_again { delay(&mut failures) } else { RESYNC };
             if is_again {
                 // Events of the controller's own writes do not end the delay.
-                sleep(wait).await;
+                failures = failures.saturating_add(1);
+                sleep(RETRY.nominal(failures)).await;
                 continue;
             }
             tokio::select! {
                 () = changed.notified() => sleep(GATHER).await,
                 () = pool.wait(&self.metrics) => {}
-                () = sleep(wait) => {}
+                () = sleep(RESYNC) => {}
                 () = until(next) => {}
             }
         }
@@ -143,7 +137,7 @@ impl Controller {
     }
 
     fn report(&self, plan: Plan, failure: Option<String>) {
-        self.metrics.api_server_failing(failure.is_some());
+        self.metrics.set_degraded(failure.is_some());
         self.progress.send_modify(|progress| {
             if let Some(message) = failure.as_ref().filter(|_| progress.failure != failure) {
                 tracing::warn!(operation = "act", reason = Reason::ApiServerError.as_str(), "{message}");
@@ -154,13 +148,6 @@ impl Controller {
             progress.failure = failure;
         });
     }
-}
-
-/// The delay after that many failures in a row.
-fn delay(failures: &mut usize) -> Duration {
-    let delay = DELAYS.get(*failures).or(DELAYS.last()).copied().unwrap_or_default();
-    *failures = failures.saturating_add(1);
-    delay
 }
 
 async fn until(next: Option<Timestamp>) {

@@ -1,12 +1,10 @@
-//! A running controller: its parts put together, its probes, its end.
+//! A running Global Pull Secret controller: listeners, readiness, shutdown.
 
-use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
-use daemon::probes::{self, Readiness};
-use daemon::serve::{self, Listener, Manners};
+use daemon::probes::Probes;
+use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::serve::{Endpoint, ListenError};
 use fleet_model::names;
 use kubernetes::{Cluster, KubernetesError};
 use prometheus_client::registry::Registry;
@@ -17,47 +15,40 @@ use crate::decide::probe::Mode;
 use crate::metrics::Metrics;
 use crate::probe::{Gate, Prober, SetupError};
 use crate::run::{Caches, Controller, Progress, WatchTargets};
-use crate::settings::{Address, Checked};
+use crate::settings::{Checked, table};
 
-/// A controller whose addresses are taken and that does nothing yet.
+/// A controller whose listeners are bound and that has not started yet.
 #[derive(Debug)]
 pub struct Server {
     checked: Checked,
     hosted: Cluster,
     control_plane: Cluster,
-    health: Listener,
-    metrics: Listener,
-    metered: Arc<Registry>,
+    probes: Probes,
     counts: Metrics,
     prober: Option<Prober>,
     progress: watch::Sender<Progress>,
 }
 
-/// Why a controller does not start.
+/// Errors that prevent a controller from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A cluster's client could not be set up.
-    #[error("{what}")]
+    /// A cluster's client cannot be set up.
+    #[error("{setting}")]
     Cluster {
-        /// Which setting.
-        what: &'static str,
-        /// Why not.
+        /// The setting that configures the client.
+        setting: &'static str,
+        /// The cause.
         source: KubernetesError,
     },
-    /// Nobody can ask registries.
+    /// The client of the registry probe cannot be set up.
     #[error(transparent)]
     Probe(#[from] SetupError),
-    /// An address is taken or not ours.
-    #[error("cannot listen at {what}.host and {what}.port: {kind}")]
-    Listen {
-        /// Which of the listeners.
-        what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
-    },
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
-/// The hosted cluster, and the one with its control plane. No request is sent.
+/// Sets up the clients of the hosted cluster and of the cluster with its control plane. Sends no request.
 pub async fn connect(checked: &Checked) -> Result<(Cluster, Cluster), StartError> {
     let settings = |kubeconfig: &Option<std::path::PathBuf>| kubernetes::Settings {
         kubeconfig: kubeconfig.clone(),
@@ -65,7 +56,7 @@ pub async fn connect(checked: &Checked) -> Result<(Cluster, Cluster), StartError
         program: names::GLOBAL_MANAGER,
         ..kubernetes::Settings::default()
     };
-    let failed = |what| move |source| StartError::Cluster { what, source };
+    let failed = |setting| move |source| StartError::Cluster { setting, source };
     let control_plane =
         Cluster::connect(&settings(&checked.settings.kubeconfig)).await.map_err(failed("kubeconfig"))?;
     let hosted = match &checked.settings.hosted_kubeconfig {
@@ -76,15 +67,17 @@ pub async fn connect(checked: &Checked) -> Result<(Cluster, Cluster), StartError
 }
 
 impl Server {
-    /// Puts a controller together and takes its addresses. No cluster need be there.
+    /// Binds the listeners. The clusters may be unavailable.
     pub async fn prepare(checked: Checked) -> Result<Self, StartError> {
         let (hosted, control_plane) = connect(&checked).await?;
         let mut registry = Registry::default();
         let counts = Metrics::register(&mut registry);
+        let readiness = ReadinessSender::not_ready("has not read the clusters yet");
+        let (health, metrics) = (&checked.settings.health, &checked.settings.metrics);
+        let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
+        let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
         Ok(Self {
-            health: listen("health", &checked.settings.health).await?,
-            metrics: listen("metrics", &checked.settings.metrics).await?,
-            metered: Arc::new(registry),
+            probes: Probes::listen(&health, &metrics, registry, readiness).await?,
             prober: prober(&checked)?,
             checked,
             hosted,
@@ -94,44 +87,24 @@ impl Server {
         })
     }
 
-    /// Where probes are answered.
+    /// Bound address of the health listener.
     pub fn health_address(&self) -> SocketAddr {
-        self.health.address()
+        self.probes.health_address()
     }
 
-    /// Where metrics are served.
+    /// Bound address of the metrics listener.
     pub fn metrics_address(&self) -> SocketAddr {
-        self.metrics.address()
+        self.probes.metrics_address()
     }
 
-    /// The progress.
+    /// Progress of the controller.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Looks after the hosted cluster until `stop`.
+    /// Reconciles the hosted cluster until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { checked, hosted, control_plane, health, metrics, metered, counts, prober, progress } = self;
-        let served = CancellationToken::new();
-        let second = Duration::from_secs(1);
-        let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
-        let (readiness, _) = watch::channel(progress.borrow().readiness());
-        let probes = async {
-            tokio::join!(
-                health.serve(probes::health(readiness.subscribe()), manners.clone(), served.clone()),
-                metrics.serve(probes::metrics(metered), manners.clone(), served.clone()),
-            )
-        };
-        let tell_readiness = async {
-            let mut progress = progress.subscribe();
-            loop {
-                let now = progress.borrow_and_update().readiness();
-                readiness.send_if_modified(|shown| std::mem::replace(shown, now.clone()) != now);
-                if progress.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
+        let Self { checked, hosted, control_plane, probes, counts, prober, progress } = self;
         let targets = WatchTargets {
             hosted: &hosted,
             control_plane: &control_plane,
@@ -145,15 +118,15 @@ impl Server {
             metrics: counts,
             progress: progress.clone(),
         };
+        let caches = Caches::new(checked.settings.labelled_additional);
+        let readiness = probes.readiness();
         let work = async {
             tokio::select! {
-                () = controller.run(Caches::new(checked.settings.labelled_additional), targets, stop) => {}
-                () = tell_readiness => {}
+                () = controller.run(caches, targets, stop.clone()) => {}
+                () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
             }
-            readiness.send_replace(Readiness::ShuttingDown);
-            served.cancel();
         };
-        tokio::join!(probes, work);
+        probes.serve_during(stop.clone(), work).await;
     }
 }
 
@@ -174,8 +147,4 @@ impl Progress {
             None => Readiness::Ready,
         }
     }
-}
-
-async fn listen(what: &'static str, address: &Address) -> Result<Listener, StartError> {
-    serve::listen(&address.host, address.port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
 }

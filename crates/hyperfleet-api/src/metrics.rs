@@ -1,7 +1,9 @@
-//! The metrics of the API, under HyperFleet's names.
+//! Metrics of a running API, declared in `fleet_model::metrics::api`.
 
 use std::time::Duration;
 
+use daemon::metrics::register;
+use fleet_model::metrics::api as catalogue;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -17,7 +19,7 @@ use crate::resource::Resource;
 use crate::store::Pending;
 use crate::store::meter::QueryMeter;
 
-/// The metrics of one server. Clones count together.
+/// Metrics of one server. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     version: &'static str,
@@ -41,7 +43,7 @@ struct RequestLabels {
     code: u16,
 }
 
-/// The resources whose reconciliation is counted.
+/// Labels of metrics about reconciliation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReconciliationLabels {
     resource_type: String,
@@ -56,7 +58,7 @@ struct DiscardLabels {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Registers the metrics of a server of that version.
+    /// Registers the metrics of a server.
     pub fn register(registry: &mut Metered, version: &'static str, queries: &QueryMeter) -> Self {
         let metrics = Self {
             version,
@@ -70,35 +72,24 @@ impl Metrics {
             connections_open: Gauge::default(),
             connections_in_use: Gauge::default(),
         };
-        let build = Info::new([("version", version)]);
-        registry.register("hyperfleet_api_build", "Version of the running server", build);
-        registry.register("hyperfleet_api_requests", "Answered requests", metrics.requests.clone());
-        let help = "Duration of requests, in seconds";
-        registry.register("hyperfleet_api_request_duration_seconds", help, metrics.durations.clone());
-        let help = "Changes of desired state that adapters have to reconcile";
-        registry.register("hyperfleet_api_reconciliation_started", help, metrics.started.clone());
-        let help = "Discarded reports, by reason";
-        registry.register("hyperfleet_api_reports_discarded", help, metrics.discarded.clone());
-        let help = "Resources that are not reconciled";
-        registry.register("hyperfleet_api_resource_pending_reconciliation", help, metrics.pending.clone());
-        let help = "Resources that have not been reconciled for longer than the threshold";
-        registry.register("hyperfleet_api_resource_pending_reconciliation_stuck", help, metrics.stuck.clone());
-        let help = "Time for which the oldest of these has not been reconciled, in seconds";
-        let name = "hyperfleet_api_resource_pending_reconciliation_stuck_duration_seconds";
-        registry.register(name, help, metrics.stuck_seconds.clone());
-        let help = "Duration of database statements, in seconds";
-        registry.register("hyperfleet_db_query_duration_seconds", help, queries.durations.clone());
-        registry.register("hyperfleet_db_errors", "Failed database statements", queries.errors.clone());
-        let help = "Open connections to the database";
-        registry.register("hyperfleet_db_connections_open", help, metrics.connections_open.clone());
-        let help = "Connections to the database that are in use";
-        registry.register("hyperfleet_db_connections_in_use", help, metrics.connections_in_use.clone());
+        register(registry, &catalogue::BUILD, Info::new([("version", version)]));
+        register(registry, &catalogue::REQUESTS, metrics.requests.clone());
+        register(registry, &catalogue::REQUEST_DURATION, metrics.durations.clone());
+        register(registry, &catalogue::RECONCILIATION_STARTED, metrics.started.clone());
+        register(registry, &catalogue::REPORTS_DISCARDED, metrics.discarded.clone());
+        register(registry, &catalogue::PENDING_RECONCILIATION, metrics.pending.clone());
+        register(registry, &catalogue::PENDING_RECONCILIATION_STUCK, metrics.stuck.clone());
+        register(registry, &catalogue::PENDING_RECONCILIATION_STUCK_DURATION, metrics.stuck_seconds.clone());
+        register(registry, &catalogue::DB_QUERY_DURATION, queries.durations.clone());
+        register(registry, &catalogue::DB_ERRORS, queries.errors.clone());
+        register(registry, &catalogue::DB_CONNECTIONS_OPEN, metrics.connections_open.clone());
+        register(registry, &catalogue::DB_CONNECTIONS_IN_USE, metrics.connections_in_use.clone());
         metrics
     }
 
-    /// Counts a request.
+    /// Counts a request and records its duration.
     pub(crate) fn answered(&self, method: &Method, path: &str, status: StatusCode, duration: Duration) {
-        // Unknown methods share one label, so that clients cannot create series.
+        // Clients can invent methods: each would be a series.
         let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
         let labels = RequestLabels {
             component: "api",
@@ -111,14 +102,14 @@ impl Metrics {
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
-    /// Counts a change of desired state.
+    /// Counts a new generation or a deletion.
     pub(crate) fn reconciliation_started(&self, resource: &Resource, registry: &Registry) {
         if registry.kind(&resource.kind).is_some_and(crate::entity::Descriptor::has_adapters) {
             self.started.get_or_create(&labels(&resource.kind, resource.is_terminating())).inc();
         }
     }
 
-    /// Sets the gauges of resources that are not reconciled; kinds without any lose theirs.
+    /// Exposes the resources that are not reconciled. Series of the previous call that are missing now disappear.
     pub(crate) fn set_pending(&self, pending: &[Pending]) {
         for gauges in [&self.pending, &self.stuck, &self.stuck_seconds] {
             gauges.clear();
@@ -139,4 +130,24 @@ impl Metrics {
 
 fn labels(kind: &str, is_delete: bool) -> ReconciliationLabels {
     ReconciliationLabels { resource_type: kind.to_owned(), is_delete: is_delete.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::meter::QueryLabels;
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let mut registry = Metered::default();
+        let queries = QueryMeter::default();
+        let metrics = Metrics::register(&mut registry, "test", &queries);
+        metrics.answered(&Method::GET, "/", StatusCode::OK, Duration::ZERO);
+        metrics.started.get_or_create(&labels("Cluster", false)).inc();
+        metrics.discarded(DiscardReason::StaleTime);
+        let kind = "Cluster".to_owned();
+        metrics.set_pending(&[Pending { kind, is_delete: false, waiting: 1, stuck: 1, longest_seconds: 1 }]);
+        queries.durations.get_or_create(&QueryLabels::COMMIT).observe(1.0);
+        assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
+    }
 }

@@ -1,18 +1,16 @@
-//! A running API: its parts put together, its listeners, its housekeeping, its end.
+//! A running API: listeners, schema migration, periodic maintenance, readiness, shutdown.
 
-use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::environment::Environment;
 use daemon::log::causes;
-use daemon::probes::{self, Readiness, ReadinessSender};
-use daemon::serve::{self, Listener, Manners};
+use daemon::probes::Probes;
+use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
 use jiff::Timestamp;
-use prometheus_client::registry::Registry as Metered;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -22,32 +20,31 @@ use crate::http::{Api, Limits, Parts, router};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::service::Service;
-use crate::settings::Settings;
+use crate::settings::{Settings, table};
 use crate::spec_schema::SpecSchemas;
 use crate::store::{Store, StoreError};
 
-/// Requests wait so long for the first migration; after that they are answered as unavailable.
+/// Maximum delay of the first requests during the initial migration. Later ones are answered as unavailable.
 const FIRST_MIGRATION: Duration = Duration::from_secs(2);
-/// Connections have so long to say goodbye.
+/// Maximum time to close the database connections.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-/// One round of housekeeping takes no longer: a statement whose answer was lost must not end it for good.
-const HOUSEKEEPING_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time of one maintenance pass: a statement whose response was lost must not end maintenance.
+const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a build calls itself.
+/// Identification of a build.
 #[derive(Clone, Copy, Debug)]
 pub struct Build {
-    /// Its version.
+    /// Version of the build.
     pub version: &'static str,
-    /// When it was built.
+    /// Time of the build.
     pub time: &'static str,
 }
 
-/// A server whose addresses are taken and that answers nothing yet.
+/// A server whose listeners are bound and that serves nothing yet.
 #[derive(Debug)]
 pub struct Server {
     api: Listener,
-    health: Listener,
-    metrics: Listener,
+    probes: Probes,
     parts: ServerParts,
 }
 
@@ -56,45 +53,39 @@ struct ServerParts {
     settings: Settings,
     api: Api,
     store: Store,
-    metered: Arc<Metered>,
     metrics: Metrics,
-    manners: Manners,
+    serve_options: ServeOptions,
     readiness: ReadinessSender,
-    /// Ends streams when the server begins to stop.
+    /// Ends change streams when shutdown begins.
     closing: CancellationToken,
 }
 
-/// Why a server does not start; every fault has its place and no value.
+/// Errors that prevent a server from starting. Each names the setting and no value.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The settings are wrong.
+    /// Invalid settings, one message per fault.
     #[error("{}", .0.join("\n"))]
     Settings(Vec<String>),
-    /// An address is taken or not ours.
-    #[error("cannot listen at {what}.host and {what}.port: {kind}")]
-    Listen {
-        /// Which of the listeners.
-        what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
-    },
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
 impl Server {
-    /// Puts a server together and takes its addresses.
+    /// Checks the settings and binds the listeners. The database may be unavailable.
     pub async fn prepare(settings: Settings, environment: &impl Environment, build: Build) -> Result<Self, StartError> {
         let fault = |fault: String| StartError::Settings(vec![fault]);
         let registry = settings.registry().map_err(StartError::Settings)?;
         let document = schema_document(&settings).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
         let authentication = authentication(&settings)?;
-        let manners = manners(&settings)?;
+        let serve_options = serve_options(&settings)?;
         let source = settings.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
-        let mut metered = Metered::default();
+        let mut metered = Registry::default();
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
@@ -107,54 +98,36 @@ impl Server {
             limits: limits(&settings),
             stop: closing.clone(),
         });
-        let (readiness, _) = watch::channel(Readiness::NotReady("Application is not ready".to_owned()));
-        Ok(Self {
-            api: listen("server", &settings.server.host, settings.server.port).await?,
-            health: listen("health", &settings.health.host, settings.health.port).await?,
-            metrics: listen("metrics", &settings.metrics.host, settings.metrics.port).await?,
-            parts: ServerParts {
-                settings,
-                api,
-                store,
-                metered: Arc::new(metered),
-                metrics,
-                manners,
-                readiness,
-                closing,
-            },
-        })
+        let readiness = ReadinessSender::not_ready("Application is not ready");
+        let listener =
+            serve::listen(&endpoint("server", "the API", &settings.server.host, settings.server.port)).await?;
+        let health = endpoint("health", "probes", &settings.health.host, settings.health.port);
+        let scraped = endpoint("metrics", "metrics", &settings.metrics.host, settings.metrics.port);
+        let probes = Probes::listen(&health, &scraped, metered, readiness.clone()).await?;
+        let parts = ServerParts { settings, api, store, metrics, serve_options, readiness, closing };
+        Ok(Self { api: listener, probes, parts })
     }
 
-    /// Where the API listens.
+    /// Bound address of the API.
     pub fn address(&self) -> SocketAddr {
         self.api.address()
     }
 
-    /// Where probes are answered.
+    /// Bound address of the health listener.
     pub fn health_address(&self) -> SocketAddr {
-        self.health.address()
+        self.probes.health_address()
     }
 
-    /// Where metrics are served.
+    /// Bound address of the metrics listener.
     pub fn metrics_address(&self) -> SocketAddr {
-        self.metrics.address()
+        self.probes.metrics_address()
     }
 
-    /// Serves until `stop`: readiness goes first, then open requests end, then connections. Fails only where the database
-    /// is not one that this program can use.
+    /// Serves until `stop`. Shutdown order: readiness, change streams and open requests, database connections, probes.
+    /// Fails only on a database that this version cannot use.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StoreError> {
-        let Self { api, health, metrics, parts } = self;
-        let probes_stop = CancellationToken::new();
-        let plain = Manners { tls: None, drain_timeout: Duration::from_secs(1), ..parts.manners.clone() };
-        let health_router = probes::health(parts.readiness.subscribe());
-        let metrics_router = probes::metrics(Arc::clone(&parts.metered));
-        let probes = async {
-            tokio::join!(
-                health.serve(health_router, plain.clone(), probes_stop.clone()),
-                metrics.serve(metrics_router, plain.clone(), probes_stop.clone()),
-            )
-        };
-        // The first requests need not be turned away while a database that is there is being prepared.
+        let Self { api, probes, parts } = self;
+        // The first requests wait for a short migration instead of failing.
         let prepared = tokio::time::timeout(FIRST_MIGRATION, migrate(&parts));
         let prepared = tokio::select! {
             () = stop.cancelled() => Ok(Ok(())),
@@ -166,39 +139,38 @@ impl Server {
         let serving = async {
             tokio::select! {
                 () = stop.cancelled() => Ok(()),
-                failed = keep_house(&parts) => failed,
+                failed = maintain(&parts) => failed,
             }
         };
         let api_stop = CancellationToken::new();
-        let answering = api.serve(router(parts.api.clone()), parts.manners.clone(), api_stop.clone());
+        let answering = api.serve(router(parts.api.clone()), parts.serve_options.clone(), api_stop.clone());
         let whole = async {
             let ((), ended) = tokio::join!(answering, async {
                 let ended = serving.await;
-                parts.readiness.send_replace(Readiness::ShuttingDown);
-                tracing::info!(operation = "shutdown", "shutting down: open requests may end");
+                parts.readiness.set(Readiness::ShuttingDown);
+                tracing::info!(operation = "shutdown", "shutting down: draining open requests");
                 parts.closing.cancel();
                 api_stop.cancel();
                 ended
             });
-            // A connection that is cut off does not know it; nobody waits for it.
+            // A connection that was cut off may never close.
             let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
-            probes_stop.cancel();
             ended
         };
-        tokio::join!(probes, whole).1
+        probes.serve_during(stop.clone(), whole).await
     }
 }
 
-/// Migrates, then watches over readiness, retention and metrics, for as long as it is polled.
-async fn keep_house(parts: &ServerParts) -> Result<(), StoreError> {
+/// Migrates, then maintains readiness, retention and metrics, for as long as it is polled.
+async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
     if !parts.store.is_usable() {
         migrate(parts).await?;
     }
-    tokio::join!(watch_readiness(parts), forget_changes(parts), measure(parts));
+    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts));
     Ok(())
 }
 
-/// Brings the schema up to date, however long the database takes to be there.
+/// Migrates the schema. Waits for the database for as long as it takes.
 async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
     let timeout = parts.settings.database.pool.advisory_lock_timeout;
     let mut wait = interval(Duration::from_secs(1));
@@ -206,21 +178,21 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
     loop {
         wait.tick().await;
         let migration = parts.store.migrate(timeout, Timestamp::now());
-        let Ok(migrated) = tokio::time::timeout(timeout + HOUSEKEEPING_TIMEOUT, migration).await else {
-            tracing::warn!(operation = "migrate", "the database has not answered; trying again");
+        let Ok(migrated) = tokio::time::timeout(timeout + MAINTENANCE_TIMEOUT, migration).await else {
+            tracing::warn!(operation = "migrate", "the database does not answer; retrying");
             continue;
         };
         match migrated {
             Ok(taken) => {
                 if !taken.is_empty() {
-                    tracing::info!(operation = "migrate", steps = taken.join(","), "brought the schema up to date");
+                    tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
                 }
                 return Ok(());
             }
             Err(error @ (StoreError::Unavailable(_) | StoreError::Contended(_))) => {
                 let cause = causes(&error);
-                tracing::warn!(operation = "migrate", cause, "the database is not there yet; trying again");
-                parts.readiness.send_replace(Readiness::NotReady("Database connection not available".to_owned()));
+                tracing::warn!(operation = "migrate", cause, "the database is not available yet; retrying");
+                parts.readiness.set(Readiness::NotReady("Database connection not available".to_owned()));
             }
             Err(error) => return Err(error),
         }
@@ -228,35 +200,25 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
 }
 
 async fn watch_readiness(parts: &ServerParts) {
-    let mut tick = interval(Duration::from_secs(1));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
+    let check = || async {
         let ping = tokio::time::timeout(parts.settings.health.db_ping_timeout, parts.store.ping()).await;
-        let readiness = match ping {
+        match ping {
             Ok(Ok(())) => Readiness::Ready,
             Ok(Err(_)) => Readiness::NotReady("database unavailable".to_owned()),
             Err(_elapsed) => Readiness::NotReady("database ping timeout".to_owned()),
-        };
-        parts.readiness.send_if_modified(|before| {
-            let changed = *before != readiness;
-            if changed {
-                tracing::info!(operation = "readiness", readiness = format!("{readiness:?}"), "readiness has changed");
-                *before = readiness;
-            }
-            changed
-        });
-    }
+        }
+    };
+    parts.readiness.poll(Duration::from_secs(1), check).await;
 }
 
-async fn forget_changes(parts: &ServerParts) {
+async fn prune_changes(parts: &ServerParts) {
     let mut tick = interval(Duration::from_secs(10));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        // An outage is told by readiness; what is not forgotten now is forgotten later.
-        let forgetting = parts.store.prune(parts.settings.retention(), Timestamp::now());
-        let _later = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, forgetting).await;
+        // Readiness reports an outage. The next pass prunes what this one could not.
+        let pruning = parts.store.prune(parts.settings.retention(), Timestamp::now());
+        let _later = tokio::time::timeout(MAINTENANCE_TIMEOUT, pruning).await;
     }
 }
 
@@ -270,7 +232,7 @@ async fn measure(parts: &ServerParts) {
         parts.metrics.connections_in_use.set(i64::from(used));
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
         let pending = parts.store.pending(Timestamp::now(), threshold);
-        if let Ok(Ok(pending)) = tokio::time::timeout(HOUSEKEEPING_TIMEOUT, pending).await {
+        if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
             parts.metrics.set_pending(&pending);
         }
     }
@@ -286,12 +248,12 @@ fn authentication(settings: &Settings) -> Result<Authentication, StartError> {
     })
 }
 
-fn manners(settings: &Settings) -> Result<Manners, StartError> {
+fn serve_options(settings: &Settings) -> Result<ServeOptions, StartError> {
     let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
         (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)),
         _ => None,
     };
-    Ok(Manners {
+    Ok(ServeOptions {
         head_timeout: settings.server.timeouts.read,
         drain_timeout: settings.health.shutdown_timeout,
         tls: tls.transpose().map_err(|error| StartError::Settings(vec![format!("server.tls: {error}")]))?,
@@ -307,8 +269,8 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-async fn listen(what: &'static str, host: &str, port: u16) -> Result<Listener, StartError> {
-    serve::listen(host, port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
+fn endpoint<'a>(section: &str, purpose: &'static str, host: &'a str, port: u16) -> Endpoint<'a> {
+    Endpoint::new(&table::TABLE, section, purpose, host, port)
 }
 
 fn schema_document(settings: &Settings) -> Result<Option<Value>, String> {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daemon::retry::{Spent, Transient};
+use daemon::retry::{Interrupted, Transient};
 
 use crate::wire::Problem;
 
@@ -110,13 +110,13 @@ pub enum Error {
         /// The status of the response.
         how: &'static str,
     },
-    /// The caller's budget is spent, or it is shutting down.
-    #[error("cannot {call}: {spent}")]
-    Spent {
-        /// The request.
+    /// The caller's time was over, or it was told to stop.
+    #[error("cannot {call}: {interrupted}")]
+    Interrupted {
+        /// What was asked.
         call: String,
-        /// The cause of the interruption.
-        spent: Spent,
+        /// Which of the two.
+        interrupted: Interrupted,
         /// The failure that was to be got over, if there was one.
         source: Option<Box<Self>>,
     },
@@ -136,7 +136,7 @@ impl Error {
             | Self::Unreadable { call, .. }
             | Self::TooLong { call, .. }
             | Self::Cut { call, .. }
-            | Self::Spent { call, .. } => call,
+            | Self::Interrupted { call, .. } => call,
         }
     }
 
@@ -146,7 +146,7 @@ impl Error {
             Self::Token { .. } | Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Cut { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..),
             Self::Invalid { .. } | Self::Unreadable { .. } | Self::TooLong { .. } => false,
-            Self::Spent { source, .. } => source.as_ref().is_none_or(|last| last.transient()),
+            Self::Interrupted { source, .. } => source.as_ref().is_none_or(|last| last.transient()),
         }
     }
 
@@ -154,7 +154,7 @@ impl Error {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::Spent { source: Some(last), .. } => last.status(),
+            Self::Interrupted { source: Some(last), .. } => last.status(),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl Error {
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused { problem, .. } => problem.as_deref(),
-            Self::Spent { source: Some(last), .. } => last.problem(),
+            Self::Interrupted { source: Some(last), .. } => last.problem(),
             _ => None,
         }
     }

@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use daemon::retry::Backoff;
+use daemon::backoff::{Backoff, RetryPolicy};
 use reqwest::Url;
 
 /// The path under which the API serves resources.
 const API_PATH: &str = "/api/hyperfleet/v1";
 
 /// The waits between the attempts of a call, unless the settings say otherwise.
-const BACKOFF: Backoff =
-    Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
+const RETRY: RetryPolicy = RetryPolicy {
+    backoff: Backoff::doubling(Duration::from_secs(1), Duration::from_secs(4)).with_jitter(20),
+    max_retries: 3,
+};
 
 /// Address, identity and timeouts of the API.
 #[derive(Clone, Debug)]
@@ -29,8 +31,8 @@ pub struct Settings {
     /// The certificate authorities to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// The waits between the attempts of a call that may be repeated.
-    pub backoff: Backoff,
-    /// The method of status reports.
+    pub retry: RetryPolicy,
+    /// How status reports are sent.
     pub report_method: ReportMethod,
     /// Settings of watches.
     pub watch: WatchSettings,
@@ -68,10 +70,8 @@ pub struct WatchSettings {
     pub retry_stream: Duration,
     /// The longest line that is read, in bytes.
     pub max_line: usize,
-    /// The wait after a first failure; it doubles with each further one.
-    pub first_wait: Duration,
-    /// The longest wait between two attempts, unless the API asks for more.
-    pub longest_wait: Duration,
+    /// Delays between attempts, unless the API asks for more.
+    pub backoff: Backoff,
 }
 
 /// The address under which the API serves resources.
@@ -97,7 +97,7 @@ impl Settings {
             token: None,
             user_agent: concat!("hyperfleet-client/", env!("CARGO_PKG_VERSION")).to_owned(),
             ca_file: None,
-            backoff: BACKOFF,
+            retry: RETRY,
             report_method: ReportMethod::default(),
             watch: WatchSettings::default(),
         }
@@ -113,8 +113,7 @@ impl Default for WatchSettings {
             poll_interval: Duration::from_secs(5),
             retry_stream: Duration::from_mins(5),
             max_line: 16 * 1024 * 1024,
-            first_wait: Duration::from_secs(1),
-            longest_wait: Duration::from_secs(30),
+            backoff: Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30)).with_jitter(20),
         }
     }
 }

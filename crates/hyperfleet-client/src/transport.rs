@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use daemon::retry::{Backoff, Budget, Failure};
+use daemon::backoff::RetryPolicy;
+use daemon::retry::{Budget, Failure};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
@@ -31,7 +32,7 @@ pub(crate) struct Transport {
     http: reqwest::Client,
     token: Option<TokenFile>,
     attempt_timeout: Duration,
-    backoff: Backoff,
+    retry: RetryPolicy,
 }
 
 /// The API's response to a request that succeeded.
@@ -59,7 +60,7 @@ impl Transport {
             http: builder.build().map_err(|source| SetupError::Http { source })?,
             token: settings.token.clone().map(TokenFile::new),
             attempt_timeout: settings.attempt_timeout,
-            backoff: settings.backoff,
+            retry: settings.retry,
         })
     }
 
@@ -73,14 +74,18 @@ impl Transport {
             async move { transport.attempt(&request).await }
         };
         let result = if repeatable {
-            budget.retry(&self.backoff, tell, attempt).await
+            budget.retry(&self.retry, log_retry, attempt).await
         } else {
-            let attempt = budget.spend(attempt()).await;
-            attempt.map_err(|spent| Failure::Spent(spent, None)).and_then(|result| result.map_err(Failure::Failed))
+            let attempt = budget.run(attempt()).await;
+            attempt
+                .map_err(|interrupted| Failure::Interrupted(interrupted, None))
+                .and_then(|result| result.map_err(Failure::Failed))
         };
         result.map_err(|failure| match failure {
             Failure::Failed(error) => error,
-            Failure::Spent(spent, last) => Error::Spent { call, spent, source: last.map(Box::new) },
+            Failure::Interrupted(interrupted, last) => {
+                Error::Interrupted { call, interrupted, source: last.map(Box::new) }
+            }
         })
     }
 
@@ -137,8 +142,8 @@ async fn in_time<T>(
     timeout(limit, work).await.map_err(late)?
 }
 
-fn tell(failures: usize, wait: Duration, error: &Error) {
-    tracing::warn!(failures, ?wait, %error, "trying again");
+fn log_retry(failures: u32, wait: Duration, error: &Error) {
+    tracing::warn!(failures, ?wait, %error, "retrying");
 }
 
 /// The certificates in a file, of which there must be one at least.

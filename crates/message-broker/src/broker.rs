@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use daemon::retry::{Budget, Spent, Transient as _};
+use daemon::backoff::Backoff;
+use daemon::retry::{Budget, Interrupted, Transient as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::Deliveries;
@@ -19,20 +20,7 @@ use crate::rabbitmq::RabbitMq;
 use crate::settings::Consume;
 
 /// Back-off of a publication, which is retried as long as the caller's budget allows: soon at first, then every 5 s.
-const PUBLISH: daemon::retry::Backoff = daemon::retry::Backoff { delays: &WAITS, jitter: 0.2 };
-const WAITS: [Duration; 1000] = {
-    let mut waits = [Duration::from_secs(5); 1000];
-    let (first, _) = waits.split_at_mut(6);
-    first.copy_from_slice(&[
-        Duration::from_millis(100),
-        Duration::from_millis(200),
-        Duration::from_millis(400),
-        Duration::from_millis(800),
-        Duration::from_millis(1600),
-        Duration::from_millis(3200),
-    ]);
-    waits
-};
+const PUBLISH: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5)).with_jitter(20);
 
 /// A broker of events. Cheap to clone; clones share one broker.
 #[derive(Clone, Debug)]
@@ -57,18 +45,20 @@ impl Broker {
     /// Publishes a message unchanged.
     pub async fn send(&self, topic: &Name, message: &Message, budget: &Budget) -> Result<(), BrokerError> {
         let failed = |kind| BrokerError::new(Operation::Publish, topic, kind);
-        let mut failures = 0;
+        let mut failures = 0_u32;
         // Not `Budget::retry`: its closure would keep publishing from being spawned.
         loop {
-            let error = match budget.spend(self.attempt(topic, message)).await {
+            let error = match budget.run(self.attempt(topic, message)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
-                Err(Spent::Stopped) => return Err(failed(ErrorKind::Stopped)),
-                Err(Spent::DeadlinePassed) => return Err(failed(ErrorKind::TimedOut)),
+                Err(Interrupted::Stopped) => return Err(failed(ErrorKind::Stopped)),
+                Err(Interrupted::DeadlinePassed) => return Err(failed(ErrorKind::TimedOut)),
             };
-            failures += 1;
-            let wait = PUBLISH.delay(failures, rand::random()).filter(|wait| budget.has_time_for(*wait));
-            let Some(wait) = wait.filter(|_| error.is_transient()) else { return Err(error) };
+            failures = failures.saturating_add(1);
+            let wait = PUBLISH.delay(failures, rand::random());
+            if !error.is_transient() || !budget.has_time_for(wait) {
+                return Err(error);
+            }
             tracing::warn!(failures, wait_ms = wait.as_millis(), %error, "publish failed; retrying");
             if budget.pause(wait).await.is_err() {
                 return Err(error);

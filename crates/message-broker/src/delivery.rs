@@ -180,9 +180,9 @@ async fn hold_lease(
             Some(most) if attempt >= most && !handle.is_counted_by_broker() => {
                 Settlement::DeadLetter(format!("delivered {attempt} times"))
             }
-            _ => {
-                Settlement::Retry(delay.unwrap_or_else(|| consume.backoff.after(attempt)).min(consume.backoff.longest))
-            }
+            _ => Settlement::Retry(
+                delay.unwrap_or_else(|| consume.backoff.nominal(attempt.max(1))).min(consume.backoff.cap),
+            ),
         },
     };
     let settled = handle.settle(settlement).await;

@@ -62,4 +62,4 @@ pub use event::{Data, Event, Format, Malformed};
 pub use health::Health;
 pub use message::Message;
 pub use name::{InvalidName, Name, Subscription};
-pub use settings::{Backoff, Consume};
+pub use settings::Consume;

@@ -32,7 +32,7 @@ pub(crate) struct Done {
     /// First number that a version may have whose addition was not answered.
     pub(crate) unanswered: Option<VersionNumber>,
     /// Number of failed additions.
-    failed_additions: usize,
+    failed_additions: u32,
 }
 
 /// Maximum number of versions that a run adds if none of them persists: each one is billed.

@@ -1,6 +1,6 @@
 //! Outcome of a run, and the errors that end it early.
 
-use daemon::retry::{Failure, Spent};
+use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::Reason;
 use kubernetes::KubernetesError;
 use secret_store::{Fault, Operation, StoreError, VersionNumber};
@@ -82,19 +82,19 @@ impl From<KubernetesError> for RunError {
     }
 }
 
-impl From<Spent> for RunError {
-    fn from(spent: Spent) -> Self {
-        Self::of_spent(spent)
+impl From<Interrupted> for RunError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::of_interruption(interrupted)
     }
 }
 
 impl RunError {
-    fn of_spent(spent: Spent) -> Self {
-        match spent {
-            Spent::Stopped => {
+    fn of_interruption(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Stopped => {
                 Self::new("interrupted", Reason::Interrupted, "Stopped by a signal; the next run continues")
             }
-            Spent::DeadlinePassed => {
+            Interrupted::DeadlinePassed => {
                 Self::new("deadline", Reason::DeadlineExceeded, "The run's time (RUN_TIMEOUT) is over")
             }
         }
@@ -108,11 +108,11 @@ where
     fn from(failure: Failure<E>) -> Self {
         match failure {
             Failure::Failed(error) => error.into(),
-            Failure::Spent(spent, None) => Self::of_spent(spent),
-            Failure::Spent(spent, Some(error)) => {
-                let (spent, last) = (Self::of_spent(spent), Self::from(error));
-                let message = format!("{}; last failure: {}", spent.message, last.message);
-                Self { message, hint: last.hint, phase: last.phase, ..spent }
+            Failure::Interrupted(interrupted, None) => Self::of_interruption(interrupted),
+            Failure::Interrupted(interrupted, Some(error)) => {
+                let (interrupted, last) = (Self::of_interruption(interrupted), Self::from(error));
+                let message = format!("{}; last failure: {}", interrupted.message, last.message);
+                Self { message, hint: last.hint, phase: last.phase, ..interrupted }
             }
         }
     }

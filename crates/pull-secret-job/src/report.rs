@@ -92,7 +92,7 @@ pub fn render(outcome: &Outcome) -> String {
 /// Writes the result file as a whole or not at all: its reader parses it as soon as it appears. That is a container of
 /// its own, under a user of its own.
 pub fn write_result(path: &Path, result: &str) -> Result<(), daemon::file::ReplaceError> {
-    daemon::file::replace_for(Readers::Everybody, path, result.as_bytes())
+    daemon::file::replace_for(Readers::All, path, result.as_bytes())
 }
 
 /// Writes the termination message, if the container runtime has provided the file. It is mounted, so it can only be

@@ -73,13 +73,13 @@ async fn phases<S: SecretStore>(
     let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
     let goal = if input.is_some() { "storage" } else { "deletion" };
     info!(operation = "start", "Starting pull secret {goal} operation{mode}");
-    let store = budget.spend(connect(&settings.store)).await??;
+    let store = budget.run(connect(&settings.store)).await??;
     info!(operation = "client-initialized", "Successfully initialized Secret Manager client");
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
     // Both clients are created before anything is written: an invalid kubeconfig fails at once.
     let cluster = match &settings.kubernetes_secret {
-        Some(kubernetes_secret) => Some(budget.spend(Cluster::connect(&kubernetes_secret.cluster)).await??),
+        Some(kubernetes_secret) => Some(budget.run(Cluster::connect(&kubernetes_secret.cluster)).await??),
         None => None,
     };
     let session = Session::new(&store, &settings.secret, budget);

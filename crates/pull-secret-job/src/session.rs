@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-use daemon::retry::{Backoff, Budget, Failure, Transient};
+use daemon::backoff::{Backoff, RetryPolicy};
+use daemon::retry::{Budget, Failure, Transient};
 use secret_store::{SecretId, SecretStore, StoreError, VersionNumber};
 use tracing::{info, warn};
 
 use crate::outcome::RunError;
 
 /// One attempt and up to three retries after 1 s, 2 s and 4 s, ±20 %.
-const BACKOFF: Backoff =
-    Backoff { delays: &[Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)], jitter: 0.2 };
+const RETRIES: RetryPolicy = RetryPolicy { backoff: BACKOFF, max_retries: 3 };
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(4)).with_jitter(20);
 
 /// Makes calls for one phase of a run.
 pub(crate) struct Caller<'a> {
@@ -49,7 +50,7 @@ impl<'a> Caller<'a> {
             self.count(name);
             attempt().await
         };
-        Ok(self.budget.retry(&BACKOFF, log_retry, counted).await?)
+        Ok(self.budget.retry(&RETRIES, log_retry, counted).await?)
     }
 
     /// Makes a call once: after a failure its effect must be observed before a retry.
@@ -59,35 +60,29 @@ impl<'a> Caller<'a> {
         attempt: impl Future<Output = T>,
     ) -> Result<T, RunError> {
         self.count(name);
-        Ok(self.budget.spend(attempt).await?)
+        Ok(self.budget.run(attempt).await?)
     }
 
     /// Waits after a transient failure of [`Self::call_once`]; returns the failure if it was the last attempt.
-    pub(crate) async fn pause_after(&self, failures: usize, error: StoreError) -> Result<(), RunError> {
-        let delay = BACKOFF.delay(failures, rand::random()).filter(|_| error.is_transient());
+    pub(crate) async fn pause_after(&self, failures: u32, error: StoreError) -> Result<(), RunError> {
+        let delay = RETRIES.delay(failures, rand::random()).filter(|_| error.is_transient());
         let wait = delay.map(|delay| delay.max(error.retry_after().unwrap_or_default()));
         let Some(wait) = wait.filter(|wait| self.budget.has_time_for(*wait)) else { return Err(error.into()) };
         log_retry(failures, wait, &error);
-        self.budget.pause(wait).await.map_err(|spent| Failure::Spent(spent, Some(error)).into())
+        self.budget.pause(wait).await.map_err(|interrupted| Failure::Interrupted(interrupted, Some(error)).into())
     }
 
     /// Waits before the next observation: not at all the first time, then with back-off, as lagging metadata or a missing
     /// namespace may take minutes.
-    pub(crate) async fn pause_before_observing(&self, retries: usize, why: &str) -> Result<(), RunError> {
-        const LONGEST: u64 = 4;
-        let seconds = match retries {
-            0 | 1 => 0,
-            more => (1 << more.min(8).saturating_sub(2)).min(LONGEST),
-        };
-        let jitter = 1.0 + BACKOFF.jitter * (2.0 * rand::random::<f64>() - 1.0);
-        let wait = Duration::from_secs(seconds).mul_f64(jitter);
-        if seconds == 0 {
+    pub(crate) async fn pause_before_observing(&self, retries: u32, why: &str) -> Result<(), RunError> {
+        let wait = BACKOFF.delay(retries.saturating_sub(1), rand::random());
+        if wait.is_zero() {
             info!(operation = "observe-again", "Observing again: {why}");
         } else {
             warn!(operation = "observe-again", "Observing again in {:.1}s: {why}", wait.as_secs_f64());
         }
-        self.budget.pause(wait).await.map_err(|spent| {
-            let failed = RunError::from(spent);
+        self.budget.pause(wait).await.map_err(|interrupted| {
+            let failed = RunError::from(interrupted);
             RunError { message: format!("{}; last observed: {why}", failed.message), ..failed }
         })
     }
@@ -102,8 +97,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn log_retry(failures: usize, wait: Duration, error: &impl Display) {
-    let retries = BACKOFF.delays.len();
+fn log_retry(failures: u32, wait: Duration, error: &impl Display) {
+    let retries = RETRIES.max_retries;
     warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
 }
 

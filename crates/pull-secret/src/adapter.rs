@@ -1,7 +1,6 @@
 //! `pull-secret adapter`: the Pull Secret Adapter as a process.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,6 +9,7 @@ use adapter::dry_run::{DryRun, dry_run};
 use adapter::{Adapter, Parts, Plan};
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
 use hyperfleet_client::Resource;
@@ -20,7 +20,6 @@ use message_broker::{Event, Message};
 
 use crate::broker::{self, Connection};
 use crate::cli::{self, AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments, OutputFormat};
-use crate::sentinel::listed;
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["adapter", "daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret"];
@@ -37,7 +36,7 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
 
 fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
     let plan = plan(flags)?;
-    start_log(&plan)?;
+    log::start(plan.config.log.of(CRATES))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
@@ -88,7 +87,7 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {
-    Plan::load(flags.0, &ProcessEnvironment).map_err(listed)
+    Plan::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
 }
 
 fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
@@ -143,9 +142,4 @@ fn readable(decided: &DryRun) -> String {
         }
     }
     text
-}
-
-fn start_log(plan: &Plan) -> anyhow::Result<()> {
-    let subscriber = log::subscriber(plan.config.log.of(CRATES), io::stdout());
-    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }

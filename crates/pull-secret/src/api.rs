@@ -1,10 +1,10 @@
 //! `pull-secret api`: the HyperFleet API as a process.
 
-use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
 use hyperfleet_api::server::{Build, Server};
@@ -24,7 +24,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
         Some(ApiCommand::Openapi(flags)) => {
-            let registry = settings(flags)?.registry().map_err(listed)?;
+            let registry = settings(flags)?.registry().map_err(Faults::of_configuration)?;
             let document = hyperfleet_api::openapi::document(&registry, cli::build().0);
             Ok(output::print(format_args!("{document:#}\n"))?)
         }
@@ -33,7 +33,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
 
 fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
     let settings = settings(flags)?;
-    start_log(&settings)?;
+    log::start(settings.log.of(CRATES))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
@@ -76,14 +76,5 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(flags: ApiFlags) -> anyhow::Result<Settings> {
-    Settings::load(flags.0, &ProcessEnvironment).map_err(listed)
-}
-
-fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
-    anyhow::anyhow!("invalid configuration\n  {}", faults.as_ref().join("\n  "))
-}
-
-fn start_log(settings: &Settings) -> anyhow::Result<()> {
-    let subscriber = log::subscriber(settings.log.of(CRATES), io::stdout());
-    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+    Settings::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
 }

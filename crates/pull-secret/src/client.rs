@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use daemon::backoff::{Backoff, RetryPolicy};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::output;
-use daemon::retry::Backoff;
 use hyperfleet_client::{BaseUrl, Client, Error, Settings, TokenSettings};
 
 use crate::cli::ClientFlags;
@@ -15,8 +15,10 @@ use crate::cli::ClientFlags;
 const DEFAULT_API: &str = "http://localhost:8000";
 
 /// A person waits: what fails is tried again soon, and not for long.
-const BACKOFF: Backoff =
-    Backoff { delays: &[Duration::from_millis(200), Duration::from_millis(500), Duration::from_secs(1)], jitter: 0.2 };
+const RETRY: RetryPolicy = RetryPolicy {
+    backoff: Backoff::doubling(Duration::from_millis(200), Duration::from_secs(1)).with_jitter(20),
+    max_retries: 3,
+};
 
 /// The exit code of `EX_TEMPFAIL` in sysexits.h: the API does not answer now.
 const UNREACHABLE: u8 = 75;
@@ -38,7 +40,7 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
         token: token.map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
         user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
         ca_file: path(&flags.ca_file, "HYPERFLEET_API_CA_FILE")?,
-        backoff: BACKOFF,
+        retry: RETRY,
         ..Settings::new(base_url)
     };
     Ok(Client::new(settings)?)

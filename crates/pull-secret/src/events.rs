@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::output::{self, plain};
 use daemon::settings::Loaded;
 use jiff::Timestamp;
@@ -14,7 +15,6 @@ use sentinel::settings::{self, EventsSettings};
 
 use crate::broker::broker;
 use crate::cli::{EventsCommand, TailArguments};
-use crate::sentinel::listed;
 
 /// Does what the arguments say.
 pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
@@ -26,7 +26,7 @@ pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
 async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let TailArguments { json, count, flags } = arguments;
     let loaded = settings::read(&EVENTS, flags.0, &ProcessEnvironment);
-    let settings: EventsSettings = loaded.and_then(Loaded::done).map_err(listed)?;
+    let settings: EventsSettings = loaded.and_then(Loaded::done).map_err(Faults::of_configuration)?;
     let names = settings.clients.broker;
     let topic = names.topic.unwrap_or_default();
     let subscription =

@@ -1,6 +1,5 @@
 //! `pull-secret run-job`: a Job's process from its environment to its exit code.
 
-use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,7 +25,7 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     if let Some(patch) = settings::hosted_cluster_patch(&flags, &ProcessEnvironment) {
         return Ok(output::print(format_args!("{}\n", patch?))?);
     }
-    start_log(settings::resolve_log(&flags, &ProcessEnvironment, CRATES))?;
+    daemon::log::start(settings::resolve_log(&flags, &ProcessEnvironment, CRATES))?;
     let settings = match resolve(&flags) {
         Ok(settings) => settings,
         Err(problems) => {
@@ -63,10 +62,6 @@ fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
             host.unwrap_or_default()
         )])),
     }
-}
-
-fn start_log(log: daemon::log::Settings) -> anyhow::Result<()> {
-    tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout())).context("cannot start the log")
 }
 
 /// A panic is a defect of this program. Only its location is logged, as its message may quote a credential.

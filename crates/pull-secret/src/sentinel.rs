@@ -1,12 +1,12 @@
 //! `pull-secret sentinel`: the Sentinel as a process.
 
 use std::fmt::Write as _;
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
 use hyperfleet_client::Client;
@@ -26,12 +26,12 @@ const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_
 
 /// Does what the arguments say.
 pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {
-    let plan = Plan::load(arguments.flags.0, &ProcessEnvironment).map_err(listed)?;
+    let plan = Plan::load(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     if arguments.dry_run {
         return runtime.block_on(explain(&plan, arguments.id.as_deref()));
     }
-    start_log(&plan)?;
+    log::start(plan.settings.log.of(CRATES))?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
@@ -96,14 +96,4 @@ async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
         bail!("there is no {id} among the {}", plan.resource_type);
     }
     Ok(written?)
-}
-
-/// Everything that is wrong with a configuration.
-pub(crate) fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
-    anyhow::anyhow!("invalid configuration\n  {}", faults.as_ref().join("\n  "))
-}
-
-fn start_log(plan: &Plan) -> anyhow::Result<()> {
-    let subscriber = log::subscriber(plan.settings.log.of(CRATES), io::stdout());
-    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
 }

@@ -6,6 +6,8 @@ mod tests;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 use crate::moment::Moment;
 use crate::reason::Reason;
 use crate::resync_slot;
@@ -140,8 +142,8 @@ fn at(due: Moment, then: Reason, until: Reason, now: Moment) -> Decision {
 
 /// Returns the time until a resource that is not reconciled is published again.
 fn backoff(repeats: u8, number: u64, policy: &Policy) -> Duration {
-    let grown = policy.min_interval.saturating_mul(2_u32.saturating_pow(u32::from(repeats).min(16)));
-    resync_slot::with_jitter(grown.min(policy.max_interval).max(policy.min_interval), number)
+    let backoff = Backoff::doubling(policy.min_interval, policy.max_interval.max(policy.min_interval));
+    resync_slot::with_jitter(backoff.nominal(u32::from(repeats) + 1), number)
 }
 
 /// Returns the time of the next resync of a reconciled resource.

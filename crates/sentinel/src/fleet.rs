@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 use crate::decide::{Decision, Facts, Policy, Published, State, decide};
 use crate::moment::Moment;
 use crate::observation::{EventContent, Observation};
 use crate::reason::Reason;
 use crate::resync_slot;
 
-/// Time until the event of a resource is published again after a failure; it doubles with each further failure.
-const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
-/// Maximum of that time. The rate at which a failing broker is retried is limited by the circuit breaker.
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Back-off of a resource whose event could not be published. Short, as the circuit breaker limits the load on the broker.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(5));
 
 /// The state of all resources.
 #[derive(Debug)]
@@ -206,9 +206,8 @@ impl Fleet {
     pub fn publish_failed(&mut self, id: &str, now: Moment) {
         let policy = self.policy;
         if let Some((key, known)) = self.take_in_flight(id) {
-            let wait = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(u32::from(known.failures).min(8)));
             known.failures = known.failures.saturating_add(1);
-            let due = now.after(resync_slot::with_jitter(wait.min(MAX_BACKOFF), known.number));
+            let due = now.after(resync_slot::with_jitter(RETRY.nominal(known.failures.into()), known.number));
             let decision = decide(&known.facts, known.published.as_ref(), known.number, &policy, now);
             // A change stays urgent: it does not wait behind the scheduled events of the meantime.
             if decision.reason.is_change() {

@@ -1,18 +1,20 @@
-//! The Sentinel's metrics, under HyperFleet's names and some names of its own.
+//! Metrics of a running Sentinel, declared in `fleet_model::metrics::sentinel`.
 
 use std::time::Duration;
 
+use daemon::metrics::register;
+use fleet_model::metrics::sentinel as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use crate::moment::Moment;
 use crate::reason::Reason;
 
-/// The metrics of one Sentinel. Clones count together.
+/// Metrics of one Sentinel. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     own: Own,
@@ -71,9 +73,9 @@ struct WithError {
     error_type: &'static str,
 }
 
-/// HyperFleet's histogram bounds, in seconds.
+/// Buckets of HyperFleet's Sentinel, in seconds.
 const POLL_BOUNDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Histogram bounds in seconds, from a stream's latency to the length of an outage.
+/// Buckets from the lag of a change stream to that of an outage, in seconds.
 const LAG_BOUNDS: [f64; 14] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
 
 // === impl Metrics ===
@@ -97,34 +99,17 @@ impl Metrics {
             leading: Family::default(),
             streaming: Family::default(),
         };
-        let registry = registry.sub_registry_with_prefix("hyperfleet_sentinel");
-        registry.register("pending_resources", "Resources with unpublished changes", metrics.pending.clone());
-        registry.register(
-            "events_published",
-            "Events that the broker has confirmed, by reason",
-            metrics.published.clone(),
-        );
-        let help = "Observations that caused no event, by reason";
-        registry.register("resources_skipped", help, metrics.skipped.clone());
-        let help = "Duration of reading all resources";
-        registry.register_with_unit("poll_duration", help, Unit::Seconds, metrics.sweep.clone());
-        registry.register("api_errors", "Failed reads of the API, by error type", metrics.api_errors.clone());
-        registry.register(
-            "broker_errors",
-            "Events that the broker refused, by error type",
-            metrics.broker_errors.clone(),
-        );
-        let help = "Unix time of the last complete sync with the API";
-        registry.register("last_successful_poll_timestamp_seconds", help, metrics.last_sweep.clone());
-        let help = "Time from a change, by the API's clock, to the broker's confirmation";
-        registry.register_with_unit("publish_lag", help, Unit::Seconds, metrics.lag.clone());
-        registry.register("known_resources", "Resources that this Sentinel watches", metrics.known.clone());
-        registry.register("leader", "1 if this process is the leader", metrics.leading.clone());
-        registry.register(
-            "change_stream",
-            "1 if changes are received by the change stream, 0 while polling",
-            metrics.streaming.clone(),
-        );
+        register(registry, &catalogue::PENDING_RESOURCES, metrics.pending.clone());
+        register(registry, &catalogue::EVENTS_PUBLISHED, metrics.published.clone());
+        register(registry, &catalogue::RESOURCES_SKIPPED, metrics.skipped.clone());
+        register(registry, &catalogue::POLL_DURATION, metrics.sweep.clone());
+        register(registry, &catalogue::API_ERRORS, metrics.api_errors.clone());
+        register(registry, &catalogue::BROKER_ERRORS, metrics.broker_errors.clone());
+        register(registry, &catalogue::LAST_SUCCESSFUL_POLL, metrics.last_sweep.clone());
+        register(registry, &catalogue::PUBLISH_LAG, metrics.lag.clone());
+        register(registry, &catalogue::KNOWN_RESOURCES, metrics.known.clone());
+        register(registry, &catalogue::LEADER, metrics.leading.clone());
+        register(registry, &catalogue::CHANGE_STREAM, metrics.streaming.clone());
         metrics.show_fleet(0, 0);
         metrics.show_leading(false);
         metrics.show_streaming(false);
@@ -205,18 +190,27 @@ mod tests {
 
     use super::*;
 
+    fn identity() -> Identity {
+        let [resource_type, resource_selector, shard] = ["clusters", "all", "1/1"].map(str::to_owned);
+        Identity { version: "test", resource_type, resource_selector, shard }
+    }
+
+    #[test]
+    fn every_metric_is_in_the_catalogue() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry, identity());
+        metrics.published(Reason::OtherShard, Some(Duration::ZERO));
+        metrics.skipped(Reason::OtherShard);
+        metrics.refused();
+        metrics.api_failed(false);
+        metrics.synced(Some(Duration::ZERO), Moment(0));
+        assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
+    }
+
     #[test]
     fn a_standby_has_no_sync_time() {
         let mut registry = Registry::default();
-        let metrics = Metrics::register(
-            &mut registry,
-            Identity {
-                version: "test",
-                resource_type: "clusters".to_owned(),
-                resource_selector: "all".to_owned(),
-                shard: "1/1".to_owned(),
-            },
-        );
+        let metrics = Metrics::register(&mut registry, identity());
         let shown = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();

@@ -1,12 +1,11 @@
-//! A running Sentinel: its parts put together, its probes, its election, its end.
+//! A running Sentinel: listeners, leader election, readiness, shutdown.
 
-use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use daemon::probes::{self, Readiness, ReadinessSender};
-use daemon::serve::{self, Listener, Manners};
+use daemon::probes::Probes;
+use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::serve::{Endpoint, ListenError};
 use hyperfleet_client::{Client, SetupError};
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -17,44 +16,36 @@ use crate::leader::Election;
 use crate::metrics::{Identity, Metrics};
 use crate::publisher::Publisher;
 use crate::run::{Leader, Progress};
-use crate::settings::{Address, Plan};
+use crate::settings::{Plan, table};
 
-/// So often the broker is asked whether it is there.
-const PROBE: Duration = Duration::from_secs(10);
+/// Period of the broker's health check.
+const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(10);
 
-/// A Sentinel whose addresses are taken and that does nothing yet.
+/// A Sentinel whose listeners are bound and that has not started yet.
 #[derive(Debug)]
 pub struct Sentinel<P> {
     plan: Plan,
     client: Client,
     publisher: P,
     election: Election,
-    health: Listener,
-    metrics: Listener,
-    metered: Arc<Registry>,
+    probes: Probes,
     counts: Metrics,
     progress: watch::Sender<Progress>,
-    readiness: ReadinessSender,
 }
 
-/// Why a Sentinel does not start.
+/// Errors that prevent a Sentinel from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The client of the API could not be set up.
+    /// The client of the API cannot be set up.
     #[error(transparent)]
     Client(#[from] SetupError),
-    /// An address is taken or not ours.
-    #[error("cannot listen at {what}.host and {what}.port: {kind}")]
-    Listen {
-        /// Which of the listeners.
-        what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
-    },
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
 impl<P: Publisher> Sentinel<P> {
-    /// Puts a Sentinel together and takes its addresses. Neither API nor broker need be there.
+    /// Binds the listeners. API and broker may be unavailable.
     pub async fn prepare(
         plan: Plan,
         publisher: P,
@@ -70,71 +61,48 @@ impl<P: Publisher> Sentinel<P> {
             shard: plan.shard.to_string(),
         };
         let counts = Metrics::register(&mut registry, identity);
-        let (readiness, _) = watch::channel(Readiness::NotReady("has not read the fleet yet".to_owned()));
+        let readiness = ReadinessSender::not_ready("has not read the fleet yet");
+        let (health, metrics) = (&plan.settings.health, &plan.settings.metrics);
+        let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
+        let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
+        let probes = Probes::listen(&health, &metrics, registry, readiness).await?;
         let (progress, _) = watch::channel(Progress::default());
-        Ok(Self {
-            health: listen("health", &plan.settings.health).await?,
-            metrics: listen("metrics", &plan.settings.metrics).await?,
-            metered: Arc::new(registry),
-            plan,
-            client,
-            publisher,
-            election,
-            counts,
-            progress,
-            readiness,
-        })
+        Ok(Self { plan, client, publisher, election, probes, counts, progress })
     }
 
-    /// Where probes are answered.
+    /// Bound address of the health listener.
     pub fn health_address(&self) -> SocketAddr {
-        self.health.address()
+        self.probes.health_address()
     }
 
-    /// Where metrics are served.
+    /// Bound address of the metrics listener.
     pub fn metrics_address(&self) -> SocketAddr {
-        self.metrics.address()
+        self.probes.metrics_address()
     }
 
-    /// How it is doing.
+    /// Progress of the current term.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Watches until `stop`. No outage of API, broker or election ends it.
+    /// Runs until `stop`. No outage of API, broker or election ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, client, publisher, mut election, health, metrics, metered, counts, progress, readiness } =
-            self;
-        let served = CancellationToken::new();
-        let second = Duration::from_secs(1);
-        let manners = Manners { head_timeout: second * 5, drain_timeout: second, tls: None };
-        let probes = async {
-            tokio::join!(
-                health.serve(probes::health(readiness.subscribe()), manners.clone(), served.clone()),
-                metrics.serve(probes::metrics(metered), manners.clone(), served.clone()),
-            )
-        };
+        let Self { plan, client, publisher, mut election, probes, counts, progress } = self;
+        let readiness = probes.readiness();
         let work = async {
             let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
             let context = TermContext { plan, client, publisher, counts, progress: &progress };
-            let housekeeping = async {
-                tokio::join!(tell_readiness(&progress, &readiness), probe(publisher, &progress));
-            };
             tokio::select! {
                 () = context.lead_while_elected(&mut election, &stop) => {}
-                () = housekeeping => {}
+                () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
+                () = check_broker(publisher, &progress) => {}
             }
-            served.cancel();
         };
-        let closing = async {
-            stop.cancelled().await;
-            readiness.send_replace(Readiness::ShuttingDown);
-        };
-        tokio::join!(probes, work, closing);
+        probes.serve_during(stop.clone(), work).await;
     }
 }
 
-/// What stays from term to term.
+/// Parts that every term shares.
 struct TermContext<'a, P> {
     plan: &'a Plan,
     client: &'a Client,
@@ -159,8 +127,8 @@ impl<P: Publisher> TermContext<'_, P> {
                 () = election.lost() => false,
             };
             if !is_over {
-                tracing::warn!(operation = "lead", "another may lead now; standing by");
-                // What is on the way may arrive: it may be told twice.
+                tracing::warn!(operation = "lead", "leadership lost; standing by");
+                // Events in flight may still be published: duplicates are harmless.
                 term.cancel();
                 leading.await;
             }
@@ -171,32 +139,14 @@ impl<P: Publisher> TermContext<'_, P> {
     }
 }
 
-async fn tell_readiness(progress: &watch::Sender<Progress>, readiness: &ReadinessSender) {
-    let mut progress = progress.subscribe();
-    loop {
-        let now = progress.borrow_and_update().readiness();
-        readiness.send_if_modified(|shown| {
-            let changes = *shown != now && *shown != Readiness::ShuttingDown;
-            if changes {
-                tracing::info!(operation = "readiness", readiness = format!("{now:?}"), "readiness has changed");
-                *shown = now;
-            }
-            changes
-        });
-        if progress.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Asks now and then whether the broker is there: a quiet fleet would not notice.
-async fn probe<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) {
+/// Checks the broker periodically: without events to publish an outage would go unnoticed.
+async fn check_broker<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) {
     let mut failures = 0;
     loop {
-        sleep(PROBE).await;
+        sleep(HEALTH_CHECK_PERIOD).await;
         let problem = publisher.health().await.err().map(|error| error.to_string());
         progress.send_if_modified(|progress| {
-            // A broker may well be there and not take events, as its topic is not, or nobody listens.
+            // A reachable broker may still refuse events: no topic, or no subscription.
             let refuses = std::mem::replace(&mut failures, progress.failures) != progress.failures;
             let changes = progress.leads && progress.broker != problem && !(refuses && problem.is_none());
             if changes {
@@ -208,7 +158,7 @@ async fn probe<P: Publisher>(publisher: &P, progress: &watch::Sender<Progress>) 
 }
 
 impl Progress {
-    /// A standby is ready: to take over.
+    /// A standby is ready, as it can take over.
     fn readiness(&self) -> Readiness {
         let problem = match (&self.api, &self.broker) {
             _ if !self.leads => return Readiness::Ready,
@@ -221,21 +171,17 @@ impl Progress {
     }
 }
 
-async fn listen(what: &'static str, address: &Address) -> Result<Listener, StartError> {
-    serve::listen(&address.host, address.port).await.map_err(|error| StartError::Listen { what, kind: error.kind() })
-}
-
 #[cfg(test)]
 mod tests {
     use message_broker::{BrokerError, Event};
 
     use super::*;
 
-    /// A broker that is there.
+    /// A reachable broker.
     #[derive(Clone)]
-    struct There;
+    struct Reachable;
 
-    impl Publisher for There {
+    impl Publisher for Reachable {
         fn publish(&self, _event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
             std::future::ready(Ok(()))
         }
@@ -246,28 +192,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_broker_that_is_there_and_refuses_is_no_reason_to_be_ready() {
-        let broker = Some("nobody has subscribed".to_owned());
-        let (progress, mut seen) = watch::channel(Progress { leads: true, broker, failures: 1, ..Progress::default() });
-        seen.mark_unchanged();
+    async fn a_health_check_does_not_hide_refused_events() {
+        let broker = Some("no subscription".to_owned());
+        let (progress, mut published) =
+            watch::channel(Progress { leads: true, broker, failures: 1, ..Progress::default() });
+        published.mark_unchanged();
         let refusing = async {
-            // Between the probes.
-            sleep(PROBE / 2).await;
+            // Between two health checks.
+            sleep(HEALTH_CHECK_PERIOD / 2).await;
             for _ in 0..5 {
                 progress.send_if_modified(|progress| {
                     progress.failures += 1;
                     false
                 });
-                sleep(PROBE).await;
-                assert!(!seen.has_changed().unwrap(), "probed away");
+                sleep(HEALTH_CHECK_PERIOD).await;
+                assert!(!published.has_changed().unwrap(), "the problem was cleared");
             }
-            // Nothing is refused any more: there is nothing to be told.
-            seen.changed().await.unwrap();
-            assert_eq!(seen.borrow().broker, None);
+            // Nothing is refused any more: the problem is cleared.
+            published.changed().await.unwrap();
+            assert_eq!(published.borrow().broker, None);
         };
         tokio::select! {
             () = refusing => {}
-            () = probe(&There, &progress) => {}
+            () = check_broker(&Reachable, &progress) => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use daemon::backoff::Backoff;
 use daemon::environment::ProcessEnvironment;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -33,8 +34,8 @@ const INVALID_SETTINGS: u8 = 2;
 /// Exit code: another syncer runs on this node.
 const LOCKED: u8 = 5;
 
-/// Maximum back-off while the disk cannot be used.
-const MAX_BACKOFF: Duration = Duration::from_mins(1);
+/// Back-off while the disk cannot be used.
+const OPEN: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(1));
 
 type Flags = BTreeMap<&'static str, String>;
 
@@ -102,8 +103,7 @@ fn status(flags: &Flags) -> anyhow::Result<ExitCode> {
 fn sync(flags: &Flags) -> anyhow::Result<ExitCode> {
     let flags = |flag: &str| flags.get(flag).cloned();
     let log = Values::new(&flags, &ProcessEnvironment).log();
-    tracing::subscriber::set_global_default(daemon::log::subscriber(log, io::stdout()))
-        .context("cannot start the log")?;
+    daemon::log::start(log)?;
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
         error!(operation = "panic", "Panic at {location}: this is a defect, please report it");
@@ -158,13 +158,14 @@ async fn serve_node(settings: Settings, stop: CancellationToken) -> ExitCode {
 
 /// Opens the kubelet's file. Retries while the disk cannot be used or the folder is missing.
 async fn open(settings: &Settings, status: &SharedStatus, stop: &CancellationToken) -> Opened {
-    let mut backoff = Duration::from_secs(1);
+    let mut failures = 0_u32;
     loop {
         let fault = match try_open(settings) {
             Ok(Some((lock, file))) => return Opened::Open(lock, Box::new(file)),
             Ok(None) => return Opened::Locked,
             Err(fault) => fault,
         };
+        failures = failures.saturating_add(1);
         warn!(operation = "open", "{fault}");
         let reason = Reason::DiskFault;
         status.update(|status| {
@@ -175,7 +176,7 @@ async fn open(settings: &Settings, status: &SharedStatus, stop: &CancellationTok
         });
         tokio::select! {
             () = stop.cancelled() => return Opened::Stopped,
-            () = tokio::time::sleep(backoff) => backoff = (backoff * 2).min(MAX_BACKOFF),
+            () = tokio::time::sleep(OPEN.nominal(failures)) => {}
         }
     }
 }

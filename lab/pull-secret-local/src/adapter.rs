@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use adapter::Adapter;
 use anyhow::Context as _;
+use daemon::faults::Faults;
 use kubernetes::Cluster;
 use message_broker::{Broker, Name};
 use serde_json::json;
@@ -48,6 +49,6 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
     let parts = adapter::Parts { broker, cluster, leadership: None };
-    let adapter = Adapter::prepare(plan.map_err(daemons::listed)?, parts, cli::build().0).await;
+    let adapter = Adapter::prepare(plan.map_err(Faults::of_configuration)?, parts, cli::build().0).await;
     adapter.context("the adapter cannot start")
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use anyhow::Context as _;
+use daemon::faults::Faults;
 use hyperfleet_api::server::{Build, Server};
 use message_broker::{Broker, Name};
 use secrecy::ExposeSecret as _;
@@ -41,7 +42,7 @@ pub(crate) async fn api(folder: &Folder, ports: &Ports, options: &Options) -> an
     if let Some(url) = &options.database {
         environment.insert("DATABASE_URL", url.expose_secret());
     }
-    let settings = hyperfleet_api::settings::Settings::load(flags, &environment).map_err(listed)?;
+    let settings = hyperfleet_api::settings::Settings::load(flags, &environment).map_err(Faults::of_configuration)?;
     let (version, time) = cli::build();
     Server::prepare(settings, &environment, Build { version, time }).await.context("the API cannot start")
 }
@@ -64,7 +65,8 @@ pub(crate) async fn sentinel(
     let flags = BTreeMap::from([("config", write(folder, "sentinel.yaml", &configuration)?)]);
     let plan = sentinel::Plan::load(flags, &BTreeMap::<&str, &str>::new());
     let publisher = TopicPublisher { broker, topic: topic.clone() };
-    let sentinel = Sentinel::prepare(plan.map_err(listed)?, publisher, Election::Alone, cli::build().0).await;
+    let sentinel =
+        Sentinel::prepare(plan.map_err(Faults::of_configuration)?, publisher, Election::Alone, cli::build().0).await;
     sentinel.context("the Sentinel cannot start")
 }
 
@@ -79,9 +81,4 @@ pub(crate) fn write(folder: &Folder, name: &str, configuration: &Value) -> anyho
     let text = format!("# Written anew at every start.\n{configuration:#}\n");
     daemon::file::replace(&path, text.as_bytes()).with_context(|| format!("cannot write {name}"))?;
     Ok(path.display().to_string())
-}
-
-/// Everything that is wrong with a configuration that this program has written itself.
-pub(crate) fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
-    anyhow::anyhow!("{}", faults.as_ref().join("\n  "))
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::faults::Faults;
 use daemon::log::{self, Components, Format};
 use daemon::{output, proxy};
 use secret_store::google::Endpoint;
@@ -49,7 +50,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Runs the whole fleet plane until it is stopped.
 pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
-    let options = Options::of(arguments, &ProcessEnvironment).map_err(listed)?;
+    let options = Options::of(arguments, &ProcessEnvironment).map_err(Faults::of_options)?;
     leave_proxies()?;
     let output = arguments.output;
     start_log(options.level, output)?;
@@ -131,14 +132,13 @@ fn leave_proxies() -> anyhow::Result<()> {
 }
 
 /// The log: for people on stderr, for programs on stdout.
-fn start_log(level: LevelFilter, output: StreamFormat) -> anyhow::Result<()> {
+fn start_log(level: LevelFilter, output: StreamFormat) -> Result<(), log::StartError> {
     let (format, writer): (_, Box<dyn Write + Send>) = match output {
         StreamFormat::Text => (Format::Text, Box::new(io::stderr())),
         StreamFormat::Json => (Format::Json, Box::new(io::stdout())),
     };
     let settings = log::Settings { format, level, crates: CRATES };
-    let subscriber = log::subscriber_of(COMPONENTS, settings, writer);
-    tracing::subscriber::set_global_default(subscriber).context("cannot start the log")
+    log::start_for(COMPONENTS, settings, writer)
 }
 
 /// Says where everything is.
@@ -201,8 +201,4 @@ fn quoted(fleet: &Fleet) -> String {
     let path = fleet.places.kubeconfig.display().to_string();
     let is_plain = path.chars().all(|char| char.is_ascii_alphanumeric() || "/._-".contains(char));
     if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
-}
-
-fn listed(faults: impl AsRef<[String]>) -> anyhow::Error {
-    anyhow::anyhow!("invalid options\n  {}", faults.as_ref().join("\n  "))
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adapter::{Adapter, Config, Parts, Plan};
+use daemon::backoff::Backoff;
 use hyperfleet_client::{Generation, Report, Resource, Status};
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
 use message_broker::memory::Memory;
-use message_broker::{Backoff, Broker, Consume, Deliveries, Event, Name};
+use message_broker::{Broker, Consume, Deliveries, Event, Name};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -81,7 +82,7 @@ impl World {
         let none = BTreeMap::<&str, &str>::new();
         let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();
         plan.client.token = Some(self.api.token());
-        let backoff = Backoff { first: Duration::from_millis(50), longest: Duration::from_secs(1) };
+        let backoff = Backoff::doubling(Duration::from_millis(50), Duration::from_secs(1));
         plan.consume = Consume { backoff, max_attempts: Some(1_000), ..plan.consume };
         plan
     }

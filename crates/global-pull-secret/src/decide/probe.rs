@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use docker_config::merge::{Decision, Origin};
 use docker_config::{Digest, Document, RawEntry, RegistryKey, shown_key};
 use jiff::Timestamp;
@@ -13,11 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::content::{Deployed, ValidatedSecret};
 use super::later;
 
-/// Delays before a refused credential is probed again: frequent attempts lock accounts. The last one stays.
-const AFTER_REFUSAL: [Duration; 2] = [Duration::from_mins(10), Duration::from_hours(1)];
-/// Delays after a probe that got no answer.
-const AFTER_SILENCE: [Duration; 4] =
-    [Duration::from_secs(30), Duration::from_mins(2), Duration::from_mins(10), Duration::from_hours(1)];
+/// Back-off before a refused credential is probed again: registries lock accounts after frequent refusals.
+const REFUSED: Backoff = Backoff::doubling(Duration::from_mins(10), Duration::from_hours(1)).with_factor(6);
+/// Back-off after a probe without an answer.
+const UNREACHABLE: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_hours(1)).with_factor(4);
 /// The name of Docker Hub, and the host of its registry.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
@@ -159,13 +159,13 @@ impl ProbeResult {
 
     /// Time of the next probe.
     fn due(&self) -> Option<Timestamp> {
-        let waits: &[Duration] = match self.finding.verdict {
+        let backoff = match self.finding.verdict {
             Verdict::Accepted | Verdict::NotProbed => return None,
-            Verdict::Refused => &AFTER_REFUSAL,
-            Verdict::Unreachable => &AFTER_SILENCE,
+            Verdict::Refused => REFUSED,
+            Verdict::Unreachable => UNREACHABLE,
         };
-        let wait = waits.get(self.times.saturating_sub(1)).or(waits.last())?;
-        Some(later(self.at, *wait))
+        let failures = u32::try_from(self.times.max(1)).unwrap_or(u32::MAX);
+        Some(later(self.at, backoff.nominal(failures)))
     }
 }
 

@@ -109,8 +109,8 @@ async fn probes_and_metrics_report_the_state() {
         "global_pull_secret_nodes 3",
         "global_pull_secret_registries 2",
         "global_pull_secret_condition{type=\"RolledOut\",status=\"True\"} 1",
-        "global_pull_secret_events_total{reason=\"RolledOut\"} 1",
-        "global_pull_secret_api_server_failing 0",
+        "global_pull_secret_events_emitted_total{reason=\"RolledOut\"} 1",
+        "global_pull_secret_degraded 0",
     ] {
         assert!(metrics.contains(expected), "{expected} in {metrics}");
     }

@@ -70,7 +70,7 @@ impl QueryMeter {
 // === impl QueryLabels ===
 
 impl QueryLabels {
-    pub(super) const COMMIT: Self = Self { operation: "commit", table: "-" };
+    pub(crate) const COMMIT: Self = Self { operation: "commit", table: "-" };
 
     /// Returns the labels of a statement of this crate: its verb, and the first table that it names.
     pub(super) fn of(sql: &str) -> Self {

@@ -16,6 +16,6 @@ pub(crate) async fn prepare(variables: &[(&str, &str)], build: Build) -> Result<
     let settings = Settings::load(BTreeMap::new(), &environment)?;
     Server::prepare(settings, &environment, build).await.map_err(|error| match error {
         StartError::Settings(faults) => faults,
-        other @ StartError::Listen { .. } => vec![other.to_string()],
+        other @ StartError::Listen(_) => vec![other.to_string()],
     })
 }

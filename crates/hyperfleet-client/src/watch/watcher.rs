@@ -20,9 +20,6 @@ use crate::settings::WatchSettings;
 /// back, or a line of it cannot be read.
 const MAX_BARREN: u32 = 3;
 
-/// Jitter of a wait, as a fraction of it.
-const JITTER: f64 = 0.2;
-
 /// The loop behind a watch.
 pub(crate) struct Watcher<S> {
     source: S,
@@ -257,8 +254,8 @@ impl<S: Source> Watcher<S> {
 
     /// Something failed: shows it, and waits the longer the more often.
     async fn fail(&mut self, error: Error) {
-        let wait = self.wait(error.retry_after());
         self.failures = self.failures.saturating_add(1);
+        let wait = self.wait(error.retry_after());
         tracing::warn!(failures = self.failures, ?wait, %error, "the watch is interrupted");
         self.set_health(Health::Failing(Arc::new(error)));
         if self.view.is_some() && matches!(self.mode, Mode::Connect) {
@@ -268,11 +265,9 @@ impl<S: Source> Watcher<S> {
         sleep(wait).await;
     }
 
+    /// Back-off after the latest failure; longer if the API asked for it.
     fn wait(&self, asked: Option<Duration>) -> Duration {
-        let WatchSettings { first_wait, longest_wait, .. } = self.settings;
-        let grown = first_wait.saturating_mul(2_u32.saturating_pow(self.failures)).min(longest_wait);
-        let place: f64 = rand::random();
-        grown.mul_f64(1.0 + JITTER * (2.0 * place - 1.0)).max(asked.unwrap_or_default())
+        self.settings.backoff.delay(self.failures, rand::random()).max(asked.unwrap_or_default())
     }
 
     fn set_health(&self, health: Health) {

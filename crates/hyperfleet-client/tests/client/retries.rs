@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daemon::retry::{Backoff, Budget, Spent};
+use daemon::retry::{Budget, Interrupted};
 use hyperfleet_client::{Client, Error, NewResource, Patch};
 use rstest::rstest;
 use serde_json::json;
@@ -72,7 +72,7 @@ async fn an_answer_that_does_not_come_is_given_up() {
     let server = Server::start([Reply::never()]).await;
     let mut settings = server.settings();
     settings.attempt_timeout = Duration::from_millis(50);
-    settings.backoff = Backoff { delays: &[], jitter: 0.0 };
+    settings.retry.max_retries = 0;
     let error = Client::new(settings).unwrap().within(&budget()).get("clusters", "a").await.unwrap_err();
     assert!(matches!(error, Error::TimedOut { .. }), "{error}");
 }
@@ -93,5 +93,5 @@ async fn a_spent_budget_ends_the_call() {
     stop.cancel();
     let budget = Budget::new(Duration::from_mins(1), stop);
     let error = server.client().within(&budget).get("clusters", "a").await.unwrap_err();
-    assert!(matches!(error, Error::Spent { spent: Spent::Stopped, source: None, .. }), "{error}");
+    assert!(matches!(error, Error::Interrupted { interrupted: Interrupted::Stopped, source: None, .. }), "{error}");
 }

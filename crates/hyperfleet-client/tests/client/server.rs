@@ -10,7 +10,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use daemon::retry::{Backoff, Budget};
+use daemon::backoff::{Backoff, RetryPolicy};
+use daemon::retry::Budget;
 use futures_util::stream::{self, StreamExt as _};
 use http::HeaderMap;
 use hyperfleet_client::{Client, Settings};
@@ -78,8 +79,9 @@ impl Server {
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings::new(self.address.parse().unwrap());
         settings.attempt_timeout = Duration::from_mins(1);
-        settings.backoff = Backoff { delays: &[Duration::ZERO; 3], jitter: 0.2 };
-        settings.watch.first_wait = Duration::ZERO;
+        let backoff = Backoff::doubling(Duration::ZERO, Duration::ZERO);
+        settings.retry = RetryPolicy { backoff, max_retries: 3 };
+        settings.watch.backoff = backoff;
         settings.watch.poll_interval = Duration::ZERO;
         settings
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use futures_util::FutureExt as _;
 use google_cloud_pubsub::model::Message as Wire;
 use google_cloud_pubsub::subscriber::MessageStream;
@@ -18,11 +19,11 @@ use crate::health::HealthReporter;
 use crate::message::Message;
 use crate::name::Subscription;
 use crate::pubsub::{PubSub, errors};
-use crate::settings::{Backoff, Consume};
+use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
 /// Back-off between attempts to open a stream.
-const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(5) };
+const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Maximum lease of the client library, whose default is an hour; the lease of the delivery decides.
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
@@ -118,7 +119,7 @@ impl Source for Consumer {
         loop {
             let Some(stream) = &mut self.stream else {
                 if self.failures > 0 {
-                    sleep(RECONNECT.after(self.failures)).await;
+                    sleep(RECONNECT.nominal(self.failures)).await;
                 }
                 let _reported_in_health = self.begin().await;
                 continue;

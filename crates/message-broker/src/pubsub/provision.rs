@@ -67,7 +67,7 @@ impl PubSub {
             .set_retry_policy(
                 RetryPolicy::new()
                     .set_minimum_backoff(backoff(consume.backoff.first))
-                    .set_maximum_backoff(backoff(consume.backoff.longest)),
+                    .set_maximum_backoff(backoff(consume.backoff.cap)),
             );
         match dead {
             None => found,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, SelectAll, once, select_all};
 use lapin::message::Delivery;
@@ -23,11 +24,11 @@ use crate::message::Message;
 use crate::name::Subscription;
 use crate::rabbitmq::link::{Call, Connector, Route};
 use crate::rabbitmq::{Settings, link, topology};
-use crate::settings::{Backoff, Consume};
+use crate::settings::Consume;
 use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
 /// Back-off between attempts to open a session.
-const RECONNECT: Backoff = Backoff { first: Duration::from_millis(200), longest: Duration::from_secs(5) };
+const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Delay before a message that could not be settled is requeued.
 const UNSETTLED_DELAY: Duration = Duration::from_secs(1);
@@ -126,7 +127,7 @@ impl Source for Consumer {
         loop {
             let Some(session) = &mut self.session else {
                 if self.failures > 0 {
-                    sleep(RECONNECT.after(self.failures)).await;
+                    sleep(RECONNECT.nominal(self.failures)).await;
                 }
                 let _reported_in_health = self.begin().await;
                 continue;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use daemon::retry::Budget;
 use jiff::Timestamp;
 use message_broker::memory::Memory;
 use message_broker::pubsub::{self, PubSub};
 use message_broker::rabbitmq::{self, RabbitMq};
-use message_broker::{Backoff, Broker, BrokerError, Consume, Deliveries, Delivery, Event, Name, Subscription};
+use message_broker::{Broker, BrokerError, Consume, Deliveries, Delivery, Event, Name, Subscription};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -179,7 +180,7 @@ pub(crate) fn eager(concurrency: u16) -> Consume {
     Consume {
         concurrency,
         lease: Duration::from_mins(10),
-        backoff: Backoff { first: Duration::from_millis(100), longest: Duration::from_mins(1) },
+        backoff: Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)),
         max_attempts: None,
     }
 }

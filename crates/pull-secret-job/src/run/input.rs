@@ -31,13 +31,13 @@ impl<'a> Input<'a> {
         let source = task.source.clone();
         let read = spawn_blocking(move || source::pull_secret(&source, limit));
         let pull_secret =
-            budget.spend(read).await?.map_err(|_panic| internal_error())?.map_err(|error| source_error(&error))?;
+            budget.run(read).await?.map_err(|_panic| internal_error())?.map_err(|error| source_error(&error))?;
         let content = pull_secret.document.digest();
         let published_digest = match task.digest_key_file.clone() {
             Some(path) => {
                 let read = spawn_blocking(move || source::digest_key(&path));
                 let key = budget
-                    .spend(read)
+                    .run(read)
                     .await?
                     .map_err(|_panic| internal_error())?
                     .map_err(|error| digest_key_error(&error))?;

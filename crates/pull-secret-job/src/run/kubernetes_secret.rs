@@ -261,7 +261,7 @@ impl Pass<'_> {
     }
 
     /// Waits before the next observation. Observing at once helps against another writer, not where something is awaited.
-    async fn wait(&self, retries: &mut usize, why: &'static str, is_awaited: bool) -> Result<(), RunError> {
+    async fn wait(&self, retries: &mut u32, why: &'static str, is_awaited: bool) -> Result<(), RunError> {
         *retries = if is_awaited { (*retries).max(1) + 1 } else { *retries + 1 };
         self.caller.pause_before_observing(*retries, why).await
     }

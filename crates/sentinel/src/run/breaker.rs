@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use tokio::time::Instant;
 
-/// Time for which the breaker opens after a failure; it doubles with each further failure.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
-/// Maximum of that time.
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Time for which the breaker opens after consecutive failures.
+const OPEN: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
 /// The limit of publications in flight. A closed breaker allows `limit` of them, an open one none, and a half-open one a trial.
 #[derive(Debug)]
@@ -36,9 +35,8 @@ impl Breaker {
     }
 
     pub(crate) fn failed(&mut self, now: Instant) {
-        let wait = INITIAL_BACKOFF.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(MAX_BACKOFF);
-        self.failures += 1;
-        self.open_until = Some(now + wait);
+        self.failures = self.failures.saturating_add(1);
+        self.open_until = Some(now + OPEN.nominal(self.failures));
     }
 }
 
@@ -52,12 +50,12 @@ mod tests {
         assert_eq!(breaker.next_slot_at(1, start), Some(start));
         assert_eq!(breaker.next_slot_at(2, start), None);
         breaker.failed(start);
-        assert_eq!(breaker.next_slot_at(0, start), Some(start + INITIAL_BACKOFF));
-        assert_eq!(breaker.next_slot_at(1, start + INITIAL_BACKOFF), None);
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + OPEN.first));
+        assert_eq!(breaker.next_slot_at(1, start + OPEN.first), None);
         for _ in 0..40 {
             breaker.failed(start);
         }
-        assert_eq!(breaker.next_slot_at(0, start), Some(start + MAX_BACKOFF));
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + OPEN.cap));
         breaker.succeeded();
         assert_eq!(breaker.next_slot_at(1, start), Some(start));
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
+
 /// Maximum of a counter; no delay depends on a higher one.
 const MAX_COUNT: u8 = 12;
 
@@ -19,8 +21,7 @@ pub(super) fn count(counter: u8) -> u8 {
 
 /// `first`, doubled with each further time, up to `max`; `times` counts from 1.
 fn doubled(first: Duration, times: u8, max: Duration) -> Duration {
-    let factor = 1_u32.checked_shl(u32::from(times.saturating_sub(1))).unwrap_or(u32::MAX);
-    first.saturating_mul(factor).min(max)
+    Backoff::doubling(first, max).nominal(u32::from(times.max(1)))
 }
 
 impl Delays {

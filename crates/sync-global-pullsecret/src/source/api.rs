@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use daemon::backoff::Backoff;
 use serde::{Deserialize, Deserializer};
 use tokio::time::{Instant, sleep, timeout};
 use zeroize::Zeroizing;
@@ -21,14 +22,13 @@ const WATCH_SECONDS: u64 = 290;
 /// longer silence means a connection that is open on this side only, for instance behind a proxy on the node.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
 
+/// Back-off while the API server is unavailable.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(1)).with_jitter(20);
 /// Time limit for reading the body of a list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum bytes of a list or of one event: a Secret holds 1 MiB, here in base64, with its metadata.
 const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
-
-/// Maximum back-off while the API server is unavailable.
-const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
 /// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,15 +147,9 @@ pub(super) async fn run(settings: &ApiSettings, reader: &CredentialsReader, even
         let succeeded = !watcher.unavailable && began.elapsed() > Duration::from_secs(1);
         failures = if succeeded { 0 } else { failures.saturating_add(1) };
         if failures > 1 || watcher.unavailable {
-            sleep(backoff(failures, rand::random())).await;
+            sleep(RETRY.delay(failures, rand::random())).await;
         }
     }
-}
-
-/// 1 s, doubled up to a minute, ±20 %; `random` is from 0 to 1.
-fn backoff(failures: u32, random: f64) -> Duration {
-    let seconds = 1_u64.checked_shl(failures.saturating_sub(1)).unwrap_or(u64::MAX);
-    Duration::from_secs(seconds).min(MAX_BACKOFF).mul_f64(0.8 + 0.4 * random.clamp(0.0, 1.0))
 }
 
 // === impl SecretName ===

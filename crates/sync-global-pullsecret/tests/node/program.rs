@@ -166,7 +166,7 @@ fn entries_that_others_write_stay_and_those_they_remove_come_back() {
 #[test]
 fn owner_and_mode_are_kept_safe() {
     let setup = Setup::new();
-    daemon::file::replace_for(daemon::file::Readers::Everybody, &setup.file(), document("old.io").as_bytes()).unwrap();
+    daemon::file::replace_for(daemon::file::Readers::All, &setup.file(), document("old.io").as_bytes()).unwrap();
     let owned_by_another = std::os::unix::fs::chown(setup.file(), Some(1234), Some(2345)).is_ok();
     setup.source.publish("global", Some(&document("a.io")), None);
     let mut syncer = setup.sync(&[]);

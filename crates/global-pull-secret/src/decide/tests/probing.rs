@@ -162,7 +162,7 @@ fn waits_become_longer_with_every_failure() {
     let mut world = world(Mode::Warn);
     world.additional("r.io=V");
     world.result(|_| Verdict::Unreachable);
-    for seconds in [30, 120, 600, 3600, 3600] {
+    for seconds in [30, 120, 480, 1920, 3600, 3600] {
         world.wait(seconds - 1);
         assert!(world.settle().requests.is_empty(), "{seconds}");
         world.wait(1);

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream::{self, StreamExt as _};
 
+use daemon::backoff::Backoff;
+
 use super::super::source::{Listing, Opened};
 use super::*;
 use crate::wire::{Problem, Resource};
@@ -102,7 +104,8 @@ async fn watch_with_health(
 ) -> (Vec<String>, Vec<String>, Health) {
     let log = Arc::default();
     let script = Script { opens, lists, asked: Mutex::default(), log: Arc::clone(&log), began: Instant::now() };
-    let settings = WatchSettings { first_wait: Duration::ZERO, ..WatchSettings::default() };
+    let backoff = Backoff::doubling(Duration::ZERO, Duration::ZERO);
+    let settings = WatchSettings { backoff, ..WatchSettings::default() };
     let (mut watcher, health) = Watcher::new(script, settings, from.map(str::to_owned));
     let mut events = Vec::new();
     for _ in 0..count {
@@ -253,12 +256,12 @@ async fn waits_grow_up_to_the_longest() {
     };
     let (mut watcher, health) = Watcher::new(script, WatchSettings::default(), None);
     let mut waits = Vec::new();
-    for failures in [0, 1, 2, 3, 4, 5, 60] {
+    for failures in [1, 2, 3, 4, 5, 6, 61] {
         watcher.failures = failures;
         waits.push(watcher.wait(None).as_secs_f64());
     }
     for (wait, expect) in waits.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]) {
-        assert!((wait - expect).abs() <= expect * JITTER, "{waits:?}");
+        assert!((wait - expect).abs() <= expect * 0.2, "{waits:?}");
     }
     assert_eq!(watcher.wait(Some(Duration::from_mins(2))), Duration::from_mins(2));
     watcher.connect().await;

@@ -1,0 +1,57 @@
+//! Metrics of an adapter and of its Jobs.
+
+use super::metrics;
+
+/// Labels of every metric of an adapter, except those of its Jobs.
+const COMMON: &[&str] = &["component", "version", "adapter_name"];
+const BY_STATUS: &[&str] = &["component", "version", "adapter_name", "status"];
+const BY_REASON: &[&str] = &["component", "version", "adapter_name", "reason"];
+const BY_ERROR: &[&str] = &["component", "version", "adapter_name", "classification", "error_type"];
+/// `cluster_id` is set with `spec.limits.clusterIdLabel` only: one series per cluster.
+const BY_CLUSTER: &[&str] = &["cluster_id"];
+const BY_RESULT: &[&str] = &["cluster_id", "result"];
+const BY_RESULT_AND_REASON: &[&str] = &["cluster_id", "result", "reason"];
+
+metrics! {
+    /// Metrics of an adapter.
+    METRICS:
+    /// 1 while the adapter runs.
+    UP = Gauge "hyperfleet_adapter_up" by COMMON;
+    /// 1, with the version as label.
+    BUILD_INFO = Gauge "hyperfleet_adapter_build_info" by COMMON;
+    /// Events that were processed: `success`, `skipped` or `failed`.
+    EVENTS_PROCESSED = Counter "hyperfleet_adapter_events_processed" by BY_STATUS;
+    /// Time from receiving an event to acknowledging or rejecting it.
+    EVENT_PROCESSING_DURATION = Histogram "hyperfleet_adapter_event_processing_duration" in Seconds by COMMON;
+    /// Decisions about resources, by reason.
+    DECISIONS = Counter "hyperfleet_adapter_decisions" by BY_REASON;
+    /// Errors, by classification (`transient`, `terminal`) and origin.
+    ERRORS = Counter "hyperfleet_adapter_errors" by BY_ERROR;
+    /// Events that were nacked, to be delivered again.
+    NACKS = Counter "hyperfleet_adapter_nacks" by COMMON;
+    /// Malformed messages that were dead-lettered.
+    DLQ_MESSAGES = Counter "hyperfleet_adapter_dlq_messages" by COMMON;
+    /// Status reports: `success`, `discarded`, `gone` or `error`.
+    STATUS_REPORTS = Counter "hyperfleet_adapter_status_reports" by BY_STATUS;
+    /// Resources with a reconcile pass in progress.
+    RESOURCES_IN_PROGRESS = Gauge "hyperfleet_adapter_resources_in_progress" by COMMON;
+    /// 1 on the replica that reports ended Jobs.
+    LEADER = Gauge "hyperfleet_adapter_leader" by COMMON;
+}
+
+metrics! {
+    /// Metrics of an adapter's Jobs, named by the adapter's type with `_` for `-`, such as `pullsecret_job_total`.
+    JOB_METRICS:
+    /// Jobs that were created.
+    JOBS_CREATED = Counter "{adapter}_adapter_jobs_created" by BY_CLUSTER;
+    /// Jobs that ended: `success` or `failure`, with the reason that the Job reported.
+    JOBS = Counter "{adapter}_job" by BY_RESULT_AND_REASON;
+    /// Duration of a run, as the Job reported it.
+    JOB_DURATION = Histogram "{adapter}_job_duration" in Seconds by BY_RESULT;
+    /// Secret versions that Jobs added.
+    SECRET_VERSIONS_CREATED = Counter "{adapter}_secret_versions_created" by BY_CLUSTER;
+    /// Calls of Jobs to Google, by operation.
+    GCP_API_CALLS = Counter "{adapter}_gcp_api_calls" by &["operation"];
+    /// Calls of Jobs to Kubernetes, by operation.
+    K8S_API_CALLS = Counter "{adapter}_k8s_api_calls" by &["operation"];
+}

@@ -1,0 +1,36 @@
+//! Metrics of the HyperFleet API.
+
+use super::metrics;
+
+const REQUEST: &[&str] = &["component", "version", "method", "path", "code"];
+const RECONCILIATION: &[&str] = &["resource_type", "is_delete"];
+
+metrics! {
+    /// Metrics of the API.
+    METRICS:
+    /// Version of the running build.
+    BUILD = Info "hyperfleet_api_build" by &["version"];
+    /// Requests that were answered.
+    REQUESTS = Counter "hyperfleet_api_requests" by REQUEST;
+    /// Duration of requests.
+    REQUEST_DURATION = Histogram "hyperfleet_api_request_duration" in Seconds by REQUEST;
+    /// New generations and deletions that adapters have to reconcile.
+    RECONCILIATION_STARTED = Counter "hyperfleet_api_reconciliation_started" by RECONCILIATION;
+    /// Reports that were not stored, by reason.
+    REPORTS_DISCARDED = Counter "hyperfleet_api_reports_discarded" by &["reason"];
+    /// Resources that are not reconciled.
+    PENDING_RECONCILIATION = Gauge "hyperfleet_api_resource_pending_reconciliation" by RECONCILIATION;
+    /// Resources that have not been reconciled for longer than the threshold.
+    PENDING_RECONCILIATION_STUCK = Gauge "hyperfleet_api_resource_pending_reconciliation_stuck" by RECONCILIATION;
+    /// Longest time for which a stuck resource has not been reconciled.
+    PENDING_RECONCILIATION_STUCK_DURATION =
+        Gauge "hyperfleet_api_resource_pending_reconciliation_stuck_duration" in Seconds by RECONCILIATION;
+    /// Duration of database statements.
+    DB_QUERY_DURATION = Histogram "hyperfleet_db_query_duration" in Seconds by &["operation", "table"];
+    /// Database statements that failed.
+    DB_ERRORS = Counter "hyperfleet_db_errors" by &[];
+    /// Open connections to the database.
+    DB_CONNECTIONS_OPEN = Gauge "hyperfleet_db_connections_open" by &[];
+    /// Connections to the database that are in use.
+    DB_CONNECTIONS_IN_USE = Gauge "hyperfleet_db_connections_in_use" by &[];
+}
