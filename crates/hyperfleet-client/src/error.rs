@@ -110,12 +110,12 @@ pub enum Error {
         /// The status of the response.
         how: &'static str,
     },
-    /// The caller's time was over, or it was told to stop.
+    /// The caller's budget is spent, or it is shutting down.
     #[error("cannot {call}: {interrupted}")]
     Interrupted {
-        /// What was asked.
+        /// The request.
         call: String,
-        /// Which of the two.
+        /// The cause of the interruption.
         interrupted: Interrupted,
         /// The failure that was to be got over, if there was one.
         source: Option<Box<Self>>,

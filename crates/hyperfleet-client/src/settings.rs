@@ -32,7 +32,7 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// The waits between the attempts of a call that may be repeated.
     pub retry: RetryPolicy,
-    /// How status reports are sent.
+    /// The method of status reports.
     pub report_method: ReportMethod,
     /// Settings of watches.
     pub watch: WatchSettings,
