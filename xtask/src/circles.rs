@@ -17,13 +17,10 @@ const OPEN: &[(&str, usize)] = &[
     ("adapter", 2),
     ("emulators", 4),
     ("global-pull-secret", 3),
-    ("hyperfleet-api", 4),
+    ("hyperfleet-api", 3),
     ("hyperfleet-client", 1),
-    ("kubernetes", 2),
     ("message-broker", 2),
-    ("pull-secret", 2),
     ("pull-secret-job", 3),
-    ("pull-secret-local", 1),
     ("secret-store", 1),
 ];
 

@@ -248,7 +248,7 @@ fn metrics_page() -> String {
         "# Metrics\n\n{NOTE}\nEvery daemon serves its metrics on `/metrics`, in the OpenMetrics text format. A histogram has the series \
          `NAME_bucket`, `NAME_sum` and `NAME_count`.\n"
     );
-    for Catalogue { component, metrics } in fleet_model::metrics::ALL {
+    for Catalogue { component, metrics } in fleet_model::metrics::all::ALL {
         // Writing to a String cannot fail, here and below.
         let _infallible = write!(page, "\n## {component}\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n");
         for metric in metrics {

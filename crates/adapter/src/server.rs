@@ -112,7 +112,7 @@ impl Adapter {
                 stop.run_until_cancelled(watch_readiness(&broker, &readiness)),
             );
         };
-        probes.serve_during(stop.clone(), work).await;
+        Box::pin(probes.serve_during(stop.clone(), work)).await;
     }
 }
 

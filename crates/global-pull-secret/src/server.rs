@@ -126,7 +126,7 @@ impl Server {
                 () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
             }
         };
-        probes.serve_during(stop.clone(), work).await;
+        Box::pin(probes.serve_during(stop.clone(), work)).await;
     }
 }
 

@@ -157,7 +157,7 @@ impl Server {
             let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
             ended
         };
-        probes.serve_during(stop.clone(), whole).await
+        Box::pin(probes.serve_during(stop.clone(), whole)).await
     }
 }
 

@@ -46,7 +46,7 @@ impl Settings {
                     settings.database.dialect = Dialect::Postgres;
                 }
                 Ok(Some(_)) => {
-                    faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned())
+                    faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned());
                 }
                 Ok(None) => {}
                 Err(error) => faults.push(error.to_string()),

@@ -164,7 +164,7 @@ impl Known {
         if let Some(group) = job.labels.get(&self.label) {
             self.groups.entry(group.clone()).or_default().insert(job.uid.clone());
         }
-        self.jobs.insert(job.uid.clone(), job.clone());
+        self.jobs.insert(job.uid.clone(), Arc::clone(&job));
         job
     }
 
@@ -215,7 +215,7 @@ mod tests {
     fn jobs_that_went_during_an_outage_are_deleted_with_the_next_list() {
         let cache = JobCache(Arc::new(RwLock::new(Known::new("group"))));
         assert!(!cache.has_synced());
-        let events = [
+        let events = vec![
             Event::Init,
             Event::InitApply(job("1")),
             Event::InitApply(job("2")),

@@ -3,13 +3,14 @@
 mod adapter;
 mod api;
 mod fleet;
+mod output;
 mod sentinel;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use daemon::settings::flags::Flags;
 use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
@@ -17,6 +18,7 @@ use pull_secret_job::settings::TABLE;
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
 pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments};
+pub(crate) use output::OutputFormat;
 pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
@@ -109,15 +111,6 @@ pub(crate) struct ValidateArguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// A table, for people
-    #[default]
-    Table,
-    /// JSON, for programs
-    Json,
 }
 
 daemon::flags!(pub(crate) JobFlags, Flags { table: TABLE, config: None, repeated: &[] });

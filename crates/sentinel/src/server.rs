@@ -98,7 +98,7 @@ impl<P: Publisher> Sentinel<P> {
                 () = check_broker(publisher, &progress) => {}
             }
         };
-        probes.serve_during(stop.clone(), work).await;
+        Box::pin(probes.serve_during(stop.clone(), work)).await;
     }
 }
 

@@ -9,16 +9,12 @@ use tokio::time::Instant;
 
 use crate::fleet::{Clients, Places};
 pub(crate) use printer::Printer;
-use world::{CLUSTER, NAMESPACE, World};
+use world::{AFTER, CLUSTER, NAMESPACE, World, is, short};
 
 /// `demo-user` with an invented password, twice.
 const FIRST: &str = r#"{"auths":{"quay.io":{"auth":"ZGVtby11c2VyOmludmVudGVkLTE="},"registry.redhat.io":{"auth":"ZGVtby11c2VyOmludmVudGVkLTE="}}}"#;
 /// The same with another password for quay.io.
 const ROTATED: &str = r#"{"auths":{"quay.io":{"auth":"ZGVtby11c2VyOmludmVudGVkLTI="},"registry.redhat.io":{"auth":"ZGVtby11c2VyOmludmVudGVkLTE="}}}"#;
-
-/// The adapters that come before the pull secret's, and the one that comes after it.
-const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
-const AFTER: &str = "hypershift";
 
 /// Runs the whole demo; fails with the step that did not complete in time.
 pub(crate) async fn run(places: &Places, clients: &Clients, printer: &mut Printer) -> anyhow::Result<()> {
@@ -153,10 +149,6 @@ fn words(report: &Report) -> Vec<String> {
     message.lines().flat_map(|line| line.split("; ")).map(str::to_owned).collect()
 }
 
-fn is(report: &Report, condition: &str) -> bool {
-    report.condition(condition).is_some_and(|condition| condition.status == Status::True)
-}
-
 fn version(report: &Report) -> Option<u64> {
     let version = report.data.get("secretVersion")?;
     version.as_u64().or_else(|| version.as_str()?.parse().ok())
@@ -167,12 +159,6 @@ fn digest_of(cluster: &Resource) -> Option<&String> {
         Value::String(digest) => Some(digest),
         _ => None,
     }
-}
-
-/// The beginning of a digest: enough to distinguish contents.
-fn short(digest: &str) -> String {
-    let end = digest.len().min(24);
-    format!("{}…", digest.get(..end).unwrap_or(digest))
 }
 
 /// A cluster as the specification has it.

@@ -78,7 +78,7 @@ impl Badge {
 
     /// The adapter's badge for the resource's current generation, by the rule that `Reconciled` applies to each adapter.
     pub(super) fn adapter(resource: &Resource, report: Option<&Report>) -> Self {
-        let Some(report) = report else { return Self::new(Tone::Unknown, "–", "not reported") };
+        let Some(report) = report else { return Self::new(Tone::Unknown, "–", "no report") };
         if report.observed_generation != resource.generation {
             return Self::new(Tone::Unknown, "↺", "stale");
         }

@@ -219,7 +219,7 @@ fn row_class(resource: &Resource) -> &'static str {
 
 /// `Reconciled` with its age and reason.
 fn reconciled(resource: &Resource, now: Timestamp) -> Markup {
-    let Some((badge, condition)) = Badge::reconciled(resource) else { return html! { "not reported" } };
+    let Some((badge, condition)) = Badge::reconciled(resource) else { return html! { "no report" } };
     html! {
         div { (badge.show()) small { " " (ago(condition.last_transition_time, now)) } }
         @if let Some(reason) = &condition.reason { small { " " (wrappable(reason)) } }

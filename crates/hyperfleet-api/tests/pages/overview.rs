@@ -65,7 +65,7 @@ async fn a_row_shows_why_a_cluster_is_not_reconciled() {
     assert_eq!(troubled["Gen."], "2");
     assert_eq!(troubled["validation"], "↺ stale 1 of 2, was True");
     assert_eq!(troubled["dns"], "✗ False ZoneNotFound");
-    assert_eq!(troubled["hypershift"], "– not reported");
+    assert_eq!(troubled["hypershift"], "– no report");
     let leaving = page.row("deleting");
     assert_eq!(leaving["Deleting"], "⌫ yes 4 min ago");
     assert_eq!(leaving["dns"], "↺ stale 1 of 2, was True");

@@ -24,7 +24,7 @@ async fn failures_and_their_adapters_come_first() {
     assert!(dns["Message"].contains("create it or correct spec.dns.zone"));
     let validation = page.row("validation");
     assert_eq!((validation["State"].as_str(), validation["Gen."].as_str()), ("↺ stale", "1 of 2"));
-    assert_eq!(page.row("hypershift")["State"], "– not reported");
+    assert_eq!(page.row("hypershift")["State"], "– no report");
     assert_eq!(page.row("curious not required")["State"], "✓ True");
     let details: Vec<_> = page.all("details").into_iter().map(Node::text).collect();
     assert!(details.iter().any(|one| one.starts_with("Everything that dns reports") && one.contains("\"dns-1\"")));

@@ -6,7 +6,7 @@ use adapter::config::table::TABLE;
 use clap::{Args, Subcommand};
 use daemon::settings::flags::Flags;
 
-use super::OutputFormat;
+use super::output::OutputFormat;
 
 const FLAGS: Flags = Flags {
     table: TABLE,

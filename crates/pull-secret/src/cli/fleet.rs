@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::OutputFormat;
+use super::output::OutputFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExplainCommand {

@@ -40,7 +40,7 @@ pub(super) fn possible_events(phase: Phase) -> Vec<Event> {
             );
         }
         Phase::Comparing { .. } => {
-            events.extend([Comparison::Equal, Comparison::Different, Comparison::Unreadable].map(Event::Compared))
+            events.extend([Comparison::Equal, Comparison::Different, Comparison::Unreadable].map(Event::Compared));
         }
         Phase::Preparing { .. } | Phase::Writing => {
             events.extend([DiskResult::Succeeded, DiskResult::Failed, DiskResult::FileChanged].map(Event::DiskDone));

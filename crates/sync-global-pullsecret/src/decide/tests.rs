@@ -236,7 +236,7 @@ fn every_step_keeps_the_invariants(#[case] restart: bool) {
         match to.phase() {
             Phase::Synced | Phase::BackingOff => assert_eq!(to.journal().change, None, "{context}"),
             Phase::Restarting { attempt } | Phase::Verifying { attempt } => {
-                assert!(attempt <= MAX_ATTEMPTS, "{context}")
+                assert!(attempt <= MAX_ATTEMPTS, "{context}");
             }
             Phase::Writing | Phase::MarkingForRollback | Phase::RollingBack | Phase::RestartingRolledBack { .. } => {
                 assert!(to.journal().change.is_some(), "nothing would be finished after a crash\n{context}");

@@ -3,6 +3,14 @@
 //! All choices are drawn from one seed, which is printed and can be set as `CHAOS_SEED`; their exact times depend on the
 //! machine. `CHAOS_CLUSTERS` says how many clusters there are, `CHAOS_SECONDS` for how long they are troubled.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "in a test that is the right way to fail, and to show progress"
+)]
+
 mod dice;
 mod fleet;
 mod havoc;

@@ -9,7 +9,7 @@ pub(crate) struct Status {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     details: Value,
-    /// True if the details are is_kept although there are none, as Go's generic refusals do.
+    /// True if the details are sent although there are none, as Go's generic refusals do.
     generic: bool,
 }
 

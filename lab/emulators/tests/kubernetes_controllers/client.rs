@@ -108,8 +108,9 @@ impl Cluster {
         let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        );
         stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
         BufReader::new(stream)
     }

@@ -20,9 +20,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{AFTER, BEFORE};
 use crate::fleet::Clients;
 
+/// The adapters that come before the pull secret's, and the one that comes after it.
+const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
+pub(super) const AFTER: &str = "hypershift";
 /// The story's cluster.
 pub(super) const CLUSTER: &str = "cls-demo-1";
 /// Its name for people.
@@ -94,7 +96,7 @@ impl<'a> World<'a> {
     pub(super) async fn until_available(&self, generation: Generation) -> anyhow::Result<Report> {
         let available = async |world: &Self| {
             let report = world.report().await?;
-            Ok(report.filter(|report| report.observed_generation == generation && super::is(report, "Available")))
+            Ok(report.filter(|report| report.observed_generation == generation && is(report, "Available")))
         };
         self.until("Available=True", available).await
     }
@@ -242,8 +244,7 @@ impl<'a> World<'a> {
                 VersionState::Disabled => "disabled",
                 VersionState::Destroyed => "destroyed",
             };
-            let digest =
-                self.stored(version.number.get()).await?.map_or("-".to_owned(), |digest| super::short(&digest));
+            let digest = self.stored(version.number.get()).await?.map_or("-".to_owned(), |digest| short(&digest));
             rows.push([version.number.to_string(), state.to_owned(), digest]);
         }
         Ok(rows)
@@ -278,4 +279,14 @@ fn conditions(report: &Report) -> String {
         .collect();
     let all: Vec<String> = all.into_iter().map(|(kind, words)| format!("{kind} {words}")).collect();
     format!("at generation {}: {}", report.observed_generation, all.join("; "))
+}
+
+pub(super) fn is(report: &Report, condition: &str) -> bool {
+    report.condition(condition).is_some_and(|condition| condition.status == Status::True)
+}
+
+/// The beginning of a digest: enough to distinguish contents.
+pub(super) fn short(digest: &str) -> String {
+    let end = digest.len().min(24);
+    format!("{}…", digest.get(..end).unwrap_or(digest))
 }

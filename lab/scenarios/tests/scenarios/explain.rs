@@ -79,7 +79,7 @@ const STORED: Said = [
 
 #[rstest]
 #[case::running(RUNNING, 1, "running", "WorkloadInProgress is so")]
-#[case::failed(DENIED, 1, "failed", "hint: the identity lacks the permission that the message names")]
+#[case::failed(DENIED, 1, "failed", "hint: The identity lacks the permission that the message names")]
 #[case::available(STORED, 0, "available", "AVAILABLE\n  SecretStored: SecretStored is so")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_is_explained(#[case] said: Said, #[case] code: i32, #[case] state: &str, #[case] words: &str) {
@@ -227,7 +227,7 @@ async fn a_missing_permission_is_named_from_the_store_to_the_page() {
     let (code, page, text) = explained(&["--api", up.place("api")], Some(&kubeconfig)).await;
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("failed")), "{text}");
     assert!(text.contains("secretmanager.versions.add"), "{text}");
-    assert!(text.contains("hint: the identity lacks the permission"), "{text}");
+    assert!(text.contains("hint: The identity lacks the permission"), "{text}");
     assert_eq!(page["job"]["pods"][0]["exit_code"], 4, "{text}");
     up.output();
 }
