@@ -19,8 +19,8 @@ const RETIRED: &[(&str, &str)] = &[
 
 /// Every breach of a source file or document, with its line.
 pub(crate) fn breaches(file: &SourceFile) -> Vec<String> {
-    let is_source = file.path.ends_with(".rs");
-    if !is_source && !is_document(&file.path) || file.path == "xtask/src/language.rs" {
+    let is_source = file.is("rs");
+    if !is_source && !is_document(file) || file.path == "xtask/src/language.rs" {
         return Vec::new();
     }
     let mut breaches = Vec::new();
@@ -42,8 +42,8 @@ pub(crate) fn breaches(file: &SourceFile) -> Vec<String> {
 }
 
 /// The changelog names retired words on purpose; what is generated follows from the code.
-fn is_document(path: &str) -> bool {
-    path.ends_with(".md") && path != "CHANGELOG.md" && !path.starts_with("docs/reference/")
+fn is_document(file: &SourceFile) -> bool {
+    file.is("md") && file.path != "CHANGELOG.md" && !file.path.starts_with("docs/reference/")
 }
 
 fn doc_text(line: &str) -> Option<&str> {

@@ -180,8 +180,8 @@ fn text(file: &SourceFile) -> Vec<String> {
 /// Comments and documents cite only files of this repository.
 fn citations(root: &Path, file: &SourceFile) -> Vec<String> {
     const FOLDERS: [&str; 7] = ["crates/", "deploy/", "docs/", "examples/", "hack/", "lab/", "xtask/"];
-    let is_comment = |line: &&str| file.path.ends_with(".md") || line.trim_start().starts_with("//");
-    if !file.path.ends_with(".rs") && !file.path.ends_with(".md") || file.path == "CHANGELOG.md" {
+    let is_comment = |line: &&str| file.is("md") || line.trim_start().starts_with("//");
+    if !file.is("rs") && !file.is("md") || file.path == "CHANGELOG.md" {
         return Vec::new();
     }
     let cited = file

@@ -2,9 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stderr,
     reason = "in a test that is the right way to fail, and to say what is missing"
 )]
 

@@ -94,11 +94,12 @@ async fn the_guide_of_the_fleet_plane() {
     let folder = tempfile::tempdir().unwrap();
     let mut script = commands(FLEET_PLANE, "");
     let names = ["8000", "8081", "8082", "8083", "9091", "9092", "9093"];
-    for (name, port) in names.iter().zip(free_ports(names.len())) {
+    let ports = free_ports(names.len());
+    for (name, port) in names.iter().zip(&ports) {
         script = script.replace(name, &port.to_string());
     }
     // The API's own port is its default, so the guide does not name it.
-    let port = script.split("http://localhost:").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let port = ports[0];
     script = script.replace("pull-secret api ", &format!("pull-secret api --server-port {port} "));
     script = script.replace("amqp://guest:guest@localhost:5672/", &url);
     script = script.replace("hyperfleet-clusters", &format!("guide-{port}"));
