@@ -78,7 +78,7 @@ async fn events_wait_for_the_first_subscription() {
     let to = sentinel::publisher::TopicPublisher { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
     api.create("cls-1").await;
     let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
-    sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("subscribed"))).await;
+    sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("no subscription"))).await;
     let mut events = crate::rig::listen(&broker, "late").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     sentinel.stop().await;
