@@ -21,7 +21,8 @@
 //!         pub port: u16 = Row::at("server.port").flag("port").default("8080"),
 //!     }
 //! }
-//! const TABLE: Table = Table { variable: |path| variable("X", path), ..Table::of(Settings::ROWS) };
+//! const TABLE: Table =
+//!     Table { variable: |path| variable("X", path), families: &["X_"], ..Table::of(Settings::ROWS) };
 //!
 //! let variables = std::collections::BTreeMap::from([("X_SERVER_PROT", "80")]);
 //! let faults = load::<Settings>(&TABLE, &variables, &Given::default()).done().unwrap_err();
