@@ -32,6 +32,8 @@ pub struct Settings {
     pub program: &'static str,
     /// Setting by which users of the program choose the context, such as `MANAGEMENT_CONTEXT`, if there is one.
     pub context_setting: Option<&'static str>,
+    /// True if the kubeconfig may name a helper program (`exec`), which is run for a token.
+    pub allows_exec: bool,
 }
 
 /// An API server with an identity.
@@ -53,6 +55,7 @@ impl Default for Settings {
             call_timeout: Duration::from_secs(10),
             program: FIELD_MANAGER,
             context_setting: None,
+            allows_exec: true,
         }
     }
 }
@@ -74,6 +77,12 @@ impl Cluster {
         let mut config = match &settings.kubeconfig {
             Some(path) => {
                 let file = Kubeconfig::read_from(path).map_err(|error| detail(&error))?;
+                if !settings.allows_exec && names_helper_program(&file) {
+                    return Err(
+                        "it names a helper program (exec), which is not run here; use a token or a certificate"
+                            .to_owned(),
+                    );
+                }
                 Config::from_custom_kubeconfig(file, &options).await.map_err(|error| detail(&error))?
             }
             None if settings.context.is_some() => {
@@ -150,6 +159,11 @@ impl Cluster {
 }
 
 /// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
+/// Returns true if a user of the kubeconfig gets the token from a helper program.
+fn names_helper_program(file: &Kubeconfig) -> bool {
+    file.auth_infos.iter().filter_map(|user| user.auth_info.as_ref()).any(|user| user.exec.is_some())
+}
+
 fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {
     let detail = match error {
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => "the file cannot be read",

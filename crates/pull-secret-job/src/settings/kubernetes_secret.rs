@@ -36,6 +36,8 @@ impl Parser<'_> {
                 context: given.management_context.clone(),
                 call_timeout: given.k8s_api_timeout,
                 context_setting: Some("MANAGEMENT_CONTEXT"),
+                // The author of a Pod's environment must not be able to run programs as the Job.
+                allows_exec: false,
                 ..kubernetes::Settings::default()
             },
             labels: labels(cluster?, cluster_name),

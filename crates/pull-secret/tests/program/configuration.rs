@@ -137,3 +137,26 @@ async fn a_document_is_stored_as_it_was_given() {
     let outcome = rig.run(&mut rig.job(&given)).await;
     assert!(outcome.stdout.contains(&format!("Verified secret ({} bytes)", given.len())), "{outcome:#?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_that_names_a_helper_program_is_refused_and_the_program_not_run() {
+    let rig = Rig::new().await;
+    let (kubeconfig, marker) = (rig.path("kubeconfig"), rig.path("marker"));
+    let content = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "x",
+        "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+        "users": [{"name": "x", "user": {"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+            "command": "/bin/sh", "args": ["-c", format!("touch {}", marker.display())],
+        }}}],
+    });
+    daemon::file::replace(&kubeconfig, content.to_string().as_bytes()).unwrap();
+    let mut job = rig.job(&pull_secret("a"));
+    job.env("MANAGEMENT_KUBECONFIG", &kubeconfig).env("MANAGEMENT_NAMESPACE", "clusters-1").env("CLUSTER_NAME", "x");
+    let outcome = rig.run(&mut job).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{outcome:#?}");
+    assert!(outcome.message().contains("helper program (exec)"), "{outcome:#?}");
+    assert!(!marker.exists());
+    assert_eq!(rig.calls(), 0);
+}
