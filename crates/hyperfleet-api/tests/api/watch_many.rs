@@ -30,7 +30,10 @@ async fn events_come_once_and_in_order(kind: Kind) {
     let rigs = servers(kind).await;
     let mut streams = Vec::new();
     for rig in &rigs {
-        streams.push(Stream::open(rig, "/channels", &[]).await);
+        let mut stream = Stream::open(rig, "/channels", &[]).await;
+        // From here on every change is an event: the initial state, read by now, is empty.
+        stream.until_bookmark().await;
+        streams.push(stream);
     }
     let writers = (0..WRITERS).map(|writer| {
         let rig = &rigs[writer % rigs.len()];
@@ -47,7 +50,6 @@ async fn events_come_once_and_in_order(kind: Kind) {
     futures_util::future::join_all(writers).await;
     let mut all = Vec::new();
     for stream in &mut streams {
-        stream.until_bookmark().await;
         let (mut received, mut last) = (BTreeMap::<String, Vec<String>>::new(), 0);
         for _ in 0..WRITERS * (CHANGES + 2) {
             let event = loop {
