@@ -17,7 +17,7 @@ const STRICTER: &[&str] = &[
     "is a list: use a whole number as the index",
     "is an object: its members have names",
     // Its `contains` searches lists and objects, too.
-    "of a list ask",
+    "for a list write",
     "`contains` takes a text, but left side is an object",
     // It takes whatever is not true for no.
     "a predicate takes true or false",
