@@ -188,7 +188,7 @@ impl fmt::Display for Cause {
             Self::OtherContent(number) => write!(formatter, "version {number}, the newest, holds other content"),
             Self::Disabled(number) => write!(formatter, "version {number}, the newest, is disabled"),
             Self::Destroyed(number) => write!(formatter, "version {number}, the newest, is destroyed"),
-            Self::AlwaysAdd => formatter.write_str("a version is always added (`ALWAYS_ADD_VERSION`)"),
+            Self::AlwaysAdd => formatter.write_str("a version is always added (ALWAYS_ADD_VERSION)"),
             Self::Holds(number) => write!(formatter, "version {number}, the newest, holds this pull secret"),
             Self::NewerGeneration(newer) => write!(formatter, "generation {newer}, a newer one, holds the secret"),
             Self::Unmanaged(owner) => write!(formatter, "the secret is not managed for this cluster: it has {owner}"),
