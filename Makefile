@@ -29,8 +29,8 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 
 # The chaos run leaves nothing of the machine to others, so it comes after them.
 tests-on-real-parts:
-	cargo test --locked --workspace --exclude chaos
-	cargo test --locked --package chaos
+	cargo test --locked --workspace -- --skip whatever_is_killed
+	cargo test --locked --workspace --test chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret
