@@ -74,23 +74,20 @@ impl Cluster {
     async fn prepare(settings: &Settings) -> Result<Self, String> {
         let detail = |error: &KubeconfigError| detail(error, settings.context_setting);
         let options = KubeConfigOptions { context: settings.context.clone(), ..KubeConfigOptions::default() };
+        let users_file = || accepted(Kubeconfig::read().map_err(|error| detail(&error))?, settings);
         let mut config = match &settings.kubeconfig {
             Some(path) => {
-                let file = Kubeconfig::read_from(path).map_err(|error| detail(&error))?;
-                if !settings.allows_exec && names_helper_program(&file) {
-                    return Err(
-                        "it names a helper program (exec), which is not run here; use a token or a certificate"
-                            .to_owned(),
-                    );
-                }
+                let file = accepted(Kubeconfig::read_from(path).map_err(|error| detail(&error))?, settings)?;
                 Config::from_custom_kubeconfig(file, &options).await.map_err(|error| detail(&error))?
             }
             None if settings.context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(|error| detail(&error))?
+                Config::from_custom_kubeconfig(users_file()?, &options).await.map_err(|error| detail(&error))?
             }
             None => match Config::incluster() {
                 Ok(config) => config,
-                Err(_not_in_a_pod) => Config::from_kubeconfig(&options).await.map_err(|error| detail(&error))?,
+                Err(_not_in_a_pod) => {
+                    Config::from_custom_kubeconfig(users_file()?, &options).await.map_err(|error| detail(&error))?
+                }
             },
         };
         // The library would silently retry 15 times and hold the run for minutes.
@@ -159,9 +156,13 @@ impl Cluster {
 }
 
 /// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
-/// Returns true if a user of the kubeconfig gets the token from a helper program.
-fn names_helper_program(file: &Kubeconfig) -> bool {
-    file.auth_infos.iter().filter_map(|user| user.auth_info.as_ref()).any(|user| user.exec.is_some())
+/// Refuses a kubeconfig that names a helper program, if those are not allowed; whichever way the file was found.
+fn accepted(file: Kubeconfig, settings: &Settings) -> Result<Kubeconfig, String> {
+    let mut users = file.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
+    if !settings.allows_exec && users.any(|user| user.exec.is_some()) {
+        return Err("it names a helper program (exec), which is not run here; use a token or a certificate".to_owned());
+    }
+    Ok(file)
 }
 
 fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {

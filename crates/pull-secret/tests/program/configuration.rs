@@ -152,11 +152,13 @@ async fn a_kubeconfig_that_names_a_helper_program_is_refused_and_the_program_not
         }}}],
     });
     daemon::file::replace(&kubeconfig, content.to_string().as_bytes()).unwrap();
-    let mut job = rig.job(&pull_secret("a"));
-    job.env("MANAGEMENT_KUBECONFIG", &kubeconfig).env("MANAGEMENT_NAMESPACE", "clusters-1").env("CLUSTER_NAME", "x");
-    let outcome = rig.run(&mut job).await;
-    assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{outcome:#?}");
-    assert!(outcome.message().contains("helper program (exec)"), "{outcome:#?}");
-    assert!(!marker.exists());
-    assert_eq!(rig.calls(), 0);
+    for variable in ["MANAGEMENT_KUBECONFIG", "KUBECONFIG"] {
+        let mut job = rig.job(&pull_secret("a"));
+        job.env(variable, &kubeconfig).env("MANAGEMENT_NAMESPACE", "clusters-1").env("CLUSTER_NAME", "x");
+        let outcome = rig.run(&mut job).await;
+        assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{variable}: {outcome:#?}");
+        assert!(outcome.message().contains("helper program (exec)"), "{variable}: {outcome:#?}");
+        assert!(!marker.exists());
+        assert_eq!(rig.calls(), 0);
+    }
 }
