@@ -1,11 +1,14 @@
 //! Reads the state of one resource's runs from Kubernetes.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use docker_config::Limits as DocumentLimits;
 use fleet_model::{Owner, names};
 use hyperfleet_client::{Generation, Report, Resource, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
-use kubernetes::{Cluster, Fault, Form, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
+use kubernetes::{Cluster, Fault, Form, JobCache, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
@@ -30,16 +33,45 @@ pub struct Observed {
     pub content: Option<SecretSlice<u8>>,
 }
 
+/// The Kubernetes API server, and the cache of the watch of its Jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct JobSource<'a> {
+    /// The API server.
+    pub cluster: &'a Cluster,
+    /// The adapter's Jobs, grouped by the id of their resource. It may lag behind the API server.
+    pub cache: &'a JobCache,
+}
+
+impl JobSource<'_> {
+    /// Returns the adapter's Jobs for a resource.
+    ///
+    /// The Job of the current generation is read from the API server: a report must not be older than its observation time,
+    /// and another replica may have created the Job just now. Jobs of other generations come from the cache. A clean-up lists
+    /// all Jobs, as it must not overlook one that is running.
+    async fn find(&self, config: &Config, resource: &Resource) -> Result<Vec<ObservedJob>, KubernetesError> {
+        let id = resource.id.as_str();
+        if resource.is_deleting() || !self.cache.has_synced() {
+            return self.cluster.jobs(&config.namespace, &manifest::selector(config, id)).await;
+        }
+        let name = names::run_name(&config.adapter, id, resource.generation);
+        let current = self.cluster.find_job(&config.namespace, &name).await?;
+        let current = current.filter(|job| is_of_resource(config, id, &job.labels));
+        let cached = self.cache.group(id).into_iter().filter(|job| job.name != name).map(Arc::unwrap_or_clone);
+        Ok(cached.chain(current).collect())
+    }
+}
+
 /// Observes everything except the resource itself, which was fetched from the API.
 pub async fn observe(
     config: &Config,
-    cluster: &Cluster,
+    source: JobSource<'_>,
     last_report: Option<Report>,
     fetched: WithPullSecret,
 ) -> Result<Observed, KubernetesError> {
+    let cluster = source.cluster;
     let WithPullSecret { resource, pull_secret } = fetched;
     let view = View::of(&resource);
-    let jobs = jobs(config, cluster, &resource.id).await?;
+    let jobs = jobs(config, source, &resource).await?;
     let inline = pull_secret.map(|text: SecretString| SecretSlice::from(text.expose_secret().as_bytes().to_vec()));
     let mut observed = Observed {
         source: PullSecretSource::Inline,
@@ -66,11 +98,12 @@ pub async fn observe(
 /// Returns the adapter's Jobs for a resource, and the outcomes of those that have ended or have failed Pods.
 async fn jobs(
     config: &Config,
-    cluster: &Cluster,
-    id: &str,
+    source: JobSource<'_>,
+    resource: &Resource,
 ) -> Result<Vec<(ObservedJob, Option<Outcome>)>, KubernetesError> {
+    let cluster = source.cluster;
     let mut jobs = Vec::new();
-    for job in cluster.jobs(&config.namespace, &manifest::selector(config, id)).await? {
+    for job in source.find(config, resource).await? {
         let has_ended_pods = job.end.is_some() || job.failed > 0;
         let outcome = if has_ended_pods { outcome(config, cluster, &job).await? } else { None };
         jobs.push((job, outcome));
@@ -183,7 +216,7 @@ impl Observed {
         self.input = managed.map(|found| InputState {
             uid: found.uid,
             resource_version: found.resource_version,
-            has_owner: found.owners > 0,
+            owner: found.owners.into_iter().next(),
         });
         Ok(())
     }
@@ -231,7 +264,12 @@ pub(crate) fn input_key(config: &Config, id: &str) -> SecretKey {
 
 /// Returns true if this adapter has created the Secret for this resource.
 pub(crate) fn is_managed(config: &Config, id: &str, secret: &ObservedSecret) -> bool {
-    let is = |name: &str, value: &str| secret.labels.get(name).is_some_and(|label| label == value);
+    is_of_resource(config, id, &secret.labels)
+}
+
+/// Returns true if these are the labels of an object of the resource's runs.
+fn is_of_resource(config: &Config, id: &str, labels: &BTreeMap<String, String>) -> bool {
+    let is = |name: &str, value: &str| labels.get(name).is_some_and(|label| label == value);
     is(names::LABEL_RUN_ADAPTER, &config.adapter) && is(names::LABEL_RUN_RESOURCE, id)
 }
 

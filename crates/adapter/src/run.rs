@@ -1,19 +1,17 @@
 //! Runs the adapter's loop: it queues resources upon events, Job events and timers, and reconciles them.
 
+pub(crate) mod context;
 mod jobs;
 pub(crate) mod reconcile;
 pub(crate) mod trigger;
 pub(crate) mod work_queue;
 
-use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use daemon::retry::Budget;
 use futures_util::{FutureExt as _, StreamExt as _};
-use hyperfleet_client::Client;
-use kubernetes::Cluster;
 use kubernetes::JobWatch;
 use message_broker::{Deliveries, Delivery};
 use tokio::sync::watch;
@@ -21,10 +19,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Plan as Config;
-use crate::limits::Limits;
 use crate::manifest::Trigger;
-use crate::metrics::{Handled, Metrics};
+use crate::metrics::Handled;
+use context::Context;
 use jobs::{JobUpdate, KnownJobs};
 use reconcile::{ReconcileError, Reconciled};
 use work_queue::{WorkItem, WorkQueue};
@@ -37,42 +34,6 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 const MAX_IDLE: Duration = Duration::from_secs(5);
 /// Time limit for acking or nacking the remaining deliveries at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of Jobs whose ends are remembered as counted; finished Jobs are deleted after a while.
-const MAX_COUNTED: usize = 100_000;
-
-/// Clients, configuration and counters that all reconcile passes share.
-#[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) config: Config,
-    pub(crate) client: Client,
-    pub(crate) cluster: Cluster,
-    pub(crate) metrics: Metrics,
-    pub(crate) limits: Mutex<Limits>,
-    pub(crate) counted: Mutex<Counted>,
-}
-
-/// The uids of the Jobs whose ends were counted recently.
-#[derive(Debug, Default)]
-pub(crate) struct Counted {
-    known: BTreeSet<String>,
-    order: VecDeque<String>,
-}
-
-impl Counted {
-    /// Records a Job; returns true if it was not recorded before.
-    pub(crate) fn insert(&mut self, uid: &str) -> bool {
-        let is_first = self.known.insert(uid.to_owned());
-        if is_first {
-            self.order.push_back(uid.to_owned());
-        }
-        if self.order.len() > MAX_COUNTED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
-        is_first
-    }
-}
 
 /// The loop's state.
 pub(crate) struct Run {

@@ -20,7 +20,8 @@ use crate::config::{Plan, table};
 use crate::limits::Limits;
 use crate::manifest;
 use crate::metrics::{Identity, Metrics};
-use crate::run::{Context, Counted, Run};
+use crate::run::Run;
+use crate::run::context::{Context, Counted};
 
 /// Period of the broker's health check.
 const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(5);
@@ -101,8 +102,15 @@ impl Adapter {
         );
         let (leads, is_leading) = watch::channel(leadership.is_none());
         let limits = Mutex::new(Limits::new(plan.quota));
-        let context =
-            Context { config: plan, client, cluster, metrics: counts, limits, counted: Mutex::new(Counted::default()) };
+        let context = Context {
+            config: plan,
+            client,
+            cluster,
+            job_cache: job_events.cache(),
+            metrics: counts,
+            limits,
+            counted: Mutex::new(Counted::default()),
+        };
         let run = Run::new(Arc::new(context), is_leading, stop.clone());
         let readiness = probes.readiness();
         let work = async {

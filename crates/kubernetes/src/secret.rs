@@ -63,8 +63,8 @@ pub struct ObservedSecret {
     pub is_immutable: bool,
     /// True while it is being deleted and waits for a finalizer.
     pub is_terminating: bool,
-    /// Number of its owner references.
-    pub owners: usize,
+    /// The uids of the objects that own it.
+    pub owners: Vec<String>,
     /// Its content under its form's key.
     pub content: Option<SecretSlice<u8>>,
 }
@@ -227,7 +227,7 @@ impl ObservedSecret {
             annotations: metadata.annotations.unwrap_or_default(),
             is_immutable: immutable.unwrap_or_default(),
             is_terminating: metadata.deletion_timestamp.is_some(),
-            owners: metadata.owner_references.unwrap_or_default().len(),
+            owners: metadata.owner_references.unwrap_or_default().into_iter().map(|owner| owner.uid).collect(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
         }
     }

@@ -7,8 +7,8 @@ use hyperfleet_client::Status;
 use kubernetes::job::JobEnd;
 
 use super::facts::{Facts, Purpose, Run};
-use super::plan::{Action, Plan, PlannedCondition, StartRun};
-use super::{ADAPTER_WORKS, Failure, format_wait, start_run, wait};
+use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
+use super::retry::{Failure, format_wait, wait};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
@@ -31,7 +31,7 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
         None => {
             let because = "the resource is being deleted".to_owned();
             let run = StartRun { purpose: Purpose::Delete, replaces: None, attempt: 1, because };
-            let mut plan = start_run(facts, run);
+            let mut plan = Plan::starting(facts, run);
             in_progress(&mut plan, "a clean-up Job was created");
             plan
         }
@@ -39,7 +39,7 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
         Some((run, Some(JobEnd::Complete | JobEnd::Gone))) if is_outlived(facts, run) => {
             let because = "an applying Job has ended after the clean-up Job was created".to_owned();
-            let mut plan = start_run(facts, StartRun::after(run, because));
+            let mut plan = Plan::starting(facts, StartRun::after(run, because));
             in_progress(&mut plan, "another clean-up Job removes what was created meanwhile");
             plan
         }
@@ -93,7 +93,7 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     let wait = wait(first, attempt, run, facts).unwrap_or_default();
     if wait == Duration::ZERO && !run.job.is_terminating {
         let because = format!("the last clean-up Job has failed ({reason}) and its back-off is over");
-        let mut plan = start_run(facts, StartRun::after(run, because));
+        let mut plan = Plan::starting(facts, StartRun::after(run, because));
         in_progress(&mut plan, &format!("{message}; retrying with another Job"));
         return plan;
     }

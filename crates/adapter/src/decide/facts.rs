@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
-use super::SOURCE;
 use crate::binding::{Placeholders, Required};
 use crate::config::Plan as Config;
 use crate::outcome::Outcome;
+
+/// The member of a report's data that names the revision of the referenced pull secret.
+pub const SOURCE: &str = "source";
 
 /// The observed state of a resource and its runs.
 #[derive(Clone, Debug)]
@@ -76,8 +78,8 @@ pub struct InputState {
     pub uid: String,
     /// Its resourceVersion: it is removed only in this version, since another one may feed a newer run.
     pub resource_version: String,
-    /// True if a Job owns it, so that it is deleted with that Job.
-    pub has_owner: bool,
+    /// The uid of the Job that owns it and is deleted with it, if any.
+    pub owner: Option<String>,
 }
 
 /// The state of the Secret that runs apply.
@@ -110,6 +112,11 @@ impl Facts<'_> {
                 && (revision.is_none() || run.source.as_deref() == revision)
         };
         self.runs.iter().filter(matches).max_by_key(|run| run.job.created)
+    }
+
+    /// Returns the input if it may be removed.
+    pub fn removable_input(&self) -> Option<InputState> {
+        self.input.clone().filter(|input| input.is_removable(&self.runs))
     }
 
     /// Returns the generation of the last report.
@@ -156,6 +163,16 @@ impl Facts<'_> {
             generation: self.resource.generation,
             adapter: &config.adapter,
         }
+    }
+}
+
+// === impl InputState ===
+
+impl InputState {
+    /// Returns true unless the input belongs to a run that was not observed to have ended, and may still need it.
+    fn is_removable(&self, runs: &[Run<'_>]) -> bool {
+        let Some(owner) = &self.owner else { return true };
+        runs.iter().any(|run| run.job.uid == *owner && run.job.end.is_some())
     }
 }
 

@@ -7,9 +7,11 @@ use hyperfleet_client::Status;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
-use super::ADAPTER_WORKS;
-use super::facts::{InputState, Purpose, Run};
+use super::facts::{Facts, InputState, Purpose, Run};
 use crate::reason::Reason;
+
+/// The message of the `Health` condition without errors.
+pub(super) const ADAPTER_WORKS: &str = "the adapter works";
 
 /// The actions for a resource, and the conditions to report afterwards.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +77,27 @@ impl Plan {
     /// Creates a plan without actions and conditions.
     pub(super) fn new(reason: Reason, because: String, data: Map<String, Value>) -> Self {
         Self { actions: Vec::new(), conditions: Vec::new(), data, reason, because, requeue_after: None, job: None }
+    }
+
+    /// Creates the plan that starts a run.
+    pub(super) fn starting(facts: &Facts<'_>, run: StartRun) -> Self {
+        let because = run.because.clone();
+        let mut plan = Self::new(Reason::ResourcesCreated, because.clone(), facts.reported_data());
+        plan.set_condition(
+            names::condition::APPLIED,
+            Status::True,
+            Reason::ResourcesCreated,
+            "the Job and its input were created",
+        );
+        plan.set_condition(
+            names::condition::AVAILABLE,
+            Status::False,
+            Reason::WorkloadInProgress,
+            &format!("a Job was created, as {because}"),
+        );
+        plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+        plan.actions.push(Action::StartRun(Box::new(run)));
+        plan
     }
 
     /// Creates the plan for a pass that could not observe Kubernetes.

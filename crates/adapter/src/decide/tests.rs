@@ -1,8 +1,9 @@
 //! Tables of facts and the decisions about them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use hyperfleet_client::{Report, Resource, View};
+use hyperfleet_client::{Report, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 use kubernetes::job::JobEnd;
@@ -11,6 +12,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config as File;
+use crate::outcome::Outcome;
+use crate::reason::Reason;
 
 /// The state that a decision is made in. By default the cluster is ready and has no run.
 struct World {
@@ -100,8 +103,9 @@ fn job(generation: i64, end: Option<JobEnd>, seconds: i64, attempt: u32) -> Obse
     }
 }
 
-fn input(resource_version: &str, has_owner: bool) -> InputState {
-    InputState { uid: "u".to_owned(), resource_version: resource_version.to_owned(), has_owner }
+fn input(resource_version: &str, owner: Option<&str>) -> InputState {
+    let owner = owner.map(str::to_owned);
+    InputState { uid: "i".to_owned(), resource_version: resource_version.to_owned(), owner }
 }
 
 fn broken() -> JobEnd {
@@ -215,9 +219,10 @@ fn reports_about_older_generations_count_until_they_change() {
 #[test]
 fn a_running_job_is_reported_as_in_progress() {
     let running = "Applied=True/ResourcesExist; Available=False/WorkloadInProgress; Health=True/NoErrors";
-    check(&world().with(job(3, None, 0, 1), Purpose::Apply, None), running);
+    let owned = || World { input: Some(input("7", Some("u"))), ..world() };
+    check(&owned().with(job(3, None, 0, 1), Purpose::Apply, None), running);
     let troubled = ObservedJob { failed: 2, ..job(3, None, 0, 1) };
-    let plan = check(&world().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
+    let plan = check(&owned().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
     assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 is running; 2 of its Pods failed (backoffLimit 3): a detail");
 }
 
@@ -227,23 +232,36 @@ fn a_succeeded_run_is_reported_with_its_own_reason() {
         world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     let plan = check(&world, STORED);
     assert_eq!(Value::Object(plan.data), json!({"secretVersion": 1, "gcpProject": "p-1"}));
-    world.input = Some(input("7", true));
-    check(&world, &format!("remove input u/7; {STORED}"));
+    world.input = Some(input("7", Some("u")));
+    check(&world, &format!("remove input i/7; {STORED}"));
 }
 
 /// Another replica may replace the input, for a newer run, while this one acts on what it has observed.
 #[test]
 fn an_input_is_removed_in_the_observed_version_only() {
-    let with_input = |world: World| World { input: Some(input("7", true)), ..world };
+    let with_input = |world: World| World { input: Some(input("7", Some("u"))), ..world };
     let failed = job(3, Some(broken()), 0, 1);
     let failed = world().with(failed, Purpose::Apply, Some(outcome(4, "PermissionDenied")));
     let removed = deleted().with(job(3, Some(JobEnd::Complete), 1, 1), Purpose::Delete, None);
     for world in [failed, removed] {
         let plan = with_input(world).decide();
-        assert!(plan.actions.contains(&Action::RemoveInput(input("7", true))), "{}", render(&plan));
+        assert!(plan.actions.contains(&Action::RemoveInput(input("7", Some("u")))), "{}", render(&plan));
     }
-    let running = World { input: Some(input("7", false)), ..world().with(job(3, None, 0, 1), Purpose::Apply, None) };
-    assert_eq!(running.decide().actions, [Action::SetInputOwner(job(3, None, 0, 1))]);
+    // It belongs to a run that was not observed, or has not ended: another replica has started it.
+    let done = job(3, Some(JobEnd::Complete), 5, 1);
+    let done = world().with(done, Purpose::Apply, Some(outcome(0, "SecretStored")));
+    assert!(World { input: Some(input("7", Some("other"))), ..done }.decide().actions.is_empty());
+}
+
+#[test]
+fn a_running_job_gets_an_input_of_its_own() {
+    let running = |input| World { input, ..world().with(job(3, None, 0, 1), Purpose::Apply, None) }.decide().actions;
+    for missing_or_unowned in [None, Some(input("7", None)), Some(input("7", Some("other")))] {
+        assert_eq!(running(missing_or_unowned), [Action::SetInputOwner(job(3, None, 0, 1))]);
+    }
+    assert!(running(Some(input("7", Some("u")))).is_empty());
+    let terminating = ObservedJob { is_terminating: true, ..job(3, None, 0, 1) };
+    assert!(world().with(terminating, Purpose::Apply, None).decide().actions.is_empty());
 }
 
 #[test]

@@ -12,12 +12,12 @@ use kubernetes::{Fault, KubernetesError};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::Context;
+use super::context::Context;
 use crate::act::{self, Executor, Step};
 use crate::decide::{self, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
 use crate::metrics::Handled;
-use crate::observe::{self, Observed};
+use crate::observe::{self, JobSource, Observed};
 use crate::reason::Reason;
 use crate::report;
 
@@ -56,7 +56,8 @@ pub(crate) async fn reconcile(
     let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, id).await };
     let last_report = last_report(context, &calls, &fetched.resource).await?;
     let resource = fetched.resource.clone();
-    let observed = observe::observe(&context.config, &context.cluster, last_report.clone(), fetched).await;
+    let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
+    let observed = observe::observe(&context.config, source, last_report.clone(), fetched).await;
     let (plan, reported) = match observed {
         Ok(observed) => {
             let plan = decide_and_act(context, &observed, trigger).await?;
@@ -162,6 +163,7 @@ async fn perform(
             Step::Done => {}
             Step::Started(job) => {
                 context.metrics.created(&facts.resource.id);
+                context.job_cache.record((*job).clone());
                 plan.job = Some(*job);
             }
             Step::Wait(wait) => {

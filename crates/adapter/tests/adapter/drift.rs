@@ -67,3 +67,24 @@ async fn another_formatting_of_the_same_content_is_no_drift() {
     assert!(is(&world.api.last_report("cls-1").await.unwrap(), "Available", Status::True));
     adapter.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_lists_no_jobs_once_they_are_watched() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    let calls = || {
+        let calls = world.environment.emulator.as_ref().unwrap().calls();
+        let calls = calls.into_iter().filter(|call| call.resource == "jobs" && call.verb != "watch");
+        calls.map(|call| (call.verb, call.name)).collect::<Vec<_>>()
+    };
+    let before = calls().len();
+    let passes = adapter.count("hyperfleet_adapter_decisions", "ResourcesExist").await;
+    world.publish_event("cls-1").await;
+    eventually(async || adapter.count("hyperfleet_adapter_decisions", "ResourcesExist").await > passes).await;
+    let [(verb, name)] = &calls()[before..] else { panic!("{:?}", &calls()[before..]) };
+    assert_eq!((verb.as_str(), name.as_str()), ("get", "pullsecret-cls-1-gen1"));
+    adapter.stop().await;
+}

@@ -55,7 +55,7 @@ fn observed() -> ObservedSecret {
         annotations: BTreeMap::default(),
         is_immutable: false,
         is_terminating: false,
-        owners: 0,
+        owners: Vec::new(),
         content: None,
     }
 }
