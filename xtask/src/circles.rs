@@ -14,7 +14,6 @@ use crate::tree::SourceFile;
 
 /// Circles that are still to be resolved, per crate. The numbers may only go down.
 const OPEN: &[(&str, usize)] = &[
-    ("emulators", 4),
     ("global-pull-secret", 3),
     ("hyperfleet-api", 3),
     ("hyperfleet-client", 1),
@@ -36,7 +35,7 @@ type Crate = BTreeMap<ModulePath, Module>;
 #[derive(Default)]
 struct Module {
     file: String,
-    /// Names that `use` declarations bring in, private and public.
+    /// Names that `use` declarations of the file's own module bring in, private and public.
     names: BTreeMap<String, ModulePath>,
     /// Paths that the code names, each with the module (perhaps an inline one) in which it stands.
     used: Vec<(ModulePath, ModulePath)>,
@@ -48,7 +47,7 @@ pub(crate) fn check(sources: &[SourceFile]) -> anyhow::Result<Vec<String>> {
     for source in sources {
         let Some((folder, module)) = location(&source.path) else { continue };
         let syntax = syn::parse_file(&source.text).with_context(|| format!("cannot parse {}", source.path))?;
-        let mut collector = Collector { module: module.clone(), found: Module::default() };
+        let mut collector = Collector { file: module.clone(), module: module.clone(), found: Module::default() };
         collector.found.file.clone_from(&source.path);
         collector.visit_file(&syntax);
         crates.entry(folder).or_default().insert(module, collector.found);
@@ -170,6 +169,8 @@ fn joined(base: &[String], rest: &[String]) -> ModulePath {
 
 /// Walks through a file.
 struct Collector {
+    /// The module of the file.
+    file: ModulePath,
     /// The module that is being walked through; longer than the file's own inside inline modules.
     module: ModulePath,
     found: Module,
@@ -178,11 +179,14 @@ struct Collector {
 impl Collector {
     /// Records each name of a `use` tree.
     fn record_use(&mut self, tree: &UseTree, prefix: &ModulePath, is_import: bool) {
+        let is_file_level = self.module == self.file;
         let mut add = |name: String, path: ModulePath| {
             if is_import {
                 self.found.used.push((self.module.clone(), path.clone()));
             }
-            self.found.names.insert(name, path);
+            if is_file_level {
+                self.found.names.insert(name, path);
+            }
         };
         match tree {
             UseTree::Path(path) => {
@@ -286,6 +290,15 @@ mod tests {
         assert_eq!(found(&[parent, child]), Vec::<String>::new());
         let expected = "these files import each other in a circle: crates/a/src/json/reader.rs, crates/a/src/path.rs";
         assert_eq!(found(&[parent, child, user]), [expected]);
+    }
+
+    /// The imports of an inline module begin there, and are unknown to the rest of its file.
+    #[test]
+    fn inline_modules_import_from_their_own_path() {
+        let parent = ("crates/a/src/b.rs", "mod one;\npub struct Two;\nfn f() { drop(one::One) }");
+        let of = |import: &'static str| found(&[parent, ("crates/a/src/b/one.rs", import)]).len();
+        assert_eq!(of("pub struct One;\nmod inner { use super::super::Two; }"), 1);
+        assert_eq!(of("pub struct One;\nmod inner { use super::super::super::Two; fn f(_: Two) {} }"), 0);
     }
 
     #[test]

@@ -15,15 +15,9 @@
 //! admission plugins but those for `ServiceAccount`s of Pods and terminating namespaces; protobuf is read of some kinds and
 //! never written; fields of Events are managed under the names of the core group only.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::serving::{Running, Serving};
 
@@ -45,6 +39,7 @@ mod reviews;
 mod route;
 mod selectors;
 mod serve;
+mod settings;
 mod status;
 pub(crate) mod store;
 mod tables;
@@ -60,116 +55,8 @@ use engine::Engine;
 
 pub use crate::scripted::ParseFaultError;
 pub use faults::Fault;
-pub use pods::PodLine;
+pub use settings::{Authorization, Call, PodLine, Settings, StartError};
 pub use tokens::User;
-
-/// So many changes are kept for watches.
-const WATCH_HISTORY: usize = 4096;
-
-/// Back-off of a real cluster before a failed Pod is replaced.
-const BACK_OFF: Duration = Duration::from_secs(10);
-
-/// Behaviour of a server.
-#[derive(Clone)]
-pub struct Settings {
-    /// The address to listen on; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The folder in which objects outlive the server; in memory if none. One server at a time may use a folder.
-    pub data_dir: Option<PathBuf>,
-    /// Scripted faults, in the order in which they are tried.
-    pub faults: Vec<Fault>,
-    /// Authorization.
-    pub authorization: Authorization,
-    /// Users by bearer token; tokens of `ServiceAccount`s are accepted besides.
-    pub tokens: BTreeMap<String, User>,
-    /// Namespaces that are there from the start besides `default`, `kube-system` and `kube-public`.
-    pub namespaces: Vec<String>,
-    /// So many changes are kept; a watch from before them is answered with 410.
-    pub watch_history: usize,
-    /// The programs that stand for images: Pods of these images run as child processes. With none, every Pod stays Pending, as
-    /// on a cluster without nodes, and a test may play kubelet.
-    pub run_pods: BTreeMap<String, PathBuf>,
-    /// So long a failed Pod or a crashed container waits the first time; the later delays and their caps grow with it.
-    pub back_off: Duration,
-    /// Receiver of every line that Pods write.
-    pub pod_lines: Option<UnboundedSender<PodLine>>,
-}
-
-/// Authorization.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Authorization {
-    /// Everybody everything.
-    #[default]
-    Off,
-    /// Roles and `ClusterRole`s decide; members of `system:masters` may do everything.
-    Rbac,
-}
-
-/// A call that was received. It never holds content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// `create`, `get`, `list`, `watch`, `update`, `patch`, `delete` or `deletecollection`.
-    pub verb: String,
-    /// The plural, such as `secrets`.
-    pub resource: String,
-    /// Such as `status`; mostly empty.
-    pub subresource: String,
-    /// Empty for cluster-wide objects and for all namespaces.
-    pub namespace: String,
-    /// Empty for lists and for creations.
-    pub name: String,
-    /// The caller.
-    pub user: String,
-    /// The caller's user agent.
-    pub user_agent: String,
-    /// True if nothing was to be stored.
-    pub dry_run: bool,
-    /// The media type of the body, which tells the kinds of patches apart.
-    pub content_type: String,
-    /// The HTTP status that was answered; none while it waits, and for good if its connection was cut or it hung.
-    pub outcome: Option<u16>,
-}
-
-/// The cause of a failed start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The folder cannot be made or read.
-    #[error("cannot use the data folder {}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another server uses the folder.
-    #[error("the data folder {} is in use by another server", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A stored object cannot be read.
-    #[error("cannot read the stored object {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The problem, without any of the content.
-        reason: String,
-    },
-    /// The first objects cannot be made.
-    #[error("cannot make the first objects: {reason}")]
-    Initial {
-        /// The refusal.
-        reason: String,
-    },
-}
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]
@@ -189,7 +76,7 @@ impl Kubernetes {
         let serving = Serving::listen(settings.listen).await.map_err(fail)?;
         let served = Arc::clone(&engine);
         let running = serving.start(move |connection, request| serve::serve(Arc::clone(&served), connection, request));
-        let behaviour = controllers::Settings {
+        let behaviour = controllers::queue::Settings {
             back_off: settings.back_off,
             run_pods: settings.run_pods,
             pod_lines: settings.pod_lines,
@@ -284,55 +171,5 @@ impl Drop for Kubernetes {
     fn drop(&mut self) {
         self.engine.store.close();
         self.engine.store.stopping.cancel();
-    }
-}
-
-// === impl Settings ===
-
-impl Default for Settings {
-    /// In memory on a free port of the loopback interface, with nothing that gets in the way.
-    fn default() -> Self {
-        Self {
-            listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            data_dir: None,
-            faults: Vec::new(),
-            authorization: Authorization::Off,
-            tokens: BTreeMap::new(),
-            namespaces: Vec::new(),
-            watch_history: WATCH_HISTORY,
-            run_pods: BTreeMap::new(),
-            back_off: BACK_OFF,
-            pod_lines: None,
-        }
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            listen,
-            data_dir,
-            faults,
-            authorization,
-            tokens,
-            namespaces,
-            watch_history,
-            run_pods,
-            back_off,
-            pod_lines: _,
-        } = self;
-        let users: Vec<&str> = tokens.values().map(|user| user.name.as_str()).collect();
-        formatter
-            .debug_struct("Settings")
-            .field("listen", listen)
-            .field("data_dir", data_dir)
-            .field("faults", faults)
-            .field("authorization", authorization)
-            .field("users", &users)
-            .field("namespaces", namespaces)
-            .field("watch_history", watch_history)
-            .field("run_pods", run_pods)
-            .field("back_off", back_off)
-            .finish()
     }
 }

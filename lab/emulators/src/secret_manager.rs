@@ -11,11 +11,7 @@
 //! Google's own Python and Node clients and `gcloud` are its conformance suite (`tests/real_google_clients.rs`).
 //! It publishes nothing to topics, encrypts with no keys, keeps no IAM policies, and knows no managed rotation.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +25,7 @@ mod grpc;
 mod method;
 mod names;
 mod rest;
+mod settings;
 mod state;
 mod status;
 mod wire;
@@ -40,96 +37,8 @@ use engine::Engine;
 pub use crate::scripted::ParseFaultError;
 pub use faults::Fault;
 pub use method::Method;
+pub use settings::{Call, Quotas, Settings, StartError, Wire};
 pub use status::Code;
-
-/// Behaviour of a server.
-#[derive(Clone)]
-pub struct Settings {
-    /// The address to listen on; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The folder in which secrets outlive the server; in memory if none. One server at a time may use a folder.
-    pub data_dir: Option<PathBuf>,
-    /// Scripted faults, in the order in which they are tried.
-    pub faults: Vec<Fault>,
-    /// Limits a project and minute.
-    pub quotas: Quotas,
-    /// So long every call takes at least.
-    pub latency: Duration,
-    /// So far reads of metadata, lists, and `latest` and aliases lag behind. Access by number never does.
-    pub metadata_lag: Duration,
-    /// Permissions that every caller lacks, such as `secretmanager.versions.access`.
-    pub denied_permissions: BTreeSet<String>,
-    /// The bearer token without which a call is UNAUTHENTICATED.
-    pub required_token: Option<String>,
-}
-
-/// Limits a project and minute, counted over the last 60 s; none means no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quotas {
-    /// Calls that read metadata.
-    pub reads_per_minute: Option<u32>,
-    /// Calls that change something.
-    pub writes_per_minute: Option<u32>,
-    /// Calls that read content.
-    pub accesses_per_minute: Option<u32>,
-}
-
-/// A call that was received. It never holds a payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// The method.
-    pub method: Method,
-    /// The resource's or parent's name as the caller wrote it.
-    pub resource: String,
-    /// The protocol.
-    pub wire: Wire,
-    /// The code that was answered; none while it waits, and for good if its connection was cut or it hung.
-    pub outcome: Option<Code>,
-}
-
-/// A protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
-    /// HTTP with JSON.
-    Rest,
-    /// gRPC over HTTP/2 without TLS.
-    Grpc,
-}
-
-/// The cause of a failed start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The folder cannot be made or read.
-    #[error("cannot use the data folder {}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another server uses the folder.
-    #[error("the data folder {} is in use by another server", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A stored secret cannot be read.
-    #[error("cannot read the stored secret {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The problem, without any of the content.
-        reason: String,
-    },
-}
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]
@@ -206,40 +115,5 @@ async fn answer(engine: Arc<Engine>, connection: Connection, request: http::Requ
         grpc::serve(engine, connection, request).await
     } else {
         rest::serve(engine, connection, request).await
-    }
-}
-
-// === impl Settings ===
-
-impl Default for Settings {
-    /// In memory on a free port of the loopback interface, with nothing that gets in the way.
-    fn default() -> Self {
-        Self {
-            listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            data_dir: None,
-            faults: Vec::new(),
-            quotas: Quotas::default(),
-            latency: Duration::ZERO,
-            metadata_lag: Duration::ZERO,
-            denied_permissions: BTreeSet::new(),
-            required_token: None,
-        }
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { listen, data_dir, faults, quotas, latency, metadata_lag, denied_permissions, required_token } = self;
-        formatter
-            .debug_struct("Settings")
-            .field("listen", listen)
-            .field("data_dir", data_dir)
-            .field("faults", faults)
-            .field("quotas", quotas)
-            .field("latency", latency)
-            .field("metadata_lag", metadata_lag)
-            .field("denied_permissions", denied_permissions)
-            .field("required_token", &required_token.as_ref().map(|_| "redacted"))
-            .finish()
     }
 }

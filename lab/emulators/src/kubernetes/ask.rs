@@ -11,7 +11,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::protobuf;
-use super::rbac::Wish;
+use super::rbac::Attributes;
 use super::resources::Resource;
 use super::status::{Cause, Status};
 use super::tokens::User;
@@ -121,9 +121,9 @@ impl Form {
 
 impl Ask {
     /// The request in the form that RBAC evaluates.
-    pub(crate) fn wish(&self, selected: Option<&str>) -> Wish {
+    pub(crate) fn attributes(&self, selected: Option<&str>) -> Attributes {
         let name = if self.name.is_empty() { selected.unwrap_or_default() } else { &self.name };
-        Wish {
+        Attributes {
             verb: self.verb.to_owned(),
             group: self.view.group.clone(),
             resource: self.view.plural.clone(),

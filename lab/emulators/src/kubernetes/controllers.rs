@@ -3,17 +3,13 @@
 //! Each controller is one task: it hears that an object changed, looks at the store as it is now, decides (`job::decide`,
 //! `daemon_set::decide`: pure), and performs. What fails is decided anew a second later.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
-use super::pods::{self, PodLine};
+use super::pods;
 use super::store::{Object, Store, Subscription};
 use super::value::text;
 
@@ -22,40 +18,21 @@ pub(crate) mod daemon_set;
 pub(crate) mod job;
 pub(crate) mod model;
 pub(crate) mod perform;
+pub(crate) mod queue;
 #[cfg(test)]
 mod tests;
 
 use action::Action;
 use model::{Pod, view};
 use perform::{Performing, release};
+use queue::{Key, Queue, Settings, key_of};
 
 /// Delay before a failed pass is repeated.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
-/// Behaviour of the controllers.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// The first delay before a failed Pod is replaced or a crashed container is started again; ten seconds on a real cluster.
-    pub(crate) back_off: Duration,
-    /// The programs that stand for images; with none, every Pod stays Pending as on a cluster without nodes.
-    pub(crate) run_pods: BTreeMap<String, PathBuf>,
-    /// Receiver of every line that Pods write.
-    pub(crate) pod_lines: Option<UnboundedSender<PodLine>>,
-}
-
 /// The controllers' tasks. They end when the store stops; dropping this ends them at once.
 #[derive(Debug)]
 pub(crate) struct Controllers(JoinSet<()>);
-
-/// An object by its namespace and name.
-pub(crate) type Key = (String, String);
-
-/// Objects to reconcile, now or later.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    now: BTreeSet<Key>,
-    later: BTreeMap<Key, Timestamp>,
-}
 
 /// Starts all controllers.
 pub(crate) fn start(store: &Arc<Store>, settings: Settings) -> Controllers {
@@ -71,32 +48,6 @@ impl Controllers {
     /// Waits until the store has stopped and all that ran has ended, processes included.
     pub(crate) async fn stopped(&mut self) {
         while self.0.join_next().await.is_some() {}
-    }
-}
-
-impl Queue {
-    pub(crate) fn add(&mut self, key: Key) {
-        self.now.insert(key);
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Key> {
-        self.now.pop_first()
-    }
-
-    /// Looks at an object at an instant, or earlier if something happens; none forgets what was planned.
-    pub(crate) fn plan(&mut self, key: Key, at: Option<Timestamp>) {
-        match at {
-            Some(at) => self.later.insert(key, at),
-            None => self.later.remove(&key),
-        };
-    }
-
-    /// Returns when something planned is due; never if nothing is planned.
-    pub(crate) async fn due(&mut self, store: &Store) {
-        let Some(next) = self.later.values().min().copied() else { return std::future::pending().await };
-        store.sleep_until(next).await;
-        let due = self.later.extract_if(.., |_, at| *at <= next);
-        self.now.extend(due.map(|(key, _)| key));
     }
 }
 
@@ -157,8 +108,8 @@ async fn run_daemon_sets(store: Arc<Store>) {
             () = store.stopping.cancelled() => return,
             () = queue.due(&store) => {}
             key = changed(&mut sets) => queue.add(key),
-            event = pods.next() => queue.now.extend(owner_of(&event.object, "DaemonSet")),
-            _ = nodes.next() => queue.now.extend(store.list("daemonsets.apps", None).iter().map(|set| key_of(set))),
+            event = pods.next() => queue.extend(owner_of(&event.object, "DaemonSet")),
+            _ = nodes.next() => queue.extend(store.list("daemonsets.apps", None).iter().map(|set| key_of(set))),
         }
     }
 }
@@ -198,10 +149,6 @@ fn owner_of(pod: &Value, kind: &str) -> Option<Key> {
     let is_controller = |owner: &&Value| owner.get("controller") == Some(&Value::Bool(true));
     let owner = owners.iter().find(is_controller).filter(|owner| text(owner, "/kind") == kind)?;
     Some((text(pod, "/metadata/namespace").to_owned(), text(owner, "/name").to_owned()))
-}
-
-pub(crate) fn key_of(object: &Value) -> Key {
-    (text(object, "/metadata/namespace").to_owned(), text(object, "/metadata/name").to_owned())
 }
 
 async fn changed(subscription: &mut Subscription) -> Key {

@@ -12,8 +12,7 @@ use super::route::Route;
 
 mod open_api;
 
-/// The version whose behaviour is played.
-const MINOR: &str = "32";
+use open_api::MINOR;
 
 /// Answers what is no resource; none if there is no such thing.
 pub(crate) fn answer(engine: &Engine, route: &Route) -> Option<Answer> {

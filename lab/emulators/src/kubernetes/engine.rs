@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::faults::{Aim, Effect};
-use super::rbac::{Wish, allows};
+use super::faults::{Aim, Effect, Fault};
+use super::meta;
+use super::rbac::{Attributes, allows};
+use super::settings::{Authorization, Call, Settings, StartError};
 use super::status::Status;
 use super::store::Store;
 use super::tokens::{MASTERS, User};
-use super::{Authorization, Call, Fault, Settings, StartError, meta};
 use crate::scripted::Script;
 
 /// The server, shared by all connections.
@@ -78,18 +79,18 @@ impl Engine {
     }
 
     /// Refuses what the user may not do.
-    pub(crate) fn authorize(&self, user: &User, wish: &Wish) -> Result<(), Status> {
-        match self.allowed(user, wish) {
+    pub(crate) fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
+        match self.allowed(user, attributes) {
             Some(_) => Ok(()),
-            None => Err(wish.refusal(user)),
+            None => Err(attributes.refusal(user)),
         }
     }
 
     /// The rule by which a user may do something; none if not allowed.
-    pub(crate) fn allowed(&self, user: &User, wish: &Wish) -> Option<String> {
+    pub(crate) fn allowed(&self, user: &User, attributes: &Attributes) -> Option<String> {
         match self.authorization {
             Authorization::Off => Some(String::new()),
-            Authorization::Rbac => self.store.read(|state| allows(state, user, wish)),
+            Authorization::Rbac => self.store.read(|state| allows(state, user, attributes)),
         }
     }
 

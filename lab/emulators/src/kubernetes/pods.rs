@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::{fmt, fs, io, path};
+use std::{fs, io, path};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,14 +24,15 @@ use tokio::task::JoinSet;
 use super::controllers::action::EventKind;
 use super::controllers::daemon_set::{Fit, Node, fit};
 use super::controllers::model::{self, view};
-use super::controllers::perform::{Teller, gone_is_fine, tell};
-use super::controllers::{Key, Queue, Settings, key_of};
+use super::controllers::perform::{Recorder, gone_is_fine, record_event};
+use super::controllers::queue::{Key, Queue, Settings, key_of};
 use super::status::Status;
 use super::store::{Deletion, Object, Store};
 
 mod child;
 mod decide;
 mod environment;
+mod facts;
 mod launch;
 mod log;
 mod root;
@@ -42,7 +43,8 @@ mod tests;
 mod volumes;
 
 use child::Order;
-use decide::{Exit, Facts, Life, Readiness, Step, decide};
+use decide::{Readiness, Step, decide};
+use facts::{Exit, Facts, Life};
 use launch::{MessageFile, Prepared, Run, prepare};
 use log::{Log, PodLogs};
 use root::Isolation;
@@ -85,17 +87,6 @@ struct Ended {
     log: Arc<Log>,
 }
 
-/// A line that a Pod's program has written. `Debug` does not show it: a program may print its secrets.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PodLine {
-    /// The Pod's namespace.
-    pub namespace: String,
-    /// Its name.
-    pub pod: String,
-    /// The line, without its end.
-    pub line: String,
-}
-
 /// Objects that Pods of one namespace may reference.
 struct Namespace<'a> {
     store: &'a Store,
@@ -112,12 +103,6 @@ pub(crate) async fn run(store: Arc<Store>, settings: Settings) {
     let isolation = Isolation::probe().await;
     let (machines, processes, queue) = (BTreeMap::new(), JoinSet::new(), Queue::default());
     Runner { store, settings, isolation, logs, machines, processes, queue }.run().await;
-}
-
-impl fmt::Debug for PodLine {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("PodLine").field("pod", &self.pod).finish_non_exhaustive()
-    }
 }
 
 impl Runner {
@@ -199,7 +184,7 @@ impl Runner {
                 let deletion = Deletion { uid: Some(pod.metadata.uid.clone()), ..Deletion::now() };
                 return gone_is_fine(self.store.delete("pods", &key.0, &key.1, &deletion));
             }
-            Step::Tell { kind, reason, message } => self.tell(pod, object, (kind, reason, &message)),
+            Step::RecordEvent { kind, reason, message } => self.record_event(pod, object, (kind, reason, &message)),
             Step::Wake(_) => {}
         }
         Ok(())
@@ -211,8 +196,8 @@ impl Runner {
         }
     }
 
-    fn tell(&self, pod: &Pod, object: &Object, what: (EventKind, &str, &str)) {
-        tell(&self.store, object, Teller { component: "kubelet", node: &pod.spec.node_name }, what);
+    fn record_event(&self, pod: &Pod, object: &Object, what: (EventKind, &str, &str)) {
+        record_event(&self.store, object, Recorder { component: "kubelet", node: &pod.spec.node_name }, what);
     }
 
     /// Puts a Pod on the node that it asks for, on the first registered one that fits, or on the emulator's own.
@@ -232,8 +217,8 @@ impl Runner {
         self.store.update("pods", bound)?;
         let place = format!("{}/{}", pod.metadata.namespace, pod.metadata.name);
         let message = format!("Successfully assigned {place} to {node}");
-        let teller = Teller { component: "default-scheduler", node: "" };
-        tell(&self.store, object, teller, (EventKind::Normal, "Scheduled", &message));
+        let recorder = Recorder { component: "default-scheduler", node: "" };
+        record_event(&self.store, object, recorder, (EventKind::Normal, "Scheduled", &message));
         Ok(())
     }
 
@@ -276,7 +261,7 @@ impl Runner {
         let log = self.logs.begin(&key.0, &key.1, &container.name);
         let Some(machine) = self.machines.get_mut(key) else { return };
         machine.facts.begin(now, self.settings.back_off);
-        // Looked at once more, to tell that it runs or why it does not.
+        // Reconciled once more, to report that it runs or why it does not.
         self.queue.add(key.clone());
         let Prepared { command, message } = match prepared {
             Ok(prepared) => prepared,
@@ -294,7 +279,11 @@ impl Runner {
             drop(folder);
             Ended { key, uid, started: now, finished: store.now(), result, message, log }
         });
-        self.tell(pod, object, (EventKind::Normal, "Started", &format!("Started container {}", container.name)));
+        self.record_event(
+            pod,
+            object,
+            (EventKind::Normal, "Started", &format!("Started container {}", container.name)),
+        );
     }
 
     fn prepare(&mut self, key: &Key, pod: &Pod, container: &Container) -> Result<Prepared, String> {

@@ -9,24 +9,7 @@ use super::value::{object, object_at, set, text};
 
 mod kinds;
 
-/// The wire type of a field.
-#[derive(Clone, Copy)]
-pub(crate) enum Form {
-    Text,
-    /// A text that counts also where it is empty, as the name of the core group is.
-    Group,
-    Bytes,
-    Number,
-    Truth,
-    Time,
-    /// A map from text to one of the other forms.
-    Map(&'static Self),
-    Message(&'static [Field]),
-}
-
-/// A message's field: its number, its name in JSON, its form, and whether it is a list.
-#[derive(Clone, Copy)]
-pub(crate) struct Field(pub(crate) u64, pub(crate) &'static str, pub(crate) Form, pub(crate) bool);
+use kinds::{Field, Form};
 
 /// The prefix of every protobuf body of Kubernetes.
 const MAGIC: &[u8] = b"k8s\0";

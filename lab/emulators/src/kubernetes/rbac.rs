@@ -11,7 +11,7 @@ use super::value::{list, text};
 
 /// A request to authorize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Attributes {
     pub(crate) verb: String,
     pub(crate) group: String,
     pub(crate) resource: String,
@@ -27,7 +27,7 @@ pub(crate) struct Wish {
 /// Paths that every authenticated user may read.
 const OPEN_PATHS: [&str; 7] = ["/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version"];
 
-impl Wish {
+impl Attributes {
     /// `pods/log`
     fn resource_with_subresource(&self) -> String {
         if self.subresource.is_empty() {
@@ -57,18 +57,19 @@ impl Wish {
 }
 
 /// The rule by which a user may do something; none if not allowed.
-pub(crate) fn allows(state: &State, user: &User, wish: &Wish) -> Option<String> {
+pub(crate) fn allows(state: &State, user: &User, attributes: &Attributes) -> Option<String> {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Some(String::new());
     }
     let authenticated = user.groups.iter().any(|group| group == "system:authenticated");
-    let reviews = wish.group == "authorization.k8s.io" || wish.group == "authentication.k8s.io";
-    let open = OPEN_PATHS.iter().any(|path| wish.path == *path || wish.path.starts_with(&format!("{path}/")));
-    if authenticated && (open && wish.verb == "get" || reviews && wish.verb == "create") {
+    let reviews = attributes.group == "authorization.k8s.io" || attributes.group == "authentication.k8s.io";
+    let open =
+        OPEN_PATHS.iter().any(|path| attributes.path == *path || attributes.path.starts_with(&format!("{path}/")));
+    if authenticated && (open && attributes.verb == "get" || reviews && attributes.verb == "create") {
         return Some(String::new());
     }
-    granting(state, user, &wish.namespace).into_iter().find_map(|(reason, rules)| {
-        let granted = rules.iter().any(|rule| covers(rule, wish));
+    granting(state, user, &attributes.namespace).into_iter().find_map(|(reason, rules)| {
+        let granted = rules.iter().any(|rule| covers(rule, attributes));
         granted.then_some(reason)
     })
 }
@@ -127,22 +128,25 @@ fn is_meant(subject: &Value, user: &User, binding: &Value) -> bool {
     }
 }
 
-fn covers(rule: &Value, wish: &Wish) -> bool {
+fn covers(rule: &Value, attributes: &Attributes) -> bool {
     let has = |member: &str, wanted: &str| list(rule, member).iter().any(|allowed| allowed == "*" || allowed == wanted);
-    if !has("/verbs", &wish.verb) {
+    if !has("/verbs", &attributes.verb) {
         return false;
     }
-    if !wish.path.is_empty() {
+    if !attributes.path.is_empty() {
         return list(rule, "/nonResourceURLs").iter().filter_map(Value::as_str).any(|allowed| {
-            allowed == wish.path || allowed.strip_suffix('*').is_some_and(|prefix| wish.path.starts_with(prefix))
+            allowed == attributes.path
+                || allowed.strip_suffix('*').is_some_and(|prefix| attributes.path.starts_with(prefix))
         });
     }
-    let resource = wish.resource_with_subresource();
+    let resource = attributes.resource_with_subresource();
     let any_resource = has("/resources", &resource)
-        || !wish.subresource.is_empty()
-            && list(rule, "/resources").iter().any(|allowed| *allowed == format!("*/{}", wish.subresource));
+        || !attributes.subresource.is_empty()
+            && list(rule, "/resources").iter().any(|allowed| *allowed == format!("*/{}", attributes.subresource));
     let names = list(rule, "/resourceNames");
-    has("/apiGroups", &wish.group) && any_resource && (names.is_empty() || names.iter().any(|name| *name == wish.name))
+    has("/apiGroups", &attributes.group)
+        && any_resource
+        && (names.is_empty() || names.iter().any(|name| *name == attributes.name))
 }
 
 /// Refuses to grant what the granter does not have, as the real server does.
@@ -156,10 +160,13 @@ pub(crate) fn check_escalation(state: &State, user: &User, object: &Value) -> Re
     let missing: Vec<String> = rules
         .iter()
         .flat_map(wishes)
-        .map(|wish| Wish { namespace: namespace.to_owned(), ..wish })
-        .filter(|wish| allows(state, user, wish).is_none())
-        .map(|wish| {
-            format!("{{APIGroups:[{:?}], Resources:[{:?}], Verbs:[{:?}]}}", wish.group, wish.resource, wish.verb)
+        .map(|attributes| Attributes { namespace: namespace.to_owned(), ..attributes })
+        .filter(|attributes| allows(state, user, attributes).is_none())
+        .map(|attributes| {
+            format!(
+                "{{APIGroups:[{:?}], Resources:[{:?}], Verbs:[{:?}]}}",
+                attributes.group, attributes.resource, attributes.verb
+            )
         })
         .collect();
     if missing.is_empty() {
@@ -188,7 +195,7 @@ fn referred(state: &State, binding: &Value) -> Vec<Value> {
 }
 
 /// Every single thing that a rule allows.
-fn wishes(rule: &Value) -> Vec<Wish> {
+fn wishes(rule: &Value) -> Vec<Attributes> {
     let texts = |pointer: &str| -> Vec<String> {
         list(rule, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
     };
@@ -201,13 +208,13 @@ fn wishes(rule: &Value) -> Vec<Wish> {
         for group in texts("/apiGroups") {
             for resource in texts("/resources") {
                 let (resource, subresource) = resource.split_once('/').unwrap_or((&resource, ""));
-                wishes.extend(names.iter().map(|name| Wish {
+                wishes.extend(names.iter().map(|name| Attributes {
                     verb: verb.clone(),
                     group: group.clone(),
                     resource: resource.to_owned(),
                     subresource: subresource.to_owned(),
                     name: name.clone(),
-                    ..Wish::default()
+                    ..Attributes::default()
                 }));
             }
         }

@@ -9,7 +9,7 @@ use super::answer::Answer;
 use super::ask::Ask;
 use super::engine::Engine;
 use super::meta::stamp;
-use super::rbac::{Wish, granting};
+use super::rbac::{Attributes, granting};
 use super::status::Status;
 use super::tokens::MASTERS;
 use super::value::{list, number, set, text};
@@ -36,9 +36,9 @@ pub(crate) fn review(engine: &Arc<Engine>, ask: &Ask) -> Result<Answer, Status> 
 
 fn access(engine: &Engine, ask: &Ask, review: &Value) -> Result<Value, Status> {
     let own = |pointer: &str| text(review, pointer).to_owned();
-    let wish = if review.pointer("/spec/resourceAttributes").is_some() {
+    let attributes = if review.pointer("/spec/resourceAttributes").is_some() {
         let attribute = |name: &str| own(&format!("/spec/resourceAttributes/{name}"));
-        Wish {
+        Attributes {
             verb: attribute("verb"),
             group: attribute("group"),
             resource: attribute("resource"),
@@ -48,10 +48,10 @@ fn access(engine: &Engine, ask: &Ask, review: &Value) -> Result<Value, Status> {
             path: String::new(),
         }
     } else if review.pointer("/spec/nonResourceAttributes").is_some() {
-        Wish {
+        Attributes {
             verb: own("/spec/nonResourceAttributes/verb"),
             path: own("/spec/nonResourceAttributes/path"),
-            ..Wish::default()
+            ..Attributes::default()
         }
     } else {
         let cause = super::status::Cause::invalid(
@@ -61,7 +61,7 @@ fn access(engine: &Engine, ask: &Ask, review: &Value) -> Result<Value, Status> {
         );
         return Err(Status::invalid(ask.view.about_kind(""), &[cause]));
     };
-    Ok(match engine.allowed(&ask.user, &wish) {
+    Ok(match engine.allowed(&ask.user, &attributes) {
         Some(reason) if reason.is_empty() => json!({"allowed": true}),
         Some(reason) => json!({"allowed": true, "reason": reason}),
         None => json!({"allowed": false}),

@@ -10,11 +10,12 @@ use super::answer::{Answer, response};
 use super::ask::{Ask, Form, Parameters, content_type, manager, token, user_agent};
 use super::engine::Engine;
 use super::faults::{Aim, Effect};
-use super::rbac::Wish;
+use super::rbac::Attributes;
 use super::route::{Place, Route, route, verb};
 use super::selectors::Selector;
+use super::settings::Call;
 use super::status::Status;
-use super::{Call, discovery, verbs, watching};
+use super::{discovery, verbs, watching};
 use crate::connections::Connection;
 
 /// The most that a body may hold: what the real server takes.
@@ -105,7 +106,7 @@ fn perform(
             selector = selector.and_name(&ask.name);
         }
     }
-    engine.authorize(&ask.user, &ask.wish(selector.name()))?;
+    engine.authorize(&ask.user, &ask.attributes(selector.name()))?;
     if ask.verb == "watch" {
         return watching::watch(engine, connection, ask, selector, effect).map(Answer::Stream);
     }
@@ -164,8 +165,9 @@ fn about_the_server(engine: &Engine, head: &Parts) -> Result<Answer, Status> {
         return Ok(discovery::answer(engine, &route).unwrap_or_else(|| Answer::Text(Vec::new())));
     }
     let user = engine.user(token(head).as_deref())?;
-    let wish = Wish { verb: head.method.as_str().to_lowercase(), path: path.to_owned(), ..Wish::default() };
-    engine.authorize(&user, &wish)?;
+    let attributes =
+        Attributes { verb: head.method.as_str().to_lowercase(), path: path.to_owned(), ..Attributes::default() };
+    engine.authorize(&user, &attributes)?;
     if head.method != Method::GET {
         return Err(Status::method_not_allowed());
     }

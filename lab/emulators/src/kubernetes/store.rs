@@ -16,18 +16,22 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::resources::Resource;
+use super::settings::{Settings, StartError};
 use super::status::Status;
-use super::{Settings, StartError};
 
+mod change;
 mod delete;
 mod files;
+mod open;
 mod state;
+mod unsettled;
 mod write;
+mod writing;
 
+pub(crate) use change::{Change, Event, Object};
 pub(crate) use delete::{Deletion, Propagation};
-pub(crate) use state::{Change, Object, State};
-pub(crate) use write::{Manager, Part, Writing};
+pub(crate) use state::State;
+pub(crate) use writing::{Manager, Part, Writing};
 
 /// All objects, and the clock by which they live.
 pub(crate) struct Store {
@@ -45,13 +49,6 @@ pub(crate) struct Store {
 pub(crate) trait Logs: Send + Sync {
     /// The output of a container so far; none if there is no such container. No name means the only one.
     fn read(&self, namespace: &str, pod: &str, container: Option<&str>) -> Option<Vec<u8>>;
-}
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    /// As it is now, or was last.
-    pub(crate) object: Object,
 }
 
 /// A resource's events: first one for each object that is there, then one for each write.
@@ -200,7 +197,7 @@ impl Store {
         look(&self.lock())
     }
 
-    /// Changes the state, and tells those who watch.
+    /// Changes the state, and notifies watches.
     pub(crate) fn change<T>(&self, work: impl FnOnce(&mut State, Timestamp) -> Result<T, Status>) -> Result<T, Status> {
         let now = self.now();
         let mut state = self.lock();
@@ -280,6 +277,3 @@ impl std::fmt::Debug for Subscription {
         formatter.debug_struct("Subscription").field("storage", &self.storage).finish_non_exhaustive()
     }
 }
-
-/// The resource that a caller inside the process means.
-pub(crate) type Known = Arc<Resource>;

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::answer::Answer;
-use super::ask::{Ask, Form};
+use super::ask::Ask;
 use super::engine::Engine;
+use super::reviews;
 use super::selectors::Selector;
 use super::status::Status;
-use super::store::{Manager, Object, Part, State, Writing};
-use super::value::{set, text};
-use super::{meta, rbac, reviews, tables, views};
+use super::value::text;
 
+mod common;
 mod lists;
 mod patches;
 mod removals;
+
+use common::{guard, shown};
 
 pub(crate) use lists::check_revision;
 
@@ -37,40 +37,6 @@ pub(crate) fn perform(engine: &Arc<Engine>, ask: &Ask, selector: &Selector) -> R
         ("deletecollection", "") => removals::delete_collection(engine, ask, selector),
         _ => Err(Status::method_not_allowed()),
     }
-}
-
-impl Ask {
-    /// The write that this call is.
-    fn writing(&self, engine: &Engine) -> Result<Writing<'_>, Status> {
-        Ok(Writing {
-            resource: &self.resource,
-            namespace: &self.namespace,
-            name: &self.name,
-            whole: self.verb != "patch",
-            part: if self.subresource == "status" { Part::Status } else { Part::Main },
-            manager: Manager::Update(self.manager.clone()),
-            dry_run: self.query.dry_run()?,
-            now: engine.store.now(),
-        })
-    }
-
-    /// The body as an object of the stored kind.
-    fn object(&self) -> Result<Value, Status> {
-        Ok(views::absorb(&self.view, self.document()?))
-    }
-}
-
-/// One object in the form that the caller wants.
-fn shown(engine: &Engine, ask: &Ask, object: &Object, code: u16) -> Answer {
-    let value = match ask.form {
-        Form::Whole => views::present(&ask.view, object),
-        Form::Metadata => views::metadata_only(object),
-        Form::Table => {
-            let rows = [Arc::clone(object)];
-            tables::table(&ask.view, &rows, ask.query.get("includeObject"), engine.store.now())
-        }
-    };
-    Answer::Document { code, value, warning: None }
 }
 
 fn get(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
@@ -106,19 +72,6 @@ fn update(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
     Ok(shown(engine, ask, &object, code))
 }
 
-/// Keeps a caller from granting more than it has.
-fn guard(engine: &Engine, ask: &Ask, state: &State, object: &Value) -> Result<(), Status> {
-    if !engine.is_authorizing() || ask.resource.group != "rbac.authorization.k8s.io" {
-        return Ok(());
-    }
-    let mut object = object.clone();
-    if ask.resource.is_namespaced() {
-        set(&mut object, &["metadata", "namespace"], ask.namespace.clone());
-    }
-    set(&mut object, &["kind"], ask.resource.kind.clone());
-    rbac::check_escalation(state, &ask.user, &object)
-}
-
 fn log(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
     let pod = engine.store.read(|state| state.get(&ask.resource, &ask.namespace, &ask.name))?;
     let container = Some(ask.query.get("container")).filter(|name| !name.is_empty());
@@ -136,13 +89,4 @@ fn log(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
         None => log,
     };
     Ok(Answer::Text(log))
-}
-
-/// The answer to a deletion that is complete.
-fn success(ask: &Ask, object: &Object) -> Value {
-    let mut details = json!({"name": meta::name(object), "kind": ask.view.plural, "uid": meta::uid(object)});
-    if !ask.view.group.is_empty() {
-        set(&mut details, &["group"], ask.view.group.clone());
-    }
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }

@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::faults::Effect;
+use super::faults::{Effect, Fault};
 use super::files::Files;
 use super::gate::Gate;
 use super::method::Method;
+use super::settings::{Call, Settings, StartError, Wire};
 use super::state::{State, Write};
 use super::status::{Code, Status};
 use super::wire::{Request, Response};
-use super::{Call, Fault, Settings, StartError, Wire};
 
 /// The end of a call: an answer, or silence.
 pub(crate) type Answer = Result<Result<Response, Status>, Silence>;

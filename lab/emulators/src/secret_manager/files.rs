@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::StartError;
 use super::names::Key;
+use super::settings::StartError;
 use super::state::{Record, State, Version, Write};
 use super::wire::{Secret, SecretPayload, SecretVersion};
 use crate::folder::{Folder, OpenError, fnv};

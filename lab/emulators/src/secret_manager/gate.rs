@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::faults::{Effect, Fault, refusal};
 use super::method::{Class, Method};
 use super::names::project_number;
+use super::settings::{Quotas, Settings};
 use super::status::{Code, Status};
-use super::{Quotas, Settings};
 use crate::scripted::Script;
 
 /// Quotas are counted over the last minute.

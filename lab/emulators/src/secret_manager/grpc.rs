@@ -9,9 +9,9 @@ use prost::bytes::BufMut as _;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{Grpc, UnaryService};
 
-use super::Wire;
 use super::engine::{Asked, Engine, Silence};
 use super::method::Method;
+use super::settings::Wire;
 use super::wire::{Request, Response};
 use crate::connections::Connection;
 

@@ -92,7 +92,7 @@ const ROWS: [Row; 17] = [
 const SERVED: usize = 13;
 
 impl Method {
-    /// The name that faults and [`super::Call`] use, such as `addVersion`.
+    /// The name that faults and [`super::settings::Call`] use, such as `addVersion`.
     pub fn name(self) -> &'static str {
         self.row().map_or("", |row| row.name)
     }

@@ -8,9 +8,9 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response as HttpResponse, StatusCode};
 use serde_json::Value;
 
-use super::Wire;
 use super::engine::{Asked, Engine, Silence};
-use super::status::Status;
+use super::settings::Wire;
+use super::status::{Code, Status};
 use crate::connections::Connection;
 
 mod bind;
@@ -66,7 +66,7 @@ fn refusal(status: &Status) -> HttpResponse<Body> {
     if let Some(seconds) = status.retry_after() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if status.code == super::Code::Unauthenticated {
+    if status.code == Code::Unauthenticated {
         let challenge = HeaderValue::from_static("Bearer realm=\"https://accounts.google.com/\"");
         response.headers_mut().insert(http::header::WWW_AUTHENTICATE, challenge);
     }

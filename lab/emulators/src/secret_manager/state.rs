@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::names::{Key, Which};
 use super::status::Status;
-use super::wire::resources::instant;
+use super::wire::values::instant;
 use super::wire::{Request, Response, Secret, SecretPayload, SecretVersion};
 
 mod filter;

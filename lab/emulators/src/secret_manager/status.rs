@@ -7,7 +7,7 @@ use prost::Message;
 use serde_json::{Value, json};
 
 use super::wire::errors::{BadRequest, ErrorInfo, FieldViolation, Help, Link, RetryInfo};
-use super::wire::json::duration_text;
+use super::wire::values::duration_text;
 
 /// The canonical code with which a call ended, as gRPC numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

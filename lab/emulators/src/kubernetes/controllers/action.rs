@@ -8,9 +8,9 @@ use super::model::Meta;
 /// One thing to do for one controlling object, in the order in which it was decided. The first that fails ends the round.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Creates a Pod and tells so in an Event.
+    /// Creates a Pod and records an Event.
     CreatePod(Value),
-    /// Deletes a Pod and tells so in an Event.
+    /// Deletes a Pod and records an Event.
     DeletePod { name: String, uid: String },
     /// Takes the Job controller's finalizer off a Pod.
     ReleasePod { name: String, uid: String },
@@ -19,7 +19,7 @@ pub(crate) enum Action {
     /// Deletes the controlling object, and what it owns in the background.
     DeleteOwner,
     /// Tells people about the controlling object.
-    Tell { kind: EventKind, reason: String, message: String },
+    RecordEvent { kind: EventKind, reason: String, message: String },
     /// Decides again at an instant even if nothing changes until then.
     Wake(Timestamp),
 }
@@ -41,11 +41,11 @@ pub(crate) struct Owner<'a> {
 
 impl Action {
     pub(crate) fn normal(reason: &str, message: impl Into<String>) -> Self {
-        Self::Tell { kind: EventKind::Normal, reason: reason.to_owned(), message: message.into() }
+        Self::RecordEvent { kind: EventKind::Normal, reason: reason.to_owned(), message: message.into() }
     }
 
     pub(crate) fn warning(reason: &str, message: impl Into<String>) -> Self {
-        Self::Tell { kind: EventKind::Warning, reason: reason.to_owned(), message: message.into() }
+        Self::RecordEvent { kind: EventKind::Warning, reason: reason.to_owned(), message: message.into() }
     }
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn decide(set: &Value, nodes: &[Node], pods: &[Pod], now: Timestamp) 
     if set.spec.update_strategy.kind != "OnDelete" {
         round.roll();
     }
-    round.tell_status();
+    round.write_status();
     round.actions
 }
 
@@ -165,7 +165,7 @@ impl Round<'_> {
         }
     }
 
-    fn tell_status(&mut self) {
+    fn write_status(&mut self) {
         let mut status = Status { observed_generation: self.set.metadata.generation, ..Status::default() };
         for (_, fit, pods) in &self.places {
             if *fit != Fit::Wanted {

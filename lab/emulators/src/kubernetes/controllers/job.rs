@@ -234,11 +234,11 @@ impl Round<'_> {
             let message = "Reached expected number of succeeded pods".to_owned();
             return Some(Target { succeeds: true, reason: "CompletionsReached".to_owned(), message });
         }
-        self.tell_suspension();
+        self.report_suspension();
         None
     }
 
-    fn tell_suspension(&mut self) {
+    fn report_suspension(&mut self) {
         let suspended = condition(&self.status.conditions, "Suspended").map(|condition| condition.status == "True");
         if self.job.spec.suspend && suspended != Some(true) {
             self.condition("Suspended", "True", "JobSuspended", "Job suspended");

@@ -13,7 +13,7 @@ use super::model::Time;
 
 /// The component that records Events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Teller<'a> {
+pub(crate) struct Recorder<'a> {
     pub(crate) component: &'static str,
     /// The node it speaks of; empty for controllers.
     pub(crate) node: &'a str,
@@ -45,21 +45,21 @@ impl Performing<'_> {
         match action {
             Action::CreatePod(pod) => match self.store.create("pods", self.namespace(), pod) {
                 Ok(pod) => {
-                    self.tell(
+                    self.record_event(
                         EventKind::Normal,
                         "SuccessfulCreate",
                         &format!("Created pod: {}", text(&pod, "/metadata/name")),
                     );
                 }
                 Err(status) => {
-                    self.tell(EventKind::Warning, "FailedCreate", &format!("Error creating: {status}"));
+                    self.record_event(EventKind::Warning, "FailedCreate", &format!("Error creating: {status}"));
                     return Err(status);
                 }
             },
             Action::DeletePod { name, uid } => {
                 let deletion = Deletion { uid: Some(uid), ..Deletion::default() };
                 gone_is_fine(self.store.delete("pods", self.namespace(), &name, &deletion))?;
-                self.tell(EventKind::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
+                self.record_event(EventKind::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
             }
             Action::ReleasePod { name, uid } => release(self.store, self.namespace(), (&name, &uid))?,
             Action::UpdateStatus(status) => {
@@ -75,15 +75,15 @@ impl Performing<'_> {
                 let name = text(self.object, "/metadata/name");
                 gone_is_fine(self.store.delete(self.resource, self.namespace(), name, &deletion))?;
             }
-            Action::Tell { kind, reason, message } => self.tell(kind, &reason, &message),
+            Action::RecordEvent { kind, reason, message } => self.record_event(kind, &reason, &message),
             Action::Wake(_) => {}
         }
         Ok(())
     }
 
-    fn tell(&self, kind: EventKind, reason: &str, message: &str) {
-        let teller = Teller { component: self.component, node: "" };
-        tell(self.store, self.object, teller, (kind, reason, message));
+    fn record_event(&self, kind: EventKind, reason: &str, message: &str) {
+        let recorder = Recorder { component: self.component, node: "" };
+        record_event(self.store, self.object, recorder, (kind, reason, message));
     }
 
     fn namespace(&self) -> &str {
@@ -106,10 +106,10 @@ pub(crate) fn release(store: &Arc<Store>, namespace: &str, (name, uid): (&str, &
 
 /// Records an Event about `object`; one that was recorded before is counted. No work waits for it: one that cannot be
 /// recorded is lost.
-pub(crate) fn tell(
+pub(crate) fn record_event(
     store: &Arc<Store>,
     object: &Value,
-    teller: Teller<'_>,
+    recorder: Recorder<'_>,
     (kind, reason, message): (EventKind, &str, &str),
 ) {
     let at = Time::at(store.now());
@@ -133,9 +133,9 @@ pub(crate) fn tell(
         return;
     }
     let name = text(object, "/metadata/name");
-    let mut source = json!({ "component": teller.component });
-    if let (false, Some(source)) = (teller.node.is_empty(), source.as_object_mut()) {
-        source.insert("host".to_owned(), json!(teller.node));
+    let mut source = json!({ "component": recorder.component });
+    if let (false, Some(source)) = (recorder.node.is_empty(), source.as_object_mut()) {
+        source.insert("host".to_owned(), json!(recorder.node));
     }
     let event = json!({
         "apiVersion": "v1",
@@ -153,8 +153,8 @@ pub(crate) fn tell(
         "reason": reason,
         "message": message,
         "source": source,
-        "reportingComponent": teller.component,
-        "reportingInstance": teller.node,
+        "reportingComponent": recorder.component,
+        "reportingInstance": recorder.node,
         "firstTimestamp": at,
         "lastTimestamp": at,
         "count": 1,

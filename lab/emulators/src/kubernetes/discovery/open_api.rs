@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::MINOR;
 use crate::kubernetes::resources::Resource;
+
+/// The version whose behaviour is played.
+pub(super) const MINOR: &str = "32";
 
 /// The query parameters of writes.
 const PARAMETERS: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "force"];

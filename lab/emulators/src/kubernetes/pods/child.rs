@@ -43,7 +43,7 @@ pub(crate) async fn run(
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,
-            Some(order) = orders.recv() => group.tell(order),
+            Some(order) = orders.recv() => group.signal(order),
             _ = &mut output, if !drained => drained = true,
         }
     };
@@ -69,7 +69,7 @@ impl Group {
     }
 
     /// A process that is gone already needs no signal.
-    fn tell(&self, order: Order) {
+    fn signal(&self, order: Order) {
         let Some(leader) = self.0 else { return };
         let signalled = match order {
             Order::Terminate => kill_process(leader, Signal::TERM),
@@ -81,6 +81,6 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.tell(Order::Kill);
+        self.signal(Order::Kill);
     }
 }

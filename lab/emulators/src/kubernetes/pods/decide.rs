@@ -6,51 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::super::controllers::action::EventKind;
+use super::facts::{Exit, Facts, Life};
 use super::spec::Pod;
 use super::status::{self, Phase, State};
 
 /// The crash back-off's cap: five minutes where the first delay is ten seconds.
 const CRASH_BACK_OFF_CAP: u32 = 30;
-
-/// After a run of this many first delays (ten minutes where that is ten seconds) the back-off starts anew.
-const CRASH_BACK_OFF_RESET: u32 = 60;
-
-/// Facts about a Pod's container.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
-    pub(crate) life: Life,
-    /// Number of restarts.
-    pub(crate) restarts: u32,
-    /// Number of consecutive crashes, which determines the next back-off.
-    pub(crate) crashes: u32,
-    /// The end of the previous run.
-    pub(crate) last: Option<Exit>,
-    pub(crate) terminating: bool,
-    pub(crate) killed: bool,
-}
-
-/// A container's process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Life {
-    #[default]
-    Idle,
-    Running {
-        since: Timestamp,
-    },
-    Ended(Exit),
-}
-
-/// The end of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Exit {
-    pub(crate) code: i32,
-    pub(crate) signal: Option<i32>,
-    pub(crate) reason: &'static str,
-    /// The termination message.
-    pub(crate) message: String,
-    pub(crate) started: Timestamp,
-    pub(crate) finished: Timestamp,
-}
 
 /// True if a container can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +40,7 @@ pub(crate) enum Step {
     Kill,
     /// Lets the Pod go for good.
     Remove,
-    Tell {
+    RecordEvent {
         kind: EventKind,
         reason: &'static str,
         message: String,
@@ -159,13 +120,16 @@ fn begin(pod: &Pod, facts: &Facts, readiness: &Readiness, now: Timestamp) -> Vec
         Readiness::NoImage => {
             let why = format!("no program stands for the image {image:?}: see --run-pods");
             let message = format!("Failed to pull image {image:?}: {why}");
-            vec![Step::Tell { kind: EventKind::Warning, reason: "Failed", message }, waiting("ErrImagePull", why)]
+            vec![
+                Step::RecordEvent { kind: EventKind::Warning, reason: "Failed", message },
+                waiting("ErrImagePull", why),
+            ]
         }
         Readiness::Misconfigured(why) => {
             let mut steps = vec![waiting("CreateContainerConfigError", why.clone())];
             if present != Some("CreateContainerConfigError") {
                 let message = format!("Error: {why}");
-                steps.push(Step::Tell { kind: EventKind::Warning, reason: "Failed", message });
+                steps.push(Step::RecordEvent { kind: EventKind::Warning, reason: "Failed", message });
             }
             steps
         }
@@ -173,7 +137,7 @@ fn begin(pod: &Pod, facts: &Facts, readiness: &Readiness, now: Timestamp) -> Vec
             let mut steps = vec![waiting("ContainerCreating", String::new())];
             if present.is_none() {
                 let message = format!("MountVolume.SetUp failed for volume {volume:?} : {why}");
-                steps.push(Step::Tell { kind: EventKind::Warning, reason: "FailedMount", message });
+                steps.push(Step::RecordEvent { kind: EventKind::Warning, reason: "FailedMount", message });
             }
             steps
         }
@@ -210,7 +174,7 @@ fn ended(
     let mut steps = Vec::new();
     if status::waiting_reason(pod) != Some("CrashLoopBackOff") {
         let message = format!("Back-off restarting failed container {name} in pod {place}");
-        steps.push(Step::Tell { kind: EventKind::Warning, reason: "BackOff", message });
+        steps.push(Step::RecordEvent { kind: EventKind::Warning, reason: "BackOff", message });
     }
     let state = State::Waiting { reason: "CrashLoopBackOff", message };
     steps.push(Step::Status(status::of(pod, facts, Phase::Running, &state, now)));
@@ -229,21 +193,4 @@ fn restart_at(facts: &Facts, exit: &Exit, back_off: Duration) -> Timestamp {
 fn end(pod: &Pod, facts: &Facts, exit: &Exit, now: Timestamp) -> Map<String, Value> {
     let phase = if exit.code == 0 { Phase::Succeeded } else { Phase::Failed };
     status::of(pod, facts, phase, &State::Terminated(exit), now)
-}
-
-impl Facts {
-    /// The container begins to run, for the first time or again.
-    pub(crate) fn begin(&mut self, now: Timestamp, back_off: Duration) {
-        if let Life::Ended(exit) = &self.life {
-            let ran = exit.finished.duration_since(exit.started);
-            let lasted = SignedDuration::try_from(back_off.saturating_mul(CRASH_BACK_OFF_RESET));
-            self.crashes = if lasted.is_ok_and(|lasted| ran >= lasted) { 0 } else { self.crashes };
-            self.crashes = self.crashes.saturating_add(1);
-            self.restarts = self.restarts.saturating_add(1);
-            self.last = Some(exit.clone());
-        }
-        self.life = Life::Running { since: now };
-        self.terminating = false;
-        self.killed = false;
-    }
 }

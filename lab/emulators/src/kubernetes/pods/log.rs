@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::super::settings::PodLine;
 use super::super::store::Logs;
-use super::PodLine;
 
 /// More than this of one container is forgotten, the oldest first.
 const KEPT: usize = 1024 * 1024;

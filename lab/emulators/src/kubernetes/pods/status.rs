@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::controllers::model::{Condition, Time, set_condition, view};
-use super::decide::{Exit, Facts};
+use super::facts::{Exit, Facts, Life};
 use super::spec::Pod;
 
 /// The phase of a Pod.
@@ -85,7 +85,7 @@ pub(crate) fn waiting_reason(pod: &Pod) -> Option<&str> {
 fn last<'a>(facts: &'a Facts, state: &State<'a>) -> Option<&'a Exit> {
     match (&facts.life, state) {
         // It waits to be started again: what ended is the last run already.
-        (super::decide::Life::Ended(exit), State::Waiting { .. }) => Some(exit),
+        (Life::Ended(exit), State::Waiting { .. }) => Some(exit),
         _ => facts.last.as_ref(),
     }
 }

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::super::controllers::model::view;
-use super::decide::{Exit, Facts, Life, Readiness, Step, decide};
+use super::decide::{Readiness, Step, decide};
 use super::environment::expand;
+use super::facts::{Exit, Facts, Life};
 use super::launch::{Run, prepare};
 use super::log::{Log, PodLogs};
 use super::root::{Isolation, Mount, rewritten};
@@ -82,7 +83,7 @@ fn render(step: &Step) -> String {
             let state = state.as_object().and_then(|state| state.keys().next().cloned()).unwrap_or_default();
             format!("{} {state}", status["phase"].as_str().unwrap()).trim().to_owned()
         }
-        Step::Tell { reason, .. } => format!("tell {reason}"),
+        Step::RecordEvent { reason, .. } => format!("event {reason}"),
         Step::Wake(instant) => format!("wake {}", instant.as_second() - START),
         other => format!("{other:?}").to_lowercase(),
     }
@@ -96,7 +97,7 @@ fn render(step: &Step) -> String {
 #[case::fails("Never", "Running", "75", 0, "Failed terminated")]
 #[case::succeeds_on_failure("OnFailure", "Running", "0", 0, "Succeeded terminated")]
 #[case::restarts_at_once_the_first_time("OnFailure", "Running", "75", 0, "start")]
-#[case::then_after_ten_seconds("OnFailure", "Running", "75 1", 9, "tell BackOff; Running waiting; wake 10")]
+#[case::then_after_ten_seconds("OnFailure", "Running", "75 1", 9, "event BackOff; Running waiting; wake 10")]
 #[case::which_is_reported_once("OnFailure", "Running CrashLoopBackOff", "75 1", 9, "Running waiting; wake 10")]
 #[case::then_starts("OnFailure", "Running", "75 1", 10, "start")]
 #[case::then_after_twenty("Always", "Running CrashLoopBackOff", "75 2", 10, "Running waiting; wake 20")]
@@ -131,11 +132,11 @@ fn a_pod_lives(
 }
 
 #[rstest]
-#[case::no_image(Readiness::NoImage, "", "ErrImagePull; tell Failed")]
+#[case::no_image(Readiness::NoImage, "", "ErrImagePull; event Failed")]
 #[case::still_no_image(Readiness::NoImage, "ErrImagePull", "ImagePullBackOff")]
-#[case::no_key(Readiness::Misconfigured("x".to_owned()), "", "CreateContainerConfigError; tell Failed")]
+#[case::no_key(Readiness::Misconfigured("x".to_owned()), "", "CreateContainerConfigError; event Failed")]
 #[case::still_no_key(Readiness::Misconfigured("x".to_owned()), "CreateContainerConfigError", "CreateContainerConfigError")]
-#[case::no_volume(Readiness::Unmountable("v".to_owned(), "x".to_owned()), "", "ContainerCreating; tell FailedMount")]
+#[case::no_volume(Readiness::Unmountable("v".to_owned(), "x".to_owned()), "", "ContainerCreating; event FailedMount")]
 #[case::still_no_volume(
     Readiness::Unmountable("v".to_owned(), "x".to_owned()), "ContainerCreating", "ContainerCreating")]
 fn a_pod_waits(#[case] readiness: Readiness, #[case] words: &str, #[case] expected: &str) {

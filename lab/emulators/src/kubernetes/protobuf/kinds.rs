@@ -1,13 +1,31 @@
 //! The messages that kubectl's `create` commands send, by the field numbers of Kubernetes' own `generated.proto` files.
 
-use super::Field;
-use super::Form::{Bytes, Group, Map, Message, Number, Text, Time, Truth};
+use Form::{Bytes, Group, Map, Message, Number, Text, Time, Truth};
 
-const fn one(number: u64, name: &'static str, form: super::Form) -> Field {
+/// The wire type of a field.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Text,
+    /// A text that counts also where it is empty, as the name of the core group is.
+    Group,
+    Bytes,
+    Number,
+    Truth,
+    Time,
+    /// A map from text to one of the other forms.
+    Map(&'static Self),
+    Message(&'static [Field]),
+}
+
+/// A message's field: its number, its name in JSON, its form, and whether it is a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Field(pub(crate) u64, pub(crate) &'static str, pub(crate) Form, pub(crate) bool);
+
+const fn one(number: u64, name: &'static str, form: Form) -> Field {
     Field(number, name, form, false)
 }
 
-const fn many(number: u64, name: &'static str, form: super::Form) -> Field {
+const fn many(number: u64, name: &'static str, form: Form) -> Field {
     Field(number, name, form, true)
 }
 

@@ -9,15 +9,10 @@ use super::super::meta::{self, stamp};
 use super::super::resources::Resource;
 use super::super::status::Status;
 use super::super::value::{number, object_at, set, set_default, take, text};
-use super::Known;
-use super::state::{Change, FIRST_NAMESPACES, Object, State};
-use super::write::Writing;
-
-/// Keeps an owner until its dependents are gone.
-const FOREGROUND: &str = "foregroundDeletion";
-
-/// Keeps an owner until its dependents know it no more.
-const ORPHAN: &str = "orphan";
+use super::change::{FIRST_NAMESPACES, Object};
+use super::state::State;
+use super::unsettled::{FOREGROUND, ORPHAN, Unsettled};
+use super::writing::Writing;
 
 /// So long a Pod gets to end by itself if it says nothing about it.
 const POD_GRACE_SECONDS: i64 = 30;
@@ -44,23 +39,6 @@ pub(crate) enum Propagation {
     Foreground,
     /// Kept.
     Orphan,
-}
-
-/// Something that a change has left to be done.
-#[derive(Clone, Debug)]
-pub(super) enum Unsettled {
-    /// After a start: whatever a crash has interrupted.
-    Everything,
-    /// Its owners may all be gone.
-    Dependent(Object, String),
-    /// Its dependents are to be let go, or deleted, before it may go itself.
-    Owner(Object, String),
-    /// An object with this uid is gone.
-    Gone(String),
-    /// It is to have a `ServiceAccount`, or to be emptied and then to go itself.
-    Namespace(String),
-    /// Its objects have no kind any more.
-    Kind(String),
 }
 
 impl Deletion {
@@ -96,39 +74,6 @@ impl Deletion {
         }
         let own = number(live, "/spec/terminationGracePeriodSeconds").unwrap_or(POD_GRACE_SECONDS);
         self.grace_seconds.unwrap_or(own).max(0)
-    }
-}
-
-impl Unsettled {
-    /// The follow-up work of a change.
-    pub(super) fn by(change: &Change) -> Vec<Self> {
-        let object = &change.object;
-        let mut unsettled = Vec::new();
-        if change.deleted {
-            unsettled.push(Self::Gone(meta::uid(object).to_owned()));
-            if change.storage == "customresourcedefinitions.apiextensions.k8s.io" {
-                unsettled.push(Self::Kind(meta::name(object).to_owned()));
-            }
-            unsettled.push(Self::Namespace(meta::namespace(object).to_owned()));
-        } else {
-            unsettled.extend(Self::at_rest(&change.storage, object));
-        }
-        unsettled
-    }
-
-    /// The follow-up work for an object in its current state.
-    fn at_rest(storage: &str, object: &Object) -> Vec<Self> {
-        let mut unsettled = Vec::new();
-        if !meta::owners(object).is_empty() {
-            unsettled.push(Self::Dependent(Arc::clone(object), storage.to_owned()));
-        }
-        if meta::has_finalizer(object, FOREGROUND) || meta::has_finalizer(object, ORPHAN) {
-            unsettled.push(Self::Owner(Arc::clone(object), storage.to_owned()));
-        }
-        if storage == "namespaces" {
-            unsettled.push(Self::Namespace(meta::name(object).to_owned()));
-        }
-        unsettled
     }
 }
 
@@ -364,7 +309,7 @@ impl State {
         (meta::uid(current) == meta::uid(object)).then(|| Arc::clone(current))
     }
 
-    fn kind(&self, storage: &str) -> Option<Known> {
+    fn kind(&self, storage: &str) -> Option<Arc<Resource>> {
         self.catalog.all().iter().find(|resource| resource.storage == storage).cloned()
     }
 

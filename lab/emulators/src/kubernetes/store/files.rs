@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::StartError;
 use super::super::meta;
-use super::state::Key;
+use super::super::settings::StartError;
+use super::change::Key;
 use crate::folder::{Folder, OpenError, fnv};
 
 /// The layout of the files; another number is not read.

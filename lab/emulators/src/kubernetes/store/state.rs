@@ -4,112 +4,42 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::meta;
 use super::super::resources::{Catalog, Resource};
 use super::super::status::Status;
+use super::super::tokens::Tokens;
 use super::super::value::{set, text};
-use super::super::{Settings, StartError};
-use super::delete::Unsettled;
+use super::change::{Change, Key, Object};
 use super::files::Files;
-use super::write::Writing;
-use super::{Event, Known};
-use crate::kubernetes::tokens::Tokens;
-
-/// An immutable object.
-pub(crate) type Object = Arc<Value>;
-
-/// Namespace, which is empty for cluster-wide objects, and name.
-pub(crate) type Key = (String, String);
-
-/// The namespaces that are there from the start and cannot be deleted.
-pub(crate) const FIRST_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
-
-/// Something that was written.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) revision: u64,
-    pub(crate) storage: String,
-    pub(crate) before: Option<Object>,
-    /// As it is now, or was last.
-    pub(crate) object: Object,
-    pub(crate) deleted: bool,
-}
+use super::unsettled::Unsettled;
+use super::writing::Writing;
 
 /// Everything that the server knows.
 pub(crate) struct State {
     pub(crate) catalog: Catalog,
     pub(crate) tokens: Tokens,
-    objects: BTreeMap<String, BTreeMap<Key, Object>>,
-    revision: u64,
-    history: VecDeque<Arc<Change>>,
-    history_limit: usize,
+    pub(super) objects: BTreeMap<String, BTreeMap<Key, Object>>,
+    pub(super) revision: u64,
+    pub(super) history: VecDeque<Arc<Change>>,
+    pub(super) history_limit: usize,
     /// Changes up to this revision are no longer kept.
-    forgotten: u64,
-    files: Option<Files>,
-    closed: bool,
+    pub(super) forgotten: u64,
+    pub(super) files: Option<Files>,
+    pub(super) closed: bool,
     pub(super) unsettled: Vec<Unsettled>,
-}
-
-// === impl Change ===
-
-impl Change {
-    pub(crate) fn event(&self) -> Event {
-        Event { object: Arc::clone(&self.object) }
-    }
 }
 
 // === impl State ===
 
 impl State {
-    /// Loads what is stored, ends what a crash has interrupted, and makes what must be there.
-    pub(crate) fn open(settings: &Settings, now: Timestamp) -> Result<Self, StartError> {
-        let files = settings.data_dir.as_deref().map(Files::open).transpose()?;
-        let mut state = Self {
-            catalog: Catalog::default(),
-            tokens: Tokens::new(files.as_ref().map(Files::key).transpose()?),
-            objects: BTreeMap::new(),
-            revision: 1,
-            history: VecDeque::new(),
-            history_limit: settings.watch_history,
-            forgotten: 1,
-            files: None,
-            closed: false,
-            unsettled: vec![Unsettled::Everything],
-        };
-        if let Some(files) = &files {
-            state.revision = files.load(|storage, object| insert_loaded(&mut state.objects, storage, object))?.max(1);
-        }
-        state.files = files;
-        for definition in state.objects.get("customresourcedefinitions.apiextensions.k8s.io").into_iter().flatten() {
-            state.catalog.define(definition.1);
-        }
-        state.forgotten = state.revision;
-        let begin = |status: Status| StartError::Initial { reason: status.message };
-        state.begin(settings, now).map_err(begin)?;
-        state.settle(now).map_err(begin)?;
-        Ok(state)
-    }
-
-    fn begin(&mut self, settings: &Settings, now: Timestamp) -> Result<(), Status> {
-        let given = settings.namespaces.iter().map(String::as_str);
-        let namespaces = self.resource("namespaces")?;
-        for name in FIRST_NAMESPACES.into_iter().chain(given) {
-            if self.get(&namespaces, "", name).is_err() {
-                let object = json!({"metadata": {"name": name}});
-                self.create(&Writing::internal(&namespaces, "", name, now), object)?;
-            }
-        }
-        super::super::rbac::bootstrap(self, now)
-    }
-
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
     /// By plural and group, such as `jobs.batch`.
-    pub(crate) fn resource(&self, id: &str) -> Result<Known, Status> {
+    pub(crate) fn resource(&self, id: &str) -> Result<Arc<Resource>, Status> {
         self.catalog.by_id(id).cloned().ok_or_else(Status::no_route)
     }
 
@@ -238,9 +168,4 @@ impl State {
         let why = format!("unable to create new content in namespace {place} because it is being terminated");
         Err(Status::forbidden(writing.resource.about(name), &why).with_causes(&[cause]))
     }
-}
-
-fn insert_loaded(objects: &mut BTreeMap<String, BTreeMap<Key, Object>>, storage: String, object: Value) {
-    let key = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
-    objects.entry(storage).or_default().insert(key, Arc::new(object));
 }

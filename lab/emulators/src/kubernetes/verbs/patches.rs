@@ -13,6 +13,7 @@ use super::super::status::{About, Cause, Status};
 use super::super::store::{Manager, Object, Part, State, Writing};
 use super::super::value::{set, take, text};
 use super::super::{meta, views};
+use super::common;
 
 /// The subject of refusals of a patch's parameters.
 const OPTIONS: About<'_> = About { group: "meta.k8s.io", kind: "PatchOptions", name: "" };
@@ -44,7 +45,7 @@ pub(super) fn patch(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
             return Err(Status::new(415, message));
         }
     }?;
-    Ok(super::shown(engine, ask, &object, code))
+    Ok(common::shown(engine, ask, &object, code))
 }
 
 /// Patches what is there.
@@ -62,7 +63,7 @@ fn change(engine: &Engine, ask: &Ask, writing: &Writing<'_>, patch: &Value) -> R
             _ => strategic_patch(Schema::of(&ask.resource), &mut shown, patch),
         }
         let object = views::absorb(&ask.view, shown);
-        super::guard(engine, ask, state, &object)?;
+        common::guard(engine, ask, state, &object)?;
         state.update(writing, |_| Ok(object))
     })
 }
@@ -140,10 +141,10 @@ fn apply(
         if meta::name(&object).is_empty() {
             set(&mut object, &["metadata", "name"], ask.name.clone());
         }
-        super::guard(engine, ask, state, &object)?;
+        common::guard(engine, ask, state, &object)?;
         return state.create(&writing, object);
     };
     let object = application.apply(&live, configuration)?;
-    super::guard(engine, ask, state, &object)?;
+    common::guard(engine, ask, state, &object)?;
     state.update(&writing, |_| Ok(object))
 }

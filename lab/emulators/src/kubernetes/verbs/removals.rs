@@ -10,7 +10,8 @@ use super::super::selectors::Selector;
 use super::super::status::{About, Cause, Status};
 use super::super::store::{Deletion, Object, Propagation, Writing};
 use super::super::value::{number, text};
-use super::{lists, shown, success};
+use super::common::{shown, success};
+use super::lists;
 
 /// The warning of a real server that a Job's Pods stay by default.
 const ORPHANED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 
 use crate::secret_manager::status::Status;
-use crate::secret_manager::wire::resources::instant;
+use crate::secret_manager::wire::values::instant;
 use crate::secret_manager::wire::{Secret, SecretVersion, VersionState};
 
 /// A filter; the empty text matches everything.

@@ -9,7 +9,8 @@ use super::{Decision, Record, State, Write, check_etag, etag, read, secret_not_f
 use crate::secret_manager::names::{Key, Parent, is_secret_id};
 use crate::secret_manager::status::Status;
 use crate::secret_manager::wire::requests::{Create, Permissions, Tagged, TestIamPermissions, Update};
-use crate::secret_manager::wire::resources::{Rotation, timestamp};
+use crate::secret_manager::wire::resources::Rotation;
+use crate::secret_manager::wire::values::timestamp;
 use crate::secret_manager::wire::{Response, Secret};
 
 impl State {

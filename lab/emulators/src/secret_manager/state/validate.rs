@@ -6,7 +6,8 @@ use super::Record;
 use crate::secret_manager::names::{Key, is_alias};
 use crate::secret_manager::status::Status;
 use crate::secret_manager::wire::Secret;
-use crate::secret_manager::wire::resources::{Encryption, Replication, instant};
+use crate::secret_manager::wire::resources::{Encryption, Replication};
+use crate::secret_manager::wire::values::instant;
 
 const LABELS_MAXIMUM: usize = 64;
 const LABEL_CHARACTERS_MAXIMUM: usize = 63;

@@ -10,8 +10,8 @@ use crate::secret_manager::status::Status;
 use crate::secret_manager::wire::requests::{Accessed, Add, Tagged};
 use crate::secret_manager::wire::resources::{
     AutomaticStatus, Encryption, EncryptionStatus, Replica, ReplicaStatus, ReplicationStatus, UserManagedStatus,
-    timestamp,
 };
+use crate::secret_manager::wire::values::timestamp;
 use crate::secret_manager::wire::{Change, Response, Secret, SecretPayload, SecretVersion, VersionState};
 
 /// The largest content.

@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::values::duration_text;
 use crate::secret_manager::status::Status;
 
 /// Prefix of messages of the readers in this file; only those may be shown, because serde's quote the value.
@@ -90,17 +91,6 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// A duration such as `3600s` or `1.500s`.
-pub(crate) fn duration_text(duration: &Duration) -> String {
-    let nanos = duration.nanos;
-    match nanos {
-        0 => format!("{}s", duration.seconds),
-        _ if nanos % 1_000_000 == 0 => format!("{}.{:03}s", duration.seconds, nanos / 1_000_000),
-        _ if nanos % 1_000 == 0 => format!("{}.{:06}s", duration.seconds, nanos / 1_000),
-        _ => format!("{}.{nanos:09}s", duration.seconds),
-    }
-}
-
 fn duration_of(text: &str) -> Option<Duration> {
     let number = text.strip_suffix('s')?;
     let (seconds, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -159,7 +149,7 @@ pub(crate) mod timestamp {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
         let parse = |text: &str| jiff::Timestamp::from_str(text).ok();
         let instant = text_or(deserializer, "type.googleapis.com/google.protobuf.Timestamp", parse)?;
-        Ok(Some(super::super::resources::timestamp(instant)))
+        Ok(Some(super::super::values::timestamp(instant)))
     }
 }
 
@@ -249,7 +239,7 @@ pub(crate) mod int64_map {
 pub(crate) mod state {
     use serde::Serializer;
 
-    use super::super::resources::VersionState;
+    use super::super::values::VersionState;
     use super::{Deserialize as _, Deserializer, SHOWABLE, Value};
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::json::unset;
-use super::resources::{Secret, SecretPayload, SecretVersion, VersionState};
+use super::resources::{Secret, SecretPayload, SecretVersion};
+use super::values::VersionState;
 use crate::secret_manager::method::Method;
 
 /// One call, the same whichever wire brought it.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use prost::{Enumeration, Message};
+use prost::Message;
 use prost_types::{Duration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::json::{self, unset};
+use super::values::VersionState;
 
 /// A secret: everything but the content.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
@@ -130,15 +131,6 @@ pub(crate) struct Rotation {
     pub(crate) rotation_period: Option<Duration>,
 }
 
-/// True if a version's content can be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Enumeration)]
-pub(crate) enum VersionState {
-    Unspecified = 0,
-    Enabled = 1,
-    Disabled = 2,
-    Destroyed = 3,
-}
-
 /// A version: everything but the content.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -236,36 +228,8 @@ pub(crate) struct SecretPayload {
     pub(crate) data_crc32c: Option<i64>,
 }
 
-impl VersionState {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Unspecified => "STATE_UNSPECIFIED",
-            Self::Enabled => "ENABLED",
-            Self::Disabled => "DISABLED",
-            Self::Destroyed => "DESTROYED",
-        }
-    }
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Unspecified, Self::Enabled, Self::Disabled, Self::Destroyed]
-            .into_iter()
-            .find(|state| state.name() == name)
-    }
-}
-
 impl fmt::Debug for SecretPayload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "SecretPayload({} bytes, redacted)", self.data.len())
     }
-}
-
-/// The wire's form of an instant.
-pub(crate) fn timestamp(instant: jiff::Timestamp) -> Timestamp {
-    Timestamp { seconds: instant.as_second(), nanos: instant.subsec_nanosecond() }.normalized()
-}
-
-/// The instant that the wire means, if it means one.
-pub(crate) fn instant(timestamp: Option<&Timestamp>) -> Option<jiff::Timestamp> {
-    let timestamp = timestamp?;
-    jiff::Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
 }

@@ -67,7 +67,7 @@ fn render(action: &Action) -> String {
             format!("create on {}", pod.node().unwrap())
         }
         Action::DeletePod { name, .. } => format!("delete {name}"),
-        Action::Tell { reason, .. } => format!("tell {reason}"),
+        Action::RecordEvent { reason, .. } => format!("event {reason}"),
         Action::Wake(instant) => format!("wake {}", instant.as_second() - START),
         Action::UpdateStatus(status) => {
             let number = |name: &str| status[name].as_u64().unwrap_or(0);
@@ -106,7 +106,7 @@ fn decided(spec: &Value, nodes: &str, pods: &str) -> String {
 #[case::a_node_that_is_gone(json!({}), "", "a@n1/+",
     "delete a; status desired=0 current=0 updated=0 ready=0 available=0 misscheduled=0")]
 #[case::a_failed_one_is_replaced(json!({}), "n1", "a@n1/x",
-    "tell FailedDaemonPod; delete a; status desired=1 current=1 updated=1 ready=0 available=0 misscheduled=0")]
+    "event FailedDaemonPod; delete a; status desired=1 current=1 updated=1 ready=0 available=0 misscheduled=0")]
 #[case::nodes_by_label(
     json!({ "template": { "spec": { "nodeSelector": { "role": "edge" } } } }), "n1:role=edge n2:role=core", "",
     "create on n1; status desired=1 current=0 updated=0 ready=0 available=0 misscheduled=0")]

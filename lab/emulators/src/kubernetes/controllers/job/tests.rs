@@ -74,7 +74,7 @@ fn render(action: &Action) -> String {
         Action::DeletePod { name, .. } => format!("delete {name}"),
         Action::ReleasePod { name, .. } => format!("release {name}"),
         Action::DeleteOwner => "delete job".to_owned(),
-        Action::Tell { reason, message, .. } => format!("tell {reason}: {message}"),
+        Action::RecordEvent { reason, message, .. } => format!("event {reason}: {message}"),
         Action::Wake(instant) => format!("wake {}", instant.as_second() - START),
         Action::UpdateStatus(status) => format!("status {}", render_status(status)),
     }
@@ -141,7 +141,7 @@ fn exit_policy() -> Value {
     "status uncounted-succeeded=a SuccessCriteriaMet(CompletionsReached); release a")]
 #[case::counts_what_was_let_go(
     json!({}), going(json!({ "uncountedTerminatedPods": { "succeeded": ["a"] } })), "a:Succeeded-",
-    "status succeeded=1 SuccessCriteriaMet(CompletionsReached) Complete(CompletionsReached); tell Completed: Job completed")]
+    "status succeeded=1 SuccessCriteriaMet(CompletionsReached) Complete(CompletionsReached); event Completed: Job completed")]
 #[case::a_crash_before_letting_go_counts_once(
     json!({}), going(json!({ "uncountedTerminatedPods": { "succeeded": ["a"] } })), "a:Succeeded",
     "status uncounted-succeeded=a SuccessCriteriaMet(CompletionsReached); release a")]
@@ -155,7 +155,7 @@ fn exit_policy() -> Value {
     "status active=1 uncounted-succeeded=a; release a")]
 #[case::ends_when_the_last_worker_has(
     json!({ "parallelism": 2 }), going(json!({ "succeeded": 1, "active": 1 })), "b:Succeeded-",
-    "status succeeded=1 SuccessCriteriaMet(CompletionsReached) Complete(CompletionsReached); tell Completed: Job completed")]
+    "status succeeded=1 SuccessCriteriaMet(CompletionsReached) Complete(CompletionsReached); event Completed: Job completed")]
 #[case::fewer_at_once(
     json!({ "parallelism": 1, "completions": 3 }), going(json!({ "active": 2 })), "a:Running* b:Pending",
     "delete b; status active=1 ready=1 terminating=1")]
@@ -195,7 +195,7 @@ fn failures_wait_longer_and_longer(#[case] pods: &str, #[case] failed: u32, #[ca
 #[case::and_then_it_has_failed(
     json!({ "backoffLimit": 0 }), json!({ "uncountedTerminatedPods": { "failed": ["a"] } }), "a:Failed-@5",
     "status failed=1 FailureTarget(BackoffLimitExceeded) Failed(BackoffLimitExceeded); \
-     tell BackoffLimitExceeded: Job has reached the specified backoff limit")]
+     event BackoffLimitExceeded: Job has reached the specified backoff limit")]
 #[case::those_still_running_are_deleted(
     json!({ "backoffLimit": 0, "parallelism": 2, "completions": 2 }), json!({ "active": 2 }), "a:Failed@5 b:Running",
     "delete b; status terminating=1 uncounted-failed=a+b FailureTarget(BackoffLimitExceeded); release a; release b")]
@@ -220,7 +220,7 @@ fn failures_wait_longer_and_longer(#[case] pods: &str, #[case] failed: u32, #[ca
 #[case::then_it_has_failed(
     json!({}), json!({ "failed": 1, "terminating": 1, "conditions": [
         { "type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded", "message": "m" }] }),
-    "", "status failed=1 FailureTarget(DeadlineExceeded) Failed(DeadlineExceeded); tell DeadlineExceeded: m")]
+    "", "status failed=1 FailureTarget(DeadlineExceeded) Failed(DeadlineExceeded); event DeadlineExceeded: m")]
 fn a_job_fails(#[case] spec: Value, #[case] status: Value, #[case] pods: &str, #[case] expected: &str) {
     assert_eq!(decided(spec, going(status), pods, 20), expected);
 }
@@ -246,7 +246,7 @@ fn a_policy_speaks_in_upstreams_words() {
     let message = "Container main for pod fleet/a failed with exit code 3 matching FailJob rule at index 0";
     let status = json!({ "uncountedTerminatedPods": { "failed": ["a"] } });
     let rendered = decided(exit_policy(), going(status), "a:Failed-@5=3", 6);
-    assert!(rendered.ends_with(&format!("tell PodFailurePolicy: {message}")), "{rendered}");
+    assert!(rendered.ends_with(&format!("event PodFailurePolicy: {message}")), "{rendered}");
     let policy = json!({ "podFailurePolicy": { "rules": [
         { "action": "FailJob", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] }] } });
     let rendered = decided(policy, going(json!({})), "a:Failed-~", 6);
@@ -257,9 +257,9 @@ fn a_policy_speaks_in_upstreams_words() {
 }
 
 #[rstest]
-#[case::begins_suspended(json!({}), "", "status Suspended(JobSuspended); tell Suspended: Job suspended")]
+#[case::begins_suspended(json!({}), "", "status Suspended(JobSuspended); event Suspended: Job suspended")]
 #[case::releases_and_deletes_what_runs(going(json!({ "active": 1 })), "a:Running",
-    "release a; delete a; tell Suspended: Job suspended; status terminating=1 Suspended(JobSuspended)")]
+    "release a; delete a; event Suspended: Job suspended; status terminating=1 Suspended(JobSuspended)")]
 fn a_job_is_suspended(#[case] status: Value, #[case] pods: &str, #[case] expected: &str) {
     let rendered = decided(json!({ "suspend": true, "activeDeadlineSeconds": 1 }), status, pods, 20);
     let mut rendered: Vec<_> = rendered.split("; ").collect();
@@ -273,7 +273,7 @@ fn a_job_is_suspended(#[case] status: Value, #[case] pods: &str, #[case] expecte
 fn a_resumed_job_starts_its_time_anew() {
     let suspended = json!([{ "type": "Suspended", "status": "True", "reason": "JobSuspended" }]);
     let rendered = decided(json!({ "suspend": false }), going(json!({ "conditions": suspended })), "", 20);
-    assert_eq!(rendered, "create; tell Resumed: Job resumed; status active=1 !Suspended(JobResumed)");
+    assert_eq!(rendered, "create; event Resumed: Job resumed; status active=1 !Suspended(JobResumed)");
 }
 
 #[rstest]
