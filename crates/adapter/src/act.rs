@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use daemon::retry::Transient as _;
 use fleet_model::names;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedJob, ObservedSecret, OwnerJob, Verb};
+use kubernetes::{
+    AppliedSecret, Cluster, ErrorKind, Form, KubernetesError, ObservedJob, ObservedSecret, OwnerJob, Verb,
+};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::config::Plan as Config;
@@ -144,7 +146,7 @@ impl Executor<'_> {
             }
             // Another replica knows a newer generation: its run must not read this one's pull secret.
             Some(found) if manifest::is_input_of_newer_generation(&found, facts.resource) => {
-                return Err(KubernetesError::new(Verb::Apply, key.to_string(), Fault::Changed));
+                return Err(KubernetesError::new(Verb::Apply, key.to_string(), ErrorKind::Changed));
             }
             Some(found) => self.cluster.apply_secret(&key, &desired, &found, false).await?,
         }
@@ -168,7 +170,7 @@ impl Executor<'_> {
         let found = managed_input(self.config, self.cluster, id, &input.key).await?;
         let Some(found) = found else { return Ok(()) };
         if (&found.uid, &found.resource_version) != (&observed.uid, &observed.resource_version) {
-            return Err(KubernetesError::new(Verb::Delete, key.to_string(), Fault::Changed));
+            return Err(KubernetesError::new(Verb::Delete, key.to_string(), ErrorKind::Changed));
         }
         self.cluster.delete_secret(&key, &found, false).await.map(drop)
     }
@@ -203,19 +205,23 @@ async fn managed_input(
 /// Returns true if a repetition cannot succeed. A missing namespace, an exhausted quota and a conflict are not permanent.
 fn is_permanent(error: &KubernetesError) -> bool {
     let may_pass = matches!(
-        error.fault,
-        Fault::Changed | Fault::NotFound | Fault::AlreadyExists | Fault::NamespaceMissing | Fault::QuotaExceeded
+        error.kind,
+        ErrorKind::Changed
+            | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::NamespaceMissing
+            | ErrorKind::QuotaExceeded
     );
     !error.is_transient() && !may_pass
 }
 
 fn hint(error: &KubernetesError, config: &Config) -> Option<String> {
-    match error.fault {
-        Fault::Forbidden => Some(format!(
+    match error.kind {
+        ErrorKind::Forbidden => Some(format!(
             "allow the adapter's service account that verb in namespace {} (Role, RoleBinding)",
             config.namespace
         )),
-        Fault::NamespaceMissing => Some(format!("create namespace {}", config.namespace)),
+        ErrorKind::NamespaceMissing => Some(format!("create namespace {}", config.namespace)),
         _ => error.hint(),
     }
 }

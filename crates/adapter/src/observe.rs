@@ -8,7 +8,7 @@ use fleet_model::{Owner, names};
 use hyperfleet_client::{Generation, Report, Resource, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
-use kubernetes::{Cluster, Fault, Form, JobCache, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
+use kubernetes::{Cluster, ErrorKind, Form, JobCache, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
@@ -193,7 +193,7 @@ impl Observed {
             }
             Ok(Some(_)) => missing(format!("waiting for {secret}: it has no key `{key}`")),
             Ok(None) => missing(format!("waiting for {secret}: it does not exist")),
-            Err(error) if error.fault == Fault::Forbidden => {
+            Err(error) if error.kind == ErrorKind::Forbidden => {
                 missing(format!("waiting for {secret}: this adapter may not read it (Role, RoleBinding)"))
             }
             Err(error) => Err(error),
@@ -234,7 +234,7 @@ impl Observed {
         let key = SecretKey { namespace, name };
         let found = match cluster.find_secret(&key).await {
             Ok(found) => found,
-            Err(error) if error.fault == Fault::Forbidden => {
+            Err(error) if error.kind == ErrorKind::Forbidden => {
                 return Ok(OutputState::NotChecked("this adapter may not read it"));
             }
             Err(error) => return Err(error),

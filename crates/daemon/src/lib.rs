@@ -8,6 +8,7 @@
 //!   `serve::tests::a_port_in_use_names_address_purpose_and_setting`.
 //! - A daemon that shuts down never becomes ready again: `readiness::tests::shutting_down_is_final`.
 //! - A log line cannot be forged by a field: `log::tests::control_characters_do_not_break_a_text_line`.
+//! - An error of a call is one line of bounded length: `service_error::tests::a_long_detail_is_cut`.
 //! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
 //!
 //! Retry a call within the time of a run:
@@ -60,5 +61,6 @@ pub mod readiness;
 pub mod retry;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod service_error;
 pub mod settings;
 pub mod shutdown;

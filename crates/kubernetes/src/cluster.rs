@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::FIELD_MANAGER;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError, classify};
 use crate::transport::TransportLayer;
 use crate::verb::Verb;
 
@@ -67,7 +67,7 @@ impl Cluster {
     pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
         Self::prepare(settings).await.map_err(|detail| {
             let object = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
-            KubernetesError { detail: Some(detail), ..KubernetesError::new(Verb::Connect, object, Fault::Unusable) }
+            KubernetesError { detail: Some(detail), ..KubernetesError::new(Verb::Connect, object, ErrorKind::Unusable) }
         })
     }
 
@@ -149,8 +149,8 @@ impl Cluster {
     ) -> Result<T, KubernetesError> {
         match timeout(self.call_timeout, request).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(KubernetesError::classify(verb, object, &error)),
-            Err(_elapsed) => Err(KubernetesError::new(verb, object, Fault::TimedOut)),
+            Ok(Err(error)) => Err(classify(verb, object, &error)),
+            Err(_elapsed) => Err(KubernetesError::new(verb, object, ErrorKind::TimedOut)),
         }
     }
 }

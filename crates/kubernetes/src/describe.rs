@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::ListParams;
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::job::{JobEnd, end};
 use crate::secret::SecretKey;
 use crate::verb::Verb;
@@ -86,7 +86,7 @@ impl Cluster {
     pub async fn secret_metadata(&self, key: &SecretKey) -> Result<Option<SecretMetadata>, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let found = match self.call(Verb::Get, &key.to_string(), api.get_metadata_opt(&key.name)).await {
-            Err(error) if error.fault == Fault::NamespaceMissing => None,
+            Err(error) if error.kind == ErrorKind::NamespaceMissing => None,
             found => found?,
         };
         Ok(found.map(|secret| SecretMetadata {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use daemon::retry::Transient;
+use daemon::service_error::{Kind, ServiceError};
 use kube::core::Status;
 
 use crate::transport::ResponseTimedOut;
@@ -11,7 +11,7 @@ use crate::verb::Verb;
 
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ErrorKind {
     /// The object does not exist.
     NotFound,
     /// The object's namespace does not exist.
@@ -44,44 +44,12 @@ pub enum Fault {
     Internal,
 }
 
-/// A call that failed.
-#[derive(Debug, thiserror::Error)]
-pub struct KubernetesError {
-    /// The operation that failed.
-    pub verb: Verb,
-    /// The object of the operation, such as `secret clusters-1/pull-secret`.
-    pub object: String,
-    /// The kind of the failure.
-    pub fault: Fault,
-    /// Time until the next attempt, as requested by the server.
-    pub retry_after: Option<Duration>,
-    /// The server's message on one line of at most 400 characters. Servers redact the content of Secrets themselves.
-    pub detail: Option<String>,
-}
+/// A call to an API server that failed; the resource is an object, such as `secret clusters-1/pull-secret`.
+pub type KubernetesError = ServiceError<ErrorKind>;
 
-// === impl Fault ===
+// === impl ErrorKind ===
 
-impl Fault {
-    fn message(self) -> &'static str {
-        match self {
-            Self::NotFound => "not found",
-            Self::NamespaceMissing => "its namespace does not exist",
-            Self::NamespaceTerminating => "its namespace is being deleted",
-            Self::AlreadyExists => "already exists",
-            Self::Changed => "has changed since it was observed",
-            Self::Forbidden => "permission denied",
-            Self::QuotaExceeded => "the namespace's quota is used up",
-            Self::AdmissionDenied => "refused by admission",
-            Self::Unusable => "not usable",
-            Self::Unauthenticated => "not authenticated",
-            Self::Invalid => "the server rejects it as invalid",
-            Self::TooManyRequests => "the server throttles requests",
-            Self::Unavailable => "the API server is unavailable",
-            Self::TimedOut => "no answer in time",
-            Self::Internal => "the API server failed",
-        }
-    }
-
+impl ErrorKind {
     /// Status 403 has several meanings, most of which only the message distinguishes.
     fn of_forbidden(status: &Status) -> Self {
         let causes = status.details.iter().flat_map(|details| &details.causes);
@@ -127,89 +95,79 @@ fn is_admission(message: &str) -> bool {
     message.contains("admission webhook") || message.contains("ValidatingAdmissionPolicy")
 }
 
-// === impl KubernetesError ===
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotFound => "not found",
+            Self::NamespaceMissing => "its namespace does not exist",
+            Self::NamespaceTerminating => "its namespace is being deleted",
+            Self::AlreadyExists => "already exists",
+            Self::Changed => "has changed since it was observed",
+            Self::Forbidden => "permission denied",
+            Self::QuotaExceeded => "the namespace's quota is used up",
+            Self::AdmissionDenied => "refused by admission",
+            Self::Unusable => "not usable",
+            Self::Unauthenticated => "not authenticated",
+            Self::Invalid => "the server rejects it as invalid",
+            Self::TooManyRequests => "the server throttles requests",
+            Self::Unavailable => "the API server is unavailable",
+            Self::TimedOut => "no answer in time",
+            Self::Internal => "the API server failed",
+        })
+    }
+}
 
-impl KubernetesError {
-    /// An error without a message of the server.
-    pub fn new(verb: Verb, object: impl Into<String>, fault: Fault) -> Self {
-        Self { verb, object: object.into(), fault, retry_after: None, detail: None }
+impl Kind for ErrorKind {
+    type Operation = Verb;
+
+    fn is_transient(self) -> bool {
+        matches!(self, Self::TooManyRequests | Self::Unavailable | Self::TimedOut | Self::Internal)
     }
 
-    /// Classifies the client library's error. Its messages are not forwarded where they may quote an object.
-    pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => {
-                let mut classified = Self::new(verb, object, Fault::of_status(verb, status));
-                let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-                classified.retry_after =
-                    Some(u64::from(seconds)).filter(|seconds| *seconds > 0).map(Duration::from_secs);
-                if status.reason == "Failed to parse error data" {
-                    return classified.with_detail(&format!("HTTP status {}", status.code));
-                }
-                classified.with_detail(&status.message)
-            }
-            kube::Error::Auth(_) => Self::new(verb, object, Fault::Unauthenticated).with_detail("no credentials"),
-            kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
-                Self::new(verb, object, Fault::Internal).with_detail("the answer cannot be read")
-            }
-            kube::Error::BuildRequest(_) | kube::Error::HttpError(_) | kube::Error::TlsRequired => {
-                Self::new(verb, object, Fault::Invalid)
-            }
-            other if is_timeout(other) => Self::new(verb, object, Fault::TimedOut),
-            other => Self::new(verb, object, Fault::Unavailable).with_detail(&innermost(other)),
-        }
-    }
-
-    fn with_detail(mut self, detail: &str) -> Self {
-        const LONGEST: usize = 400;
-        let mut line: String = detail.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some((end, _)) = line.char_indices().nth(LONGEST) {
-            line.truncate(end);
-            line.push('…');
-        }
-        self.detail = Some(line).filter(|line| !line.is_empty());
-        self
-    }
-
-    /// A remedy, for the failures that have one.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self.fault {
-            Fault::NamespaceMissing => {
+    fn hint(self, operation: Verb) -> Option<String> {
+        let hint = match self {
+            Self::NamespaceMissing => {
                 "the placement adapter creates the namespace: check what it has reported for this cluster"
             }
-            Fault::NamespaceTerminating => "wait until the namespace has gone and placement has created it anew",
-            Fault::Forbidden => {
+            Self::NamespaceTerminating => "wait until the namespace has gone and placement has created it anew",
+            Self::Forbidden => {
                 return Some(format!(
-                    "allow the identity that this program runs with to {} it (Role, RoleBinding)",
-                    self.verb
+                    "allow the identity that this program runs with to {operation} it (Role, RoleBinding)"
                 ));
             }
-            Fault::QuotaExceeded => "raise the namespace's ResourceQuota for secrets, or remove what is not needed",
-            Fault::AdmissionDenied => "the refusal names the policy: allow this Secret there",
-            Fault::Unauthenticated => "check the kubeconfig or the pod's service account token",
+            Self::QuotaExceeded => "raise the namespace's ResourceQuota for secrets, or remove what is not needed",
+            Self::AdmissionDenied => "the refusal names the policy: allow this Secret there",
+            Self::Unauthenticated => "check the kubeconfig or the pod's service account token",
             _ => return None,
         };
         Some(hint.to_owned())
     }
 }
 
-impl fmt::Display for KubernetesError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "cannot {} {}: {}", self.verb, self.object, self.fault.message())?;
-        if let Some(detail) = &self.detail {
-            write!(formatter, " (the server says: {detail})")?;
+/// Classifies the client library's error. Its messages are not forwarded where they may quote an object.
+///
+/// Servers redact the content of Secrets in their messages themselves.
+pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> KubernetesError {
+    let failed = |kind| KubernetesError::new(verb, object, kind);
+    match error {
+        kube::Error::Api(status) => {
+            let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+            let retry_after = Some(u64::from(seconds)).filter(|seconds| *seconds > 0).map(Duration::from_secs);
+            let classified = KubernetesError { retry_after, ..failed(ErrorKind::of_status(verb, status)) };
+            if status.reason == "Failed to parse error data" {
+                return classified.with_detail(format!("HTTP status {}", status.code));
+            }
+            classified.with_detail(&status.message)
         }
-        Ok(())
-    }
-}
-
-impl Transient for KubernetesError {
-    fn is_transient(&self) -> bool {
-        matches!(self.fault, Fault::TooManyRequests | Fault::Unavailable | Fault::TimedOut | Fault::Internal)
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        kube::Error::Auth(_) => failed(ErrorKind::Unauthenticated).with_detail("no credentials"),
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+            failed(ErrorKind::Internal).with_detail("the answer cannot be read")
+        }
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) | kube::Error::TlsRequired => {
+            failed(ErrorKind::Invalid)
+        }
+        other if is_timeout(other) => failed(ErrorKind::TimedOut),
+        other => failed(ErrorKind::Unavailable).with_detail(innermost(other)),
     }
 }
 
@@ -236,68 +194,75 @@ fn innermost(error: &kube::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use daemon::retry::Transient as _;
     use rstest::rstest;
 
     use super::*;
 
     #[rstest]
-    #[case(Verb::Get, 404, "NotFound", "secrets \"x\" not found", Fault::NotFound)]
-    #[case(Verb::Create, 404, "NotFound", "namespaces \"x\" not found", Fault::NamespaceMissing)]
-    #[case(Verb::Get, 404, "Failed to parse error data", "<html>", Fault::Invalid)]
-    #[case(Verb::Create, 409, "AlreadyExists", "secrets \"x\" already exists", Fault::AlreadyExists)]
-    #[case(Verb::Apply, 409, "Conflict", "the object has been modified", Fault::Changed)]
-    #[case(Verb::Create, 403, "Forbidden", "secrets is forbidden: User \"x\" cannot create resource", Fault::Forbidden)]
+    #[case(Verb::Get, 404, "NotFound", "secrets \"x\" not found", ErrorKind::NotFound)]
+    #[case(Verb::Create, 404, "NotFound", "namespaces \"x\" not found", ErrorKind::NamespaceMissing)]
+    #[case(Verb::Get, 404, "Failed to parse error data", "<html>", ErrorKind::Invalid)]
+    #[case(Verb::Create, 409, "AlreadyExists", "secrets \"x\" already exists", ErrorKind::AlreadyExists)]
+    #[case(Verb::Apply, 409, "Conflict", "the object has been modified", ErrorKind::Changed)]
+    #[case(
+        Verb::Create,
+        403,
+        "Forbidden",
+        "secrets is forbidden: User \"x\" cannot create resource",
+        ErrorKind::Forbidden
+    )]
     #[case(
         Verb::Create,
         403,
         "Forbidden",
         "secrets \"x\" is forbidden: exceeded quota: q, requested: 1",
-        Fault::QuotaExceeded
+        ErrorKind::QuotaExceeded
     )]
     #[case(
         Verb::Create,
         403,
         "Forbidden",
         "unable to create new content in namespace x because it is being terminated",
-        Fault::NamespaceTerminating
+        ErrorKind::NamespaceTerminating
     )]
     #[case(
         Verb::Create,
         403,
         "Forbidden",
         "admission webhook \"a.b.c\" denied the request: no",
-        Fault::AdmissionDenied
+        ErrorKind::AdmissionDenied
     )]
     #[case(
         Verb::Create,
         400,
         "BadRequest",
         "admission webhook \"a.b.c\" denied the request: no",
-        Fault::AdmissionDenied
+        ErrorKind::AdmissionDenied
     )]
-    #[case(Verb::Apply, 422, "Invalid", "Secret \"x\" is invalid: type: field is immutable", Fault::Invalid)]
-    #[case(Verb::Get, 401, "Unauthorized", "Unauthorized", Fault::Unauthenticated)]
-    #[case(Verb::Get, 429, "TooManyRequests", "too many requests", Fault::TooManyRequests)]
-    #[case(Verb::Get, 500, "InternalError", "etcdserver: no leader", Fault::Internal)]
-    #[case(Verb::Get, 503, "ServiceUnavailable", "apiserver is shutting down", Fault::Unavailable)]
-    #[case(Verb::Get, 504, "Timeout", "request did not complete", Fault::TimedOut)]
+    #[case(Verb::Apply, 422, "Invalid", "Secret \"x\" is invalid: type: field is immutable", ErrorKind::Invalid)]
+    #[case(Verb::Get, 401, "Unauthorized", "Unauthorized", ErrorKind::Unauthenticated)]
+    #[case(Verb::Get, 429, "TooManyRequests", "too many requests", ErrorKind::TooManyRequests)]
+    #[case(Verb::Get, 500, "InternalError", "etcdserver: no leader", ErrorKind::Internal)]
+    #[case(Verb::Get, 503, "ServiceUnavailable", "apiserver is shutting down", ErrorKind::Unavailable)]
+    #[case(Verb::Get, 504, "Timeout", "request did not complete", ErrorKind::TimedOut)]
     fn statuses_are_classified(
         #[case] verb: Verb,
         #[case] code: u16,
         #[case] reason: &str,
         #[case] message: &str,
-        #[case] expected: Fault,
+        #[case] expected: ErrorKind,
     ) {
         let status = Status::failure(message, reason).with_code(code);
-        let error = KubernetesError::classify(verb, "secret a/b", &kube::Error::Api(status.boxed()));
-        assert_eq!(error.fault, expected);
+        let error = classify(verb, "secret a/b", &kube::Error::Api(status.boxed()));
+        assert_eq!(error.kind, expected);
         assert_eq!(error.is_transient(), code == 429 || code >= 500);
         assert!(!error.to_string().contains("<html>"));
     }
 
     #[test]
     fn an_error_names_action_and_object() {
-        let error = KubernetesError::new(Verb::Create, "secret a/b", Fault::NamespaceMissing);
+        let error = KubernetesError::new(Verb::Create, "secret a/b", ErrorKind::NamespaceMissing);
         assert_eq!(error.to_string(), "cannot create secret a/b: its namespace does not exist");
         assert!(error.hint().unwrap().contains("placement"));
     }

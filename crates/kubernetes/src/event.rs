@@ -14,7 +14,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::verb::Verb;
 
 /// A publisher of Events under one controller's name.
@@ -60,7 +60,7 @@ impl Events<'_> {
         let api: Api<Event> = Api::namespaced(self.cluster.client(), &namespace);
         let parameters = self.cluster.creation();
         match self.cluster.call(Verb::Create, &object, api.create(&parameters, &event)).await {
-            Err(error) if error.fault == Fault::AlreadyExists => {}
+            Err(error) if error.kind == ErrorKind::AlreadyExists => {}
             other => return other.map(drop),
         }
         let found = self.cluster.call(Verb::Get, &object, api.get_opt(&name)).await?;

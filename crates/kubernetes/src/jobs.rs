@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
 use kube::runtime::wait;
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::job::{JobEnd, ObservedJob, Termination, end, termination};
 use crate::verb::Verb;
 use crate::watch;
@@ -36,7 +36,7 @@ impl Cluster {
         let parameters = self.creation();
         match self.call(Verb::Create, &object, api.create(&parameters, job)).await {
             Ok(created) => Ok(Some(created.into())),
-            Err(error) if error.fault == Fault::AlreadyExists => Ok(None),
+            Err(error) if error.kind == ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -53,7 +53,7 @@ impl Cluster {
             ..DeleteParams::default()
         };
         match self.call(Verb::Delete, &object, api.delete(&job.name, &parameters)).await {
-            Err(error) if !matches!(error.fault, Fault::NotFound | Fault::Changed) => Err(error),
+            Err(error) if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::Changed) => Err(error),
             _ => Ok(()),
         }
     }

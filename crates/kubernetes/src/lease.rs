@@ -13,7 +13,7 @@ use kube::Api;
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::verb::Verb;
 
 /// A Lease, the identity that claims it, and its duration.
@@ -117,7 +117,7 @@ impl LeaseCandidate {
         match written {
             Ok(_) => Ok(decision.state),
             // Another candidate wrote first; the next attempt observes which.
-            Err(error) if matches!(error.fault, Fault::Changed | Fault::AlreadyExists) => {
+            Err(error) if matches!(error.kind, ErrorKind::Changed | ErrorKind::AlreadyExists) => {
                 Ok(LeaseState::HeldByOther { holder: "another candidate".to_owned(), until: now.monotonic })
             }
             Err(error) => Err(error),
@@ -138,7 +138,7 @@ impl LeaseCandidate {
         }
         let parameters = self.cluster.creation();
         match self.cluster.call(Verb::Replace, &object, api.replace(name, &parameters, &lease)).await {
-            Err(error) if !matches!(error.fault, Fault::Changed | Fault::NotFound) => Err(error),
+            Err(error) if !matches!(error.kind, ErrorKind::Changed | ErrorKind::NotFound) => Err(error),
             _ => Ok(()),
         }
     }

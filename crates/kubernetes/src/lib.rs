@@ -42,7 +42,7 @@ pub mod watch;
 pub use access::Access;
 pub use cluster::{Cluster, Settings};
 pub use describe::{JobSummary, PodSummary, SecretMetadata};
-pub use error::{Fault, KubernetesError};
+pub use error::{ErrorKind, KubernetesError};
 pub use job::ObservedJob;
 pub use job_watch::{JobCache, JobEvent, JobWatch};
 pub use object::Object;

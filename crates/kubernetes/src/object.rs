@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::verb::Verb;
 
 /// A namespaced kind of objects.
@@ -51,8 +51,8 @@ impl Cluster {
         let (api, name) = self.api_of(object);
         let parameters = self.creation();
         let request = api.replace(object.meta().name.as_deref().unwrap_or_default(), &parameters, object);
-        self.call(Verb::Replace, &name, request).await.map_err(|error| match error.fault {
-            Fault::NotFound => KubernetesError { fault: Fault::Changed, ..error },
+        self.call(Verb::Replace, &name, request).await.map_err(|error| match error.kind {
+            ErrorKind::NotFound => KubernetesError { kind: ErrorKind::Changed, ..error },
             _ => error,
         })
     }
@@ -64,7 +64,7 @@ impl Cluster {
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let request = api.delete(object.meta().name.as_deref().unwrap_or_default(), &parameters);
         match self.call(Verb::Delete, &name, request).await {
-            Err(error) if error.fault == Fault::NotFound => Ok(()),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
             other => other.map(drop),
         }
     }

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::verb::Verb;
 
 impl Cluster {
@@ -34,7 +34,7 @@ fn named(name: &str) -> ObjectMeta {
 fn unless_it_exists<T>(created: Result<T, KubernetesError>) -> Result<bool, KubernetesError> {
     match created {
         Ok(_) => Ok(true),
-        Err(error) if error.fault == Fault::AlreadyExists => Ok(false),
+        Err(error) if error.kind == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     }
 }

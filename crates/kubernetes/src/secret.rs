@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError};
 use crate::verb::Verb;
 
 /// Type of a Secret with which nodes pull images.
@@ -107,7 +107,7 @@ impl Cluster {
         let api: Api<Namespace> = Api::all(self.client());
         match self.call(Verb::Get, &format!("namespace {namespace}"), api.get_metadata_opt(namespace)).await {
             Ok(found) => Ok(Some(found.is_some())),
-            Err(error) if error.fault == Fault::Forbidden => Ok(None),
+            Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -145,8 +145,8 @@ impl Cluster {
         match self.call(Verb::Apply, &key.to_string(), request).await {
             Ok(_) => Ok(()),
             // With a uid in it, an apply to a deleted Secret does not create one, and one to another Secret of the name is refused.
-            Err(error) if error.fault == Fault::NotFound || is_about_uid(&error) => {
-                Err(KubernetesError { fault: Fault::Changed, ..error })
+            Err(error) if error.kind == ErrorKind::NotFound || is_about_uid(&error) => {
+                Err(KubernetesError { kind: ErrorKind::Changed, ..error })
             }
             Err(error) => Err(error),
         }
@@ -170,7 +170,7 @@ impl Cluster {
             Ok(answer) => {
                 Ok(answer.left().is_none_or(|secret| secret.metadata.finalizers.unwrap_or_default().is_empty()))
             }
-            Err(error) if error.fault == Fault::NotFound => Ok(true),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -178,7 +178,7 @@ impl Cluster {
 
 /// Servers refuse another uid either as a conflict or as the change of an immutable field.
 fn is_about_uid(error: &KubernetesError) -> bool {
-    error.fault == Fault::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
+    error.kind == ErrorKind::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
 }
 
 // === impl Form ===

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::cluster::Cluster;
-use crate::error::{Fault, KubernetesError};
+use crate::error::{ErrorKind, KubernetesError, classify};
 use crate::object::{Object, called};
 use crate::verb::Verb;
 
@@ -167,7 +167,7 @@ where
             Some(_) => watcher.next().await,
             None => timeout(self.call_timeout, watcher.next())
                 .await
-                .map_err(|_elapsed| Some(KubernetesError::new(Verb::List, self.object.clone(), Fault::TimedOut)))?,
+                .map_err(|_elapsed| Some(KubernetesError::new(Verb::List, self.object.clone(), ErrorKind::TimedOut)))?,
         };
         let event = next.transpose().map_err(|error| failure(&self.object, &error))?.ok_or(None)?;
         match &event {
@@ -181,7 +181,7 @@ where
 
 /// Classifies a failure of the library's watcher; an expired version counts as unavailable.
 pub(crate) fn lost(object: &str, error: &watcher::Error) -> KubernetesError {
-    failure(object, error).unwrap_or_else(|| KubernetesError::new(Verb::Watch, object, Fault::Unavailable))
+    failure(object, error).unwrap_or_else(|| KubernetesError::new(Verb::Watch, object, ErrorKind::Unavailable))
 }
 
 /// The library's error as one of this crate; `None` for a version that the server no longer knows.
@@ -192,10 +192,10 @@ fn failure(object: &str, error: &watcher::Error) -> Option<KubernetesError> {
         WatchStartFailed(kube::Error::Api(status)) | WatchFailed(kube::Error::Api(status)) if status.code == 410 => {
             None
         }
-        InitialListFailed(error) => Some(KubernetesError::classify(Verb::List, object, error)),
-        WatchStartFailed(error) | WatchFailed(error) => Some(KubernetesError::classify(Verb::Watch, object, error)),
-        WatchError(status) => Some(KubernetesError::classify(Verb::Watch, object, &kube::Error::Api(status.clone()))),
-        NoResourceVersion => Some(KubernetesError::new(Verb::Watch, object, Fault::Internal)),
+        InitialListFailed(error) => Some(classify(Verb::List, object, error)),
+        WatchStartFailed(error) | WatchFailed(error) => Some(classify(Verb::Watch, object, error)),
+        WatchError(status) => Some(classify(Verb::Watch, object, &kube::Error::Api(status.clone()))),
+        NoResourceVersion => Some(KubernetesError::new(Verb::Watch, object, ErrorKind::Internal)),
     }
 }
 

@@ -1,8 +1,8 @@
-//! The error of a call to a broker: operation, resource, kind, detail and hint.
+//! Operations of a broker and kinds of their failures.
 
 use std::fmt;
 
-use daemon::retry::Transient;
+use daemon::service_error::{Kind, ServiceError};
 
 /// Operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,106 +46,56 @@ pub enum ErrorKind {
     Stopped,
 }
 
-/// A call that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokerError {
-    /// Operation that failed.
-    pub operation: Operation,
-    /// Name of the topic, subscription or broker.
-    pub resource: String,
-    /// Kind of the failure.
-    pub kind: ErrorKind,
-    /// The broker's message, or what to do next; one line of bounded length.
-    pub detail: Option<String>,
-}
+/// A call to a broker that failed; the resource is a topic, a subscription or the broker.
+pub type BrokerError = ServiceError<ErrorKind>;
 
-// === impl BrokerError ===
-
-impl BrokerError {
-    /// Returns an error without detail.
-    pub fn new(operation: Operation, resource: impl fmt::Display, kind: ErrorKind) -> Self {
-        Self { operation, resource: resource.to_string(), kind, detail: None }
-    }
-
-    /// Adds the detail, on one line of bounded length.
-    #[must_use]
-    pub fn with_detail(mut self, detail: impl fmt::Display) -> Self {
-        const LONGEST: usize = 600;
-        let detail = detail.to_string();
-        let apart = |char: char| char.is_whitespace() || char.is_control();
-        let mut line = detail.split(apart).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        if let Some((end, _)) = line.char_indices().nth(LONGEST) {
-            line.truncate(end);
-            line.push('…');
-        }
-        self.detail = Some(line).filter(|line| !line.is_empty());
-        self
-    }
-
-    /// Returns what to do about it, where that is known.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self.kind {
-            ErrorKind::NotFound => Some("create the topic and the subscription, or allow the program to create them"),
-            ErrorKind::Unrouted => Some("start a consumer of the topic, or create its subscription"),
-            ErrorKind::PermissionDenied => Some("grant the identity the permissions of a publisher and a subscriber"),
-            ErrorKind::Unauthenticated => Some("check the credentials of the broker"),
-            ErrorKind::Incompatible
-            | ErrorKind::Lost
-            | ErrorKind::Unavailable
-            | ErrorKind::TimedOut
-            | ErrorKind::Internal
-            | ErrorKind::Stopped => None,
-        }
-    }
-}
-
-impl std::error::Error for BrokerError {}
-
-impl fmt::Display for BrokerError {
+impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let operation = match self.operation {
-            Operation::Connect => "reach",
-            Operation::Publish => "publish to",
-            Operation::Prepare => "subscribe to",
-            Operation::Receive => "receive from",
-            Operation::Settle => "settle a delivery of",
-            Operation::Probe => "get an answer from",
-        };
-        let kind = match self.kind {
-            ErrorKind::NotFound => "not found",
-            ErrorKind::Unrouted => "it has no subscription",
-            ErrorKind::Incompatible => "incompatible configuration",
-            ErrorKind::PermissionDenied => "permission denied",
-            ErrorKind::Unauthenticated => "not authenticated",
-            ErrorKind::Lost => "the lease has ended; the message is delivered again",
-            ErrorKind::Unavailable => "the broker is unavailable",
-            ErrorKind::TimedOut => "no answer in time",
-            ErrorKind::Internal => "the broker failed",
-            ErrorKind::Stopped => "stopping",
-        };
-        write!(formatter, "cannot {operation} {}: {kind}", self.resource)?;
-        if let Some(detail) = &self.detail {
-            write!(formatter, " ({detail})")?;
-        }
-        Ok(())
+        formatter.write_str(match self {
+            Self::Connect => "reach",
+            Self::Publish => "publish to",
+            Self::Prepare => "subscribe to",
+            Self::Receive => "receive from",
+            Self::Settle => "settle a delivery of",
+            Self::Probe => "get an answer from",
+        })
     }
 }
 
-impl Transient for BrokerError {
-    fn is_transient(&self) -> bool {
-        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal)
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotFound => "not found",
+            Self::Unrouted => "it has no subscription",
+            Self::Incompatible => "incompatible configuration",
+            Self::PermissionDenied => "permission denied",
+            Self::Unauthenticated => "not authenticated",
+            Self::Lost => "the lease has ended; the message is delivered again",
+            Self::Unavailable => "the broker is unavailable",
+            Self::TimedOut => "no answer in time",
+            Self::Internal => "the broker failed",
+            Self::Stopped => "stopping",
+        })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Kind for ErrorKind {
+    type Operation = Operation;
 
-    #[test]
-    fn an_error_is_one_line_that_names_operation_resource_and_kind() {
-        let error = BrokerError::new(Operation::Publish, "clusters", ErrorKind::Unavailable)
-            .with_detail("connection\n refused");
-        assert_eq!(error.to_string(), "cannot publish to clusters: the broker is unavailable (connection refused)");
-        assert!(error.is_transient());
+    fn is_transient(self) -> bool {
+        matches!(self, Self::Unavailable | Self::TimedOut | Self::Internal)
+    }
+
+    fn hint(self, _operation: Operation) -> Option<String> {
+        let hint = match self {
+            Self::NotFound => "create the topic and the subscription, or allow the program to create them",
+            Self::Unrouted => "start a consumer of the topic, or create its subscription",
+            Self::PermissionDenied => "grant the identity the permissions of a publisher and a subscriber",
+            Self::Unauthenticated => "check the credentials of the broker",
+            Self::Incompatible | Self::Lost | Self::Unavailable | Self::TimedOut | Self::Internal | Self::Stopped => {
+                return None;
+            }
+        };
+        Some(hint.to_owned())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::{Fault, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
+use secret_store::{ErrorKind, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
 use tokio::time::Instant;
 use tracing::info;
 
@@ -91,7 +91,7 @@ impl<S: SecretStore> Performer<'_, S> {
         let created = self
             .session
             .caller
-            .call("createSecret", async || unless(store.create(secret, &new).await, &[Fault::AlreadyExists]));
+            .call("createSecret", async || unless(store.create(secret, &new).await, &[ErrorKind::AlreadyExists]));
         if created.await?.is_none() {
             return Ok(Progress::ObserveAgain(
                 "another run, or an unanswered call of this one, has created the secret",
@@ -106,7 +106,7 @@ impl<S: SecretStore> Performer<'_, S> {
         let Session { store, secret, .. } = self.session;
         let start = Instant::now();
         let updated = self.session.caller.call("updateSecret", async || {
-            unless(store.update(secret, metadata).await, &[Fault::Changed, Fault::NotFound])
+            unless(store.update(secret, metadata).await, &[ErrorKind::Changed, ErrorKind::NotFound])
         });
         let Some(etag) = updated.await? else {
             return Ok(Err(Progress::ObserveAgain("the secret was changed or deleted concurrently")));
@@ -154,7 +154,7 @@ impl<S: SecretStore> Performer<'_, S> {
         error: StoreError,
         expected: VersionNumber,
     ) -> Result<Progress, RunError> {
-        if error.fault == Fault::NotFound {
+        if error.kind == ErrorKind::NotFound {
             return Ok(Progress::ObserveAgain("the secret was deleted concurrently, or its metadata lags"));
         }
         self.done.failed_additions += 1;
@@ -181,10 +181,9 @@ impl<S: SecretStore> Performer<'_, S> {
 
     async fn destroy(&mut self, number: VersionNumber) -> Result<Progress, RunError> {
         let Session { store, secret, .. } = self.session;
-        let destroyed = self
-            .session
-            .caller
-            .call("destroyVersion", async || unless(store.destroy_version(secret, number).await, &[Fault::NotFound]));
+        let destroyed = self.session.caller.call("destroyVersion", async || {
+            unless(store.destroy_version(secret, number).await, &[ErrorKind::NotFound])
+        });
         if destroyed.await?.is_some() {
             self.done.destroyed += 1;
             let version = self.session.version_path(number);
@@ -199,7 +198,7 @@ impl<S: SecretStore> Performer<'_, S> {
         let deleted = self
             .session
             .caller
-            .call("deleteSecret", async || unless(store.delete(secret, etag).await, &[Fault::Changed]));
+            .call("deleteSecret", async || unless(store.delete(secret, etag).await, &[ErrorKind::Changed]));
         if deleted.await?.is_none() {
             return Ok(Progress::ObserveAgain("the secret was changed concurrently"));
         }
@@ -209,10 +208,10 @@ impl<S: SecretStore> Performer<'_, S> {
 }
 
 /// Returns `None` for a failure that shows that the secret differs from the observed one.
-fn unless<T>(result: Result<T, StoreError>, concurrent: &[Fault]) -> Result<Option<T>, StoreError> {
+fn unless<T>(result: Result<T, StoreError>, concurrent: &[ErrorKind]) -> Result<Option<T>, StoreError> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error) if concurrent.contains(&error.fault) => Ok(None),
+        Err(error) if concurrent.contains(&error.kind) => Ok(None),
         Err(error) => Err(error),
     }
 }

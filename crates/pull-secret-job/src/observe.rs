@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::{Digest, Limits};
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::{Fault, Metadata, SecretStore, Version, VersionNumber};
+use secret_store::{ErrorKind, Metadata, SecretStore, Version, VersionNumber};
 
 use crate::decide::{Observed, VersionState};
 use crate::outcome::RunError;
@@ -63,7 +63,7 @@ impl<S: SecretStore> Session<'_, S> {
     async fn highest_listed(&self) -> Result<VersionNumber, RunError> {
         let list = async || match self.store.list_versions(self.secret).await {
             // Deleted concurrently, or lagging: the calls that follow handle both.
-            Err(error) if error.fault == Fault::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Vec::new()),
             listed => listed,
         };
         let listed = self.caller.call("listVersions", list).await?;

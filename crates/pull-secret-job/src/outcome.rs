@@ -3,7 +3,7 @@
 use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::Reason;
 use kubernetes::KubernetesError;
-use secret_store::{Fault, Operation, StoreError, VersionNumber};
+use secret_store::{ErrorKind, Operation, StoreError, VersionNumber};
 
 use crate::report::Details;
 
@@ -60,20 +60,20 @@ impl RunError {
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         let (operation, prefix) = step(error.operation);
-        Self { hint: error.hint(), ..Self::new(operation, reason(error.fault), format!("{prefix}: {error}")) }
+        Self { hint: error.hint(), ..Self::new(operation, reason(error.kind), format!("{prefix}: {error}")) }
     }
 }
 
 impl From<KubernetesError> for RunError {
     fn from(error: KubernetesError) -> Self {
-        let (operation, prefix) = match error.verb {
+        let (operation, prefix) = match error.operation {
             kubernetes::Verb::Connect => ("init-client", "Failed to create Kubernetes client"),
             kubernetes::Verb::Delete => ("delete-secret", "Failed to delete Kubernetes secret"),
             _ => ("create-update-secret", "Failed to create/update Kubernetes secret"),
         };
-        let failed = Self::new(operation, reason_in_kubernetes(error.fault), format!("{prefix}: {error}"));
-        let hint = match error.fault {
-            kubernetes::Fault::Forbidden => Some(
+        let failed = Self::new(operation, reason_in_kubernetes(error.kind), format!("{prefix}: {error}"));
+        let hint = match error.kind {
+            kubernetes::ErrorKind::Forbidden => Some(
                 "allow the Job's service account that verb on secrets in that namespace (Role, RoleBinding)".to_owned(),
             ),
             _ => error.hint(),
@@ -118,32 +118,36 @@ where
     }
 }
 
-fn reason(fault: Fault) -> Reason {
-    match fault {
-        Fault::NotFound | Fault::AlreadyExists | Fault::Invalid => Reason::InvalidRequest,
-        Fault::PermissionDenied => Reason::PermissionDenied,
-        Fault::ApiDisabled => Reason::ApiDisabled,
-        Fault::Unauthenticated => Reason::Unauthenticated,
-        Fault::Corrupt => Reason::VerificationFailed,
-        Fault::QuotaExceeded => Reason::QuotaExceeded,
-        Fault::Changed | Fault::Unavailable | Fault::TimedOut | Fault::Internal => Reason::StoreUnavailable,
+fn reason(kind: ErrorKind) -> Reason {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Invalid => Reason::InvalidRequest,
+        ErrorKind::PermissionDenied => Reason::PermissionDenied,
+        ErrorKind::ApiDisabled => Reason::ApiDisabled,
+        ErrorKind::Unauthenticated => Reason::Unauthenticated,
+        ErrorKind::Corrupt => Reason::VerificationFailed,
+        ErrorKind::QuotaExceeded => Reason::QuotaExceeded,
+        ErrorKind::Changed | ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => {
+            Reason::StoreUnavailable
+        }
     }
 }
 
-fn reason_in_kubernetes(fault: kubernetes::Fault) -> Reason {
-    use kubernetes::Fault;
-    match fault {
-        Fault::NotFound | Fault::AlreadyExists | Fault::Invalid => Reason::InvalidRequest,
-        Fault::NamespaceMissing => Reason::NamespaceMissing,
-        Fault::NamespaceTerminating => Reason::NamespaceTerminating,
-        Fault::Unusable => Reason::InvalidConfiguration,
-        Fault::Forbidden => Reason::PermissionDenied,
-        Fault::QuotaExceeded => Reason::NamespaceQuotaExceeded,
-        Fault::AdmissionDenied => Reason::AdmissionDenied,
-        Fault::Unauthenticated => Reason::Unauthenticated,
-        Fault::Changed | Fault::TooManyRequests | Fault::Unavailable | Fault::TimedOut | Fault::Internal => {
-            Reason::KubernetesUnavailable
-        }
+fn reason_in_kubernetes(kind: kubernetes::ErrorKind) -> Reason {
+    use kubernetes::ErrorKind;
+    match kind {
+        ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::Invalid => Reason::InvalidRequest,
+        ErrorKind::NamespaceMissing => Reason::NamespaceMissing,
+        ErrorKind::NamespaceTerminating => Reason::NamespaceTerminating,
+        ErrorKind::Unusable => Reason::InvalidConfiguration,
+        ErrorKind::Forbidden => Reason::PermissionDenied,
+        ErrorKind::QuotaExceeded => Reason::NamespaceQuotaExceeded,
+        ErrorKind::AdmissionDenied => Reason::AdmissionDenied,
+        ErrorKind::Unauthenticated => Reason::Unauthenticated,
+        ErrorKind::Changed
+        | ErrorKind::TooManyRequests
+        | ErrorKind::Unavailable
+        | ErrorKind::TimedOut
+        | ErrorKind::Internal => Reason::KubernetesUnavailable,
     }
 }
 

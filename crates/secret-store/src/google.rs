@@ -1,7 +1,7 @@
 //! Google Secret Manager, through Google's own client library.
 
 mod convert;
-mod fault;
+mod errors;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +20,7 @@ use google_cloud_wkt::FieldMask;
 use secrecy::SecretSlice;
 use tokio::time::timeout;
 
-use crate::error::{Fault, Operation};
+use crate::error::{ErrorKind, Operation};
 use crate::promise::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, Version, VersionSummary};
 use crate::{Location, ProjectId, SecretId, SecretStore, StoreError, VersionNumber};
 
@@ -139,8 +139,8 @@ impl GoogleSecretManager {
     pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
         let parent = settings.parent();
         let credentials = settings.credentials().map_err(|error| {
-            let words = fault::of_credentials(&error);
-            StoreError::new(Operation::Connect, parent.as_str(), Fault::Unauthenticated).with_detail(words)
+            let detail = errors::of_credentials(&error);
+            errors::failed(Operation::Connect, parent.as_str(), ErrorKind::Unauthenticated).with_detail(detail)
         })?;
         // The library's own retries would hide failures and spend the run's time unseen.
         let mut builder = SecretManagerService::builder().with_retry_policy(NeverRetry).with_credentials(credentials);
@@ -150,7 +150,7 @@ impl GoogleSecretManager {
             builder = builder.with_endpoint(address);
         }
         let client = builder.build().await.map_err(|_error| {
-            StoreError::new(Operation::Connect, parent.as_str(), Fault::Invalid).with_detail(
+            errors::failed(Operation::Connect, parent.as_str(), ErrorKind::Invalid).with_detail(
                 "the client cannot be set up: check the endpoint and the universe domain of the credentials",
             )
         })?;
@@ -166,8 +166,8 @@ impl GoogleSecretManager {
     ) -> Result<T, StoreError> {
         match timeout(self.call_timeout, request).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(fault::classify(operation, resource, &error)),
-            Err(_elapsed) => Err(StoreError::new(operation, resource, Fault::TimedOut)),
+            Ok(Err(error)) => Err(errors::classify(operation, resource, &error)),
+            Err(_elapsed) => Err(errors::failed(operation, resource, ErrorKind::TimedOut)),
         }
     }
 
@@ -197,10 +197,10 @@ impl SecretStore for GoogleSecretManager {
         match self.call(Operation::Find, &path, request).await {
             // Without an etag, later writes would be made to any edition.
             Ok(found) if found.etag.is_empty() => {
-                Err(StoreError::new(Operation::Find, path, Fault::Internal).with_detail("the answer has no etag"))
+                Err(errors::failed(Operation::Find, path, ErrorKind::Internal).with_detail("the answer has no etag"))
             }
             Ok(found) => Ok(Some(convert::secret(found))),
-            Err(error) if error.fault == Fault::NotFound => Ok(None),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -215,7 +215,7 @@ impl SecretStore for GoogleSecretManager {
     async fn update(&self, secret: &SecretId, metadata: &Metadata) -> Result<String, StoreError> {
         let path = self.path(secret);
         if metadata.etag.is_empty() {
-            return Err(StoreError::new(Operation::Update, path, Fault::Changed));
+            return Err(errors::failed(Operation::Update, path, ErrorKind::Changed));
         }
         let mask = FieldMask::default().set_paths(["labels", "annotations"]);
         let changed = convert::changed_secret(&path, metadata);
@@ -227,12 +227,12 @@ impl SecretStore for GoogleSecretManager {
     async fn delete(&self, secret: &SecretId, etag: &str) -> Result<bool, StoreError> {
         let path = self.path(secret);
         if etag.is_empty() {
-            return Err(StoreError::new(Operation::Delete, path, Fault::Changed));
+            return Err(errors::failed(Operation::Delete, path, ErrorKind::Changed));
         }
         let request = ours(self.client.delete_secret().set_name(&path).set_etag(etag)).send();
         match self.call(Operation::Delete, &path, request).await {
             Ok(()) => Ok(true),
-            Err(error) if error.fault == Fault::NotFound => Ok(false),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -243,7 +243,7 @@ impl SecretStore for GoogleSecretManager {
         let request = ours(self.client.add_secret_version().set_parent(&path).set_payload(payload)).send();
         let added = self.call(Operation::AddVersion, &path, request).await?;
         convert::version_number(&added.name).ok_or_else(|| {
-            StoreError::new(Operation::AddVersion, path, Fault::Internal).with_detail("the answer names no version")
+            errors::failed(Operation::AddVersion, path, ErrorKind::Internal).with_detail("the answer names no version")
         })
     }
 
@@ -253,8 +253,8 @@ impl SecretStore for GoogleSecretManager {
         match self.call(Operation::ReadVersion, &path, request).await {
             Ok(answer) => convert::content(answer)
                 .map(Version::Live)
-                .ok_or_else(|| StoreError::new(Operation::ReadVersion, path, Fault::Corrupt)),
-            Err(error) => fault::version_state(error),
+                .ok_or_else(|| errors::failed(Operation::ReadVersion, path, ErrorKind::Corrupt)),
+            Err(error) => errors::version_state(error),
         }
     }
 
@@ -274,7 +274,7 @@ impl SecretStore for GoogleSecretManager {
         let path = self.version_path(secret, number);
         let request = ours(self.client.destroy_secret_version().set_name(&path)).send();
         let destroyed = self.call(Operation::DestroyVersion, &path, request).await.map(drop);
-        destroyed.or_else(fault::destroyed_already)
+        destroyed.or_else(errors::accept_destroyed)
     }
 
     async fn permissions(&self, secret: &SecretId, wanted: &BTreeSet<Permission>) -> Result<Permissions, StoreError> {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::error::{Fault, Operation};
+use crate::error::{ErrorKind, Operation};
 use crate::promise::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, VersionState};
 use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
 
@@ -59,10 +59,10 @@ impl MemoryStore {
         &self,
         operation: Operation,
         secret: &SecretId,
-        work: impl FnOnce(&mut Kept) -> Result<T, Fault>,
+        work: impl FnOnce(&mut Kept) -> Result<T, ErrorKind>,
     ) -> Result<T, StoreError> {
-        let result = self.lock().get_mut(secret).ok_or(Fault::NotFound).and_then(work);
-        result.map_err(|fault| StoreError::new(operation, self.path(secret), fault))
+        let result = self.lock().get_mut(secret).ok_or(ErrorKind::NotFound).and_then(work);
+        result.map_err(|kind| StoreError::new(operation, self.path(secret), kind))
     }
 
     fn with_version<T>(
@@ -72,7 +72,7 @@ impl MemoryStore {
         number: VersionNumber,
         work: impl FnOnce(&mut KeptVersion) -> T,
     ) -> Result<T, StoreError> {
-        self.with(operation, secret, |kept| kept.versions.get_mut(&number).map(work).ok_or(Fault::NotFound))
+        self.with(operation, secret, |kept| kept.versions.get_mut(&number).map(work).ok_or(ErrorKind::NotFound))
     }
 }
 
@@ -98,7 +98,7 @@ impl SecretStore for MemoryStore {
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
         let mut secrets = self.lock();
         if secrets.contains_key(secret) {
-            return Err(StoreError::new(Operation::Create, self.path(secret), Fault::AlreadyExists));
+            return Err(StoreError::new(Operation::Create, self.path(secret), ErrorKind::AlreadyExists));
         }
         let NewSecret { labels, annotations, replication: _ } = new.clone();
         let metadata = Metadata { labels, annotations, etag: self.next_etag() };
@@ -109,7 +109,7 @@ impl SecretStore for MemoryStore {
     async fn update(&self, secret: &SecretId, metadata: &Metadata) -> Result<String, StoreError> {
         self.with(Operation::Update, secret, |kept| {
             if kept.metadata.etag != metadata.etag {
-                return Err(Fault::Changed);
+                return Err(ErrorKind::Changed);
             }
             let etag = self.next_etag();
             kept.metadata = Metadata { etag: etag.clone(), ..metadata.clone() };
@@ -122,7 +122,7 @@ impl SecretStore for MemoryStore {
         match secrets.get(secret) {
             None => Ok(false),
             Some(kept) if kept.metadata.etag == etag => Ok(secrets.remove(secret).is_some()),
-            Some(_) => Err(StoreError::new(Operation::Delete, self.path(secret), Fault::Changed)),
+            Some(_) => Err(StoreError::new(Operation::Delete, self.path(secret), ErrorKind::Changed)),
         }
     }
 
@@ -130,7 +130,7 @@ impl SecretStore for MemoryStore {
         let limit = Self::capabilities().max_content_bytes;
         self.with(Operation::AddVersion, secret, |kept| {
             if !(1..=limit).contains(&content.expose_secret().len()) {
-                return Err(Fault::Invalid);
+                return Err(ErrorKind::Invalid);
             }
             let number = kept.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());
             kept.versions.insert(number, KeptVersion::Live(content.clone()));
@@ -145,7 +145,7 @@ impl SecretStore for MemoryStore {
             KeptVersion::Destroyed => Version::Destroyed,
         });
         match read {
-            Err(error) if error.fault == Fault::NotFound => Ok(Version::Absent),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Version::Absent),
             other => other,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Adding a version and reading one by its number are strongly consistent: what was added is read at once. Everything
 //! else (metadata, lists) may lag behind for minutes, also after this process's own writes. A write that carries the
-//! [`Metadata::etag`] of a lagging read fails with [`Fault::Changed`](crate::Fault::Changed) and changes nothing.
+//! [`Metadata::etag`] of a lagging read fails with [`ErrorKind::Changed`](crate::ErrorKind::Changed) and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -8,7 +8,7 @@ use fleet_model::names;
 use hyperfleet_client::{Calls, Error, Report, Reported, Resource, TraceContext, View, WithPullSecret};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
-use kubernetes::{Fault, KubernetesError};
+use kubernetes::{ErrorKind, KubernetesError};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -65,7 +65,7 @@ pub(crate) async fn reconcile(
             withdraw_run(context, &calls, &plan, id).await?;
             (plan, observed.resource)
         }
-        Err(error) if matches!(error.fault, Fault::Forbidden | Fault::Unauthenticated | Fault::Invalid) => {
+        Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated | ErrorKind::Invalid) => {
             context.metrics.failed(false, "kubernetes");
             let data = last_report.as_ref().map(|report| report.data.clone()).unwrap_or_default();
             (Plan::of_failure(&error.to_string(), data, resource.is_deleting()), resource)
@@ -266,12 +266,12 @@ impl From<Error> for ReconcileError {
 impl From<KubernetesError> for ReconcileError {
     fn from(error: KubernetesError) -> Self {
         let may_pass = matches!(
-            error.fault,
-            Fault::Changed
-                | Fault::NotFound
-                | Fault::NamespaceMissing
-                | Fault::NamespaceTerminating
-                | Fault::QuotaExceeded
+            error.kind,
+            ErrorKind::Changed
+                | ErrorKind::NotFound
+                | ErrorKind::NamespaceMissing
+                | ErrorKind::NamespaceTerminating
+                | ErrorKind::QuotaExceeded
         );
         Self {
             is_transient: error.is_transient() || may_pass,
@@ -291,22 +291,22 @@ mod tests {
 
     /// HyperFleet's classification: transient errors are nacked for a retry, terminal ones are reported and acked.
     #[rstest]
-    #[case(Fault::TimedOut, true)]
-    #[case(Fault::TooManyRequests, true)]
-    #[case(Fault::Unavailable, true)]
-    #[case(Fault::Internal, true)]
-    #[case(Fault::Changed, true)]
-    #[case(Fault::NotFound, true)]
-    #[case(Fault::NamespaceMissing, true)]
-    #[case(Fault::NamespaceTerminating, true)]
-    #[case(Fault::QuotaExceeded, true)]
-    #[case(Fault::Unauthenticated, false)]
-    #[case(Fault::Forbidden, false)]
-    #[case(Fault::Invalid, false)]
-    #[case(Fault::AdmissionDenied, false)]
-    #[case(Fault::Unusable, false)]
-    fn transient_errors_are_retried(#[case] fault: Fault, #[case] is_transient: bool) {
-        let error = ReconcileError::from(KubernetesError::new(Verb::Get, "job a/b", fault));
+    #[case(ErrorKind::TimedOut, true)]
+    #[case(ErrorKind::TooManyRequests, true)]
+    #[case(ErrorKind::Unavailable, true)]
+    #[case(ErrorKind::Internal, true)]
+    #[case(ErrorKind::Changed, true)]
+    #[case(ErrorKind::NotFound, true)]
+    #[case(ErrorKind::NamespaceMissing, true)]
+    #[case(ErrorKind::NamespaceTerminating, true)]
+    #[case(ErrorKind::QuotaExceeded, true)]
+    #[case(ErrorKind::Unauthenticated, false)]
+    #[case(ErrorKind::Forbidden, false)]
+    #[case(ErrorKind::Invalid, false)]
+    #[case(ErrorKind::AdmissionDenied, false)]
+    #[case(ErrorKind::Unusable, false)]
+    fn transient_errors_are_retried(#[case] kind: ErrorKind, #[case] is_transient: bool) {
+        let error = ReconcileError::from(KubernetesError::new(Verb::Get, "job a/b", kind));
         assert_eq!((error.is_transient, error.component), (is_transient, "kubernetes"));
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::Metadata;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::event::Severity;
-use kubernetes::{Cluster, Fault, KubernetesError, Object};
+use kubernetes::{Cluster, ErrorKind, KubernetesError, Object};
 use serde_json::Value;
 
 use super::{Caches, Writes};
@@ -66,7 +66,7 @@ impl<'a> Applier<'a> {
                 Err(error) => {
                     tracing::debug!(operation = verb, kind, "{error}");
                     applied.is_status_current &= !is_status;
-                    if matches!(error.fault, Fault::Changed | Fault::AlreadyExists) {
+                    if matches!(error.kind, ErrorKind::Changed | ErrorKind::AlreadyExists) {
                         applied.is_stale = true;
                     } else {
                         applied.refused.get_or_insert(error.to_string());

@@ -4,7 +4,7 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::PostParams;
-use kubernetes::{Fault, SecretKey, Verb};
+use kubernetes::{ErrorKind, SecretKey, Verb};
 use rstest::rstest;
 use serde_json::json;
 
@@ -66,12 +66,15 @@ async fn a_role_for_one_name_is_reviewed_as_it_is_enforced(#[case] kind: Kind) {
     }
     assert!(limited.find_secret(&key).await.unwrap().is_none());
     let refused = limited.create_secret(&key, &secret("a"), false).await.unwrap_err();
-    assert_eq!((refused.fault, refused.hint().is_some()), (Fault::Forbidden, true), "{refused}");
+    assert_eq!((refused.kind, refused.hint().is_some()), (ErrorKind::Forbidden, true), "{refused}");
     let refused = limited.find_secret(&other).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::Forbidden, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::Forbidden, "{refused}");
     let observed = rig.created(&secret("a")).await;
-    assert_eq!(limited.apply_secret(&other, &secret("b"), &observed, false).await.unwrap_err().fault, Fault::Forbidden);
-    assert_eq!(limited.delete_secret(&other, &observed, false).await.unwrap_err().fault, Fault::Forbidden);
+    assert_eq!(
+        limited.apply_secret(&other, &secret("b"), &observed, false).await.unwrap_err().kind,
+        ErrorKind::Forbidden
+    );
+    assert_eq!(limited.delete_secret(&other, &observed, false).await.unwrap_err().kind, ErrorKind::Forbidden);
     limited.apply_secret(&key, &secret("b"), &observed, false).await.unwrap();
     limited.delete_secret(&key, &rig.observed().await, false).await.unwrap();
 }
@@ -89,7 +92,7 @@ async fn a_token_that_is_none_is_not_authenticated(#[case] kind: Kind) {
     errors.push(stranger.may(Verb::Get, &key).await.unwrap_err());
     errors.push(stranger.job_end(&rig.namespace, "store").await.unwrap_err());
     for error in errors {
-        assert_eq!(error.fault, Fault::Unauthenticated, "{error}");
+        assert_eq!(error.kind, ErrorKind::Unauthenticated, "{error}");
         assert!(!format!("{error} {error:?} {stranger:?}").contains("c4n4ry"));
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kubernetes::event::Severity;
 use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
-use kubernetes::{Cluster, Fault, KubernetesError, ObservedSecret, SecretKey, Settings, Verb};
+use kubernetes::{Cluster, ErrorKind, KubernetesError, ObservedSecret, SecretKey, Settings, Verb};
 use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
@@ -89,7 +89,7 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
 async fn a_missing_kubeconfig_is_reported() {
     let path = PathBuf::from("/nonexistent/kubeconfig");
     let error = Cluster::connect(&settings(path)).await.unwrap_err();
-    assert_eq!((error.verb, error.fault, error.is_transient()), (Verb::Connect, Fault::Unusable, false));
+    assert_eq!((error.operation, error.kind, error.is_transient()), (Verb::Connect, ErrorKind::Unusable, false));
     assert!(error.to_string().contains("kubeconfig") && error.to_string().contains("cannot be read"), "{error}");
 }
 
@@ -160,7 +160,7 @@ async fn a_file_that_is_no_kubeconfig_is_not_quoted(#[case] text: &str) {
     let error = Cluster::connect(&settings(path)).await.unwrap_err();
     let printed = format!("{error} {error:?}");
     assert!(!printed.contains(CANARY), "{printed}");
-    assert!(error.fault == Fault::Unusable && printed.contains("kubeconfig"), "{printed}");
+    assert!(error.kind == ErrorKind::Unusable && printed.contains("kubeconfig"), "{printed}");
 }
 
 #[rstest]
@@ -189,7 +189,7 @@ async fn credentials_that_cannot_be_used_are_not_quoted(#[case] user: &str) {
     };
     let printed = format!("{error} {error:?}");
     assert!(!printed.contains(CANARY), "{printed}");
-    assert_eq!(error.fault, Fault::Unusable, "{printed}");
+    assert_eq!(error.kind, ErrorKind::Unusable, "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,9 +205,9 @@ async fn a_server_that_never_answers_is_given_up_in_time() {
     let (_listener, address) = listen().await;
     let cluster = connect(&address, Duration::from_millis(200)).await;
     let error = cluster.find_secret(&key()).await.unwrap_err();
-    assert_eq!((error.fault, error.is_transient()), (Fault::TimedOut, true), "{error}");
+    assert_eq!((error.kind, error.is_transient()), (ErrorKind::TimedOut, true), "{error}");
     let error = cluster.create_secret(&key(), &secret(CANARY), false).await.unwrap_err();
-    assert_eq!(error.fault, Fault::TimedOut, "{error}");
+    assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,7 +218,7 @@ async fn an_answer_that_gets_stuck_is_given_up_in_time() {
     let hasty = Settings { call_timeout: Duration::from_millis(300), ..settings(path) };
     let hasty = Cluster::connect(&hasty).await.unwrap();
     let error = hasty.create_secret(&rig.key(), &secret("a"), false).await.unwrap_err();
-    assert_eq!(error.fault, Fault::TimedOut, "{error}");
+    assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
     rig.observed().await;
 }
 
@@ -227,7 +227,7 @@ async fn an_address_without_a_server_is_unavailable() {
     let (listener, address) = listen().await;
     drop(listener);
     failures(&connect(&address, Duration::from_secs(10)).await, |error| {
-        assert_eq!((error.fault, error.is_transient()), (Fault::Unavailable, true), "{error}");
+        assert_eq!((error.kind, error.is_transient()), (ErrorKind::Unavailable, true), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     })
     .await;
@@ -239,26 +239,26 @@ async fn an_address_without_a_server_is_unavailable() {
     "503 Service Unavailable\r\nretry-after: 1",
     r#"{"kind": "Status", "apiVersion": "v1",
     "status": "Failure", "message": "shutting down", "reason": "ServiceUnavailable", "code": 503}"#,
-    Fault::Unavailable
+    ErrorKind::Unavailable
 )]
-#[case::by_a_proxy("503 Service Unavailable", "<html>no backend</html>", Fault::Unavailable)]
+#[case::by_a_proxy("503 Service Unavailable", "<html>no backend</html>", ErrorKind::Unavailable)]
 #[case::patience(
     "429 Too Many Requests\r\nretry-after: 1",
     r#"{"kind": "Status", "apiVersion": "v1", "code": 429,
     "status": "Failure", "message": "too many", "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#,
-    Fault::TooManyRequests
+    ErrorKind::TooManyRequests
 )]
-#[case::patience_in_text("429 Too Many Requests\r\nretry-after: 1", "Too many requests", Fault::TooManyRequests)]
-#[case::gateway("504 Gateway Timeout", "", Fault::TimedOut)]
-#[case::nonsense("200 OK", "<html>welcome</html>", Fault::Internal)]
+#[case::patience_in_text("429 Too Many Requests\r\nretry-after: 1", "Too many requests", ErrorKind::TooManyRequests)]
+#[case::gateway("504 Gateway Timeout", "", ErrorKind::TimedOut)]
+#[case::nonsense("200 OK", "<html>welcome</html>", ErrorKind::Internal)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_server_is_asked_once_a_call(#[case] status: &str, #[case] body: &str, #[case] fault: Fault) {
+async fn a_failing_server_is_asked_once_a_call(#[case] status: &str, #[case] body: &str, #[case] kind: ErrorKind) {
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     let parrot = Parrot::saying(String::leak(head + body)).await;
     let cluster = connect(&parrot.address, Duration::from_secs(10)).await;
     failures(&cluster, |error| {
-        assert_eq!((error.fault, error.is_transient()), (fault, true), "{error:?}");
+        assert_eq!((error.kind, error.is_transient()), (kind, true), "{error:?}");
         assert_eq!(parrot.asked(), 1, "{error}");
         assert_eq!(error.retry_after.map(|wait| wait.as_secs()), body.contains("retryAfter").then_some(7));
         assert!(!format!("{error:?}").contains("html"), "{error:?}");
@@ -271,7 +271,7 @@ async fn a_call_whose_connection_ends_is_not_made_again() {
     let parrot = Parrot::saying("").await;
     let cluster = connect(&parrot.address, Duration::from_secs(10)).await;
     failures(&cluster, |error| {
-        assert_eq!((error.fault, error.is_transient()), (Fault::Unavailable, true), "{error:?}");
+        assert_eq!((error.kind, error.is_transient()), (ErrorKind::Unavailable, true), "{error:?}");
         assert_eq!(parrot.asked(), 1, "{error}");
     })
     .await;

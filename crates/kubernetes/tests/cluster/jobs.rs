@@ -7,7 +7,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kubernetes::job::{JobEnd, Termination};
-use kubernetes::{Fault, KubernetesError};
+use kubernetes::{ErrorKind, KubernetesError};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -94,7 +94,7 @@ async fn it_is_created_once(#[case] kind: Kind) {
     let same = rig.api::<Job>().get(NAME).await.unwrap();
     assert_eq!((same.metadata.uid, same.spec.unwrap().parallelism), (created.metadata.uid, Some(1)));
     let refused = cluster.create_job_once("cluster-nowhere", &job(1)).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::NamespaceMissing, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::NamespaceMissing, "{refused}");
 }
 
 #[rstest]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use kubernetes::Fault;
+use kubernetes::ErrorKind;
 use kubernetes::lease::{LeaseCandidate, LeaseClaim, LeaseState, Now};
 use rstest::rstest;
 use tokio::task::JoinSet;
@@ -166,7 +166,7 @@ async fn without_its_namespace_there_is_none(#[case] kind: Kind) {
     let claim = LeaseClaim { namespace: format!("{}-late", rig.namespace), ..rig.claim("a") };
     let mut candidate = LeaseCandidate::new(rig.cluster.clone(), claim);
     let refused = candidate.try_acquire(Clock::new().now(0)).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::NamespaceMissing, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::NamespaceMissing, "{refused}");
     candidate.release().await.unwrap();
 }
 

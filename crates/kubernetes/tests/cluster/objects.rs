@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubernetes::{Cache, Fault, JobEvent, Selection};
+use kubernetes::{Cache, ErrorKind, JobEvent, Selection};
 use rstest::rstest;
 use serde_json::json;
 use tokio::sync::watch;
@@ -30,21 +30,21 @@ async fn objects_are_written_as_they_were_observed(#[case] kind: Kind) {
     let (cluster, namespace) = (&rig.cluster, rig.namespace.as_str());
     assert!(cluster.find::<ConfigMap>(namespace, "map").await.unwrap().is_none());
     let first = cluster.create(&rig.map("1")).await.unwrap();
-    assert_eq!(cluster.create(&rig.map("2")).await.unwrap_err().fault, Fault::AlreadyExists);
+    assert_eq!(cluster.create(&rig.map("2")).await.unwrap_err().kind, ErrorKind::AlreadyExists);
     let mut desired = first.clone();
     desired.data = rig.map("2").data;
     let second = cluster.replace(&desired).await.unwrap();
     assert_eq!(value(&second), "2");
     let again = cluster.replace(&second).await.unwrap();
     assert_eq!(again.metadata.resource_version, second.metadata.resource_version, "nothing has changed");
-    assert_eq!(cluster.replace(&desired).await.unwrap_err().fault, Fault::Changed);
+    assert_eq!(cluster.replace(&desired).await.unwrap_err().kind, ErrorKind::Changed);
     assert_eq!(cluster.list::<ConfigMap>(namespace, "a=b").await.unwrap().len(), 1);
     assert!(cluster.list::<ConfigMap>(namespace, "a=c").await.unwrap().is_empty());
     cluster.delete(&second).await.unwrap();
     cluster.delete(&second).await.unwrap();
-    assert_eq!(cluster.replace(&second).await.unwrap_err().fault, Fault::Changed);
+    assert_eq!(cluster.replace(&second).await.unwrap_err().kind, ErrorKind::Changed);
     drop(cluster.create(&rig.map("3")).await.unwrap());
-    assert_eq!(cluster.delete(&second).await.unwrap_err().fault, Fault::Changed, "it is another one");
+    assert_eq!(cluster.delete(&second).await.unwrap_err().kind, ErrorKind::Changed, "it is another one");
 }
 
 /// Waits until the cache is as expected.

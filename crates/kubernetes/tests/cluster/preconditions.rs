@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
-use kubernetes::{Fault, ObservedSecret};
+use kubernetes::{ErrorKind, ObservedSecret};
 use rstest::rstest;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ impl Rig {
         let (cluster, key) = (&self.cluster, self.key());
         for dry_run in [true, false] {
             let refused = cluster.apply_secret(&key, &secret("b"), observed, dry_run).await.unwrap_err();
-            assert_eq!(refused.fault, Fault::Changed, "{refused}");
+            assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");
         }
     }
 }
@@ -40,7 +40,7 @@ async fn a_change_since_the_observation_is_not_overwritten(#[case] kind: Kind) {
     let changed = rig.observed().await;
     rig.assert_changed(&stale).await;
     let refused = rig.cluster.delete_secret(&rig.key(), &stale, false).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::Changed, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");
     let observed = rig.observed().await;
     assert_eq!((&observed.resource_version, content(&observed)), (&changed.resource_version, document("a")));
     rig.cluster.delete_secret(&rig.key(), &observed, false).await.unwrap();
@@ -59,11 +59,11 @@ async fn another_secret_of_the_same_name_is_not_written_over(#[case] kind: Kind)
     assert_ne!(other.uid, gone.uid);
     rig.assert_changed(&gone).await;
     let refused = rig.cluster.delete_secret(&rig.key(), &gone, false).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::Changed, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");
     // Where the version is the right one, the uid alone tells them apart.
     let impostor = ObservedSecret { resource_version: other.resource_version.clone(), ..gone };
     let refused = rig.cluster.delete_secret(&rig.key(), &impostor, false).await.unwrap_err();
-    assert_eq!(refused.fault, Fault::Changed, "{refused}");
+    assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");
     let observed = rig.observed().await;
     assert_eq!((&observed.resource_version, content(&observed)), (&other.resource_version, document("e")));
 }

@@ -1,7 +1,7 @@
 //! Requests that a server refuses; the errors contain no content.
 
 use k8s_openapi::api::core::v1::Secret;
-use kubernetes::{Fault, KubernetesError, SecretKey};
+use kubernetes::{ErrorKind, KubernetesError, SecretKey};
 use rstest::rstest;
 use secrecy::SecretSlice;
 use serde_json::json;
@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::rig::{Kind, Rig};
 use crate::secrets::{CANARY, NAME, content, document, secret};
 
-fn assert_refusal(error: &KubernetesError, fault: Fault) {
+fn assert_refusal(error: &KubernetesError, kind: ErrorKind) {
     let text = format!("{error} {error:?}");
-    assert_eq!(error.fault, fault, "{text}");
-    assert!(error.to_string().contains(&error.object) && error.object.ends_with(NAME), "{text}");
+    assert_eq!(error.kind, kind, "{text}");
+    assert!(error.to_string().contains(&error.resource) && error.resource.ends_with(NAME), "{text}");
     assert!(!text.contains(CANARY), "{text}");
 }
 
@@ -26,11 +26,11 @@ async fn a_missing_namespace_is_reported(#[case] kind: Kind) {
     let observed = rig.created(&secret(CANARY)).await;
     for dry_run in [true, false] {
         let refused = rig.cluster.create_secret(&key, &secret(CANARY), dry_run).await.unwrap_err();
-        assert_refusal(&refused, Fault::NamespaceMissing);
+        assert_refusal(&refused, ErrorKind::NamespaceMissing);
         assert!(refused.hint().is_some());
         let refused = rig.cluster.apply_secret(&key, &secret(CANARY), &observed, dry_run).await.unwrap_err();
         // The observed Secret is gone, which takes precedence.
-        assert_refusal(&refused, Fault::Changed);
+        assert_refusal(&refused, ErrorKind::Changed);
         rig.cluster.delete_secret(&key, &observed, dry_run).await.unwrap();
     }
 }
@@ -44,7 +44,7 @@ async fn a_terminating_namespace_is_reported(#[case] kind: Kind) {
     rig.hold_namespace().await;
     let refused = rig.cluster.create_secret(&rig.key(), &secret(CANARY), false).await;
     rig.release_namespace().await;
-    assert_refusal(&refused.unwrap_err(), Fault::NamespaceTerminating);
+    assert_refusal(&refused.unwrap_err(), ErrorKind::NamespaceTerminating);
 }
 
 #[rstest]
@@ -56,7 +56,7 @@ async fn another_type_cannot_be_applied_over(#[case] kind: Kind) {
     let opaque = rig.put(json!({"type": "Opaque", "stringData": {"k": CANARY}})).await;
     assert_eq!((opaque.kind.as_str(), opaque.content.is_none()), ("Opaque", true));
     let refused = rig.cluster.apply_secret(&rig.key(), &secret(CANARY), &opaque, false).await.unwrap_err();
-    assert_refusal(&refused, Fault::Invalid);
+    assert_refusal(&refused, ErrorKind::Invalid);
     assert_eq!(rig.observed().await.resource_version, opaque.resource_version);
 }
 
@@ -71,7 +71,7 @@ async fn an_immutable_secret_keeps_its_content(#[case] kind: Kind) {
     let immutable = rig.put(json!({"type": kind, "immutable": true, "stringData": string_data})).await;
     assert!(immutable.is_immutable);
     let refused = rig.cluster.apply_secret(&rig.key(), &secret(CANARY), &immutable, false).await.unwrap_err();
-    assert_refusal(&refused, Fault::Invalid);
+    assert_refusal(&refused, ErrorKind::Invalid);
     assert_eq!(rig.observed().await.resource_version, immutable.resource_version);
     // Its labels may be changed all the same, and it stays immutable.
     let labelled = rig.applied(&secret("a")).await;
@@ -89,14 +89,14 @@ async fn content_that_is_no_document_is_refused_and_not_quoted(#[case] kind: Kin
         wrong.content = SecretSlice::from(text.into_bytes());
         for dry_run in [true, false] {
             let refused = rig.cluster.create_secret(&rig.key(), &wrong, dry_run).await.unwrap_err();
-            assert_refusal(&refused, Fault::Invalid);
+            assert_refusal(&refused, ErrorKind::Invalid);
         }
     }
     let observed = rig.created(&secret("a")).await;
     let mut wrong = secret("a");
     wrong.content = SecretSlice::from(CANARY.as_bytes().to_vec());
     let refused = rig.cluster.apply_secret(&rig.key(), &wrong, &observed, false).await.unwrap_err();
-    assert_refusal(&refused, Fault::Invalid);
+    assert_refusal(&refused, ErrorKind::Invalid);
     assert_eq!(content(&rig.observed().await), document("a"));
 }
 
@@ -108,9 +108,9 @@ async fn a_name_that_is_none_and_content_that_is_too_long_are_invalid(#[case] ki
     let Some(rig) = Rig::new(kind).await else { return };
     let key = SecretKey { name: format!("A_b-{NAME}"), ..rig.key() };
     let refused = rig.cluster.create_secret(&key, &secret(CANARY), false).await.unwrap_err();
-    assert_refusal(&refused, Fault::Invalid);
+    assert_refusal(&refused, ErrorKind::Invalid);
     let long = secret(&CANARY.repeat(200_000));
     let refused = rig.cluster.create_secret(&rig.key(), &long, false).await.unwrap_err();
-    assert_refusal(&refused, Fault::Invalid);
+    assert_refusal(&refused, ErrorKind::Invalid);
     assert!(rig.api::<Secret>().get_opt(NAME).await.unwrap().is_none());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
-use kubernetes::{AppliedSecret, Fault, Form, ObservedSecret, SecretKey};
+use kubernetes::{AppliedSecret, ErrorKind, Form, ObservedSecret, SecretKey};
 use rstest::rstest;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ async fn what_was_created_is_found_as_it_was_given(#[case] kind: Kind) {
             && !observed.is_terminating
     );
     let again = rig.cluster.create_secret(&key, &secret("b"), false).await.unwrap_err();
-    assert_eq!(again.fault, Fault::AlreadyExists, "{again}");
+    assert_eq!(again.kind, ErrorKind::AlreadyExists, "{again}");
     let unchanged = rig.observed().await;
     assert_eq!((&unchanged.uid, &unchanged.resource_version), (&observed.uid, &observed.resource_version));
 }
@@ -149,7 +149,7 @@ async fn dry_runs_change_nothing(#[case] kind: Kind) {
     assert!(cluster.find_secret(&key).await.unwrap().is_none());
     let created = rig.created(&secret("a")).await;
     let again = cluster.create_secret(&key, &secret("b"), true).await.unwrap_err();
-    assert_eq!(again.fault, Fault::AlreadyExists);
+    assert_eq!(again.kind, ErrorKind::AlreadyExists);
     cluster.apply_secret(&key, &secret("b"), &created, true).await.unwrap();
     cluster.delete_secret(&key, &created, true).await.unwrap();
     let observed = rig.observed().await;

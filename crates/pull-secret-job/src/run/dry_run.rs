@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use kubernetes::{AppliedSecret, Fault, ObservedSecret, Verb};
+use kubernetes::{AppliedSecret, ErrorKind, ObservedSecret, Verb};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Permission, Permissions, SecretStore};
 use tracing::info;
@@ -96,7 +96,7 @@ pub(super) async fn apply(
         (Step::Apply, Some(observed)) => {
             let attempt = async || match pass.cluster.apply_secret(key, applied, observed, true).await {
                 // Another writer at the same moment: a run would observe again.
-                Err(error) if error.fault == Fault::Changed => Ok(()),
+                Err(error) if error.kind == ErrorKind::Changed => Ok(()),
                 other => other,
             };
             pass.caller.call("patchSecret", attempt).await

@@ -4,7 +4,7 @@ use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::{AppliedSecret, Cluster, Fault, Form, KubernetesError, ObservedSecret, SecretKey};
+use kubernetes::{AppliedSecret, Cluster, ErrorKind, Form, KubernetesError, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::VersionNumber;
 use tokio::time::Instant;
@@ -120,11 +120,12 @@ impl Pass<'_> {
     async fn observe(&self) -> Result<Option<ObservedSecret>, RunError> {
         let key = &self.kubernetes_secret.key;
         let find = async || match self.cluster.find_secret(key).await {
-            Err(error) if error.fault == Fault::Forbidden => match self.cluster.namespace_exists(&key.namespace).await?
-            {
-                Some(false) => Ok(None),
-                _ => Err(error),
-            },
+            Err(error) if error.kind == ErrorKind::Forbidden => {
+                match self.cluster.namespace_exists(&key.namespace).await? {
+                    Some(false) => Ok(None),
+                    _ => Err(error),
+                }
+            }
             found => found,
         };
         self.caller.call("getSecret", find).await
@@ -191,7 +192,7 @@ impl Pass<'_> {
             (Step::Create, _) => self.create(applied).await,
             (Step::Apply, Some(observed)) => {
                 let apply = async || self.cluster.apply_secret(key, applied, observed, false).await;
-                self.observe_again_on(Fault::Changed, "patchSecret", apply).await
+                self.observe_again_on(ErrorKind::Changed, "patchSecret", apply).await
             }
             (Step::Replace, Some(observed)) => {
                 warn!(operation = "replace-secret", "Replacing Kubernetes secret: {}", plan.why());
@@ -210,14 +211,17 @@ impl Pass<'_> {
         let created =
             self.caller.call("createSecret", async || match self.cluster.create_secret(key, applied, false).await {
                 Ok(()) => Ok(Ok(())),
-                Err(error) if error.fault == Fault::Forbidden => {
+                Err(error) if error.kind == ErrorKind::Forbidden => {
                     match self.cluster.namespace_exists(&key.namespace).await? {
-                        Some(false) => Ok(Err(KubernetesError { fault: Fault::NamespaceMissing, ..error })),
+                        Some(false) => Ok(Err(KubernetesError { kind: ErrorKind::NamespaceMissing, ..error })),
                         _ => Err(error),
                     }
                 }
                 Err(error)
-                    if matches!(error.fault, Fault::AlreadyExists | Fault::Changed | Fault::NamespaceMissing) =>
+                    if matches!(
+                        error.kind,
+                        ErrorKind::AlreadyExists | ErrorKind::Changed | ErrorKind::NamespaceMissing
+                    ) =>
                 {
                     Ok(Err(error))
                 }
@@ -225,7 +229,7 @@ impl Pass<'_> {
             });
         Ok(match created.await? {
             Ok(()) => Progress::Done,
-            Err(error) if error.fault == Fault::NamespaceMissing => {
+            Err(error) if error.kind == ErrorKind::NamespaceMissing => {
                 Progress::ObserveAgain("the namespace does not exist yet", Some(error))
             }
             Err(_) => Progress::ObserveAgain("another run, or an unanswered call of this one, has created it", None),
@@ -236,7 +240,7 @@ impl Pass<'_> {
         let delete = async || match self.cluster.delete_secret(&self.kubernetes_secret.key, observed, false).await {
             Ok(true) => Ok(Progress::Done),
             Ok(false) => Ok(Progress::ObserveAgain("the Kubernetes Secret is not deleted yet", None)),
-            Err(error) if error.fault == Fault::Changed => {
+            Err(error) if error.kind == ErrorKind::Changed => {
                 Ok(Progress::ObserveAgain("the Kubernetes Secret was changed concurrently", None))
             }
             Err(error) => Err(error),
@@ -246,13 +250,13 @@ impl Pass<'_> {
 
     async fn observe_again_on(
         &self,
-        expected: Fault,
+        expected: ErrorKind,
         name: &'static str,
         mut attempt: impl AsyncFnMut() -> Result<(), KubernetesError>,
     ) -> Result<Progress, RunError> {
         let call = self.caller.call(name, async || match attempt().await {
             Ok(()) => Ok(Progress::Done),
-            Err(error) if error.fault == expected => {
+            Err(error) if error.kind == expected => {
                 Ok(Progress::ObserveAgain("the Kubernetes Secret was changed concurrently", None))
             }
             Err(error) => Err(error),

@@ -1,7 +1,8 @@
 //! The caller's identity, as the server sees it. Other identities need another environment, which the program's own tests have.
 
 use emulators::secret_manager::Settings as Emulator;
-use secret_store::{Blame, Fault};
+use daemon::retry::Transient as _;
+use secret_store::ErrorKind;
 use serde_json::json;
 
 use crate::fake::{Fake, json as document};
@@ -32,7 +33,7 @@ async fn a_server_that_wants_an_identity_refuses_none() {
     let (_server, store) = emulated(Emulator { required_token, ..Emulator::default() }).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.fault, error.blame()), (Fault::Unauthenticated, Blame::Access));
+        assert_eq!((error.kind, error.is_transient()), (ErrorKind::Unauthenticated, false));
         assert!(error.hint().unwrap().contains("Workload Identity"));
     }
 }

@@ -14,7 +14,7 @@ use message_broker::Event;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::google::{self, Endpoint};
 use secret_store::{
-    Fault, GoogleSecretManager, SecretId, SecretStore as _, StoreError, Version, VersionNumber, VersionState,
+    ErrorKind, GoogleSecretManager, SecretId, SecretStore as _, StoreError, Version, VersionNumber, VersionState,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -234,7 +234,7 @@ impl<'a> World<'a> {
     /// All versions: number, state, digest.
     pub(super) async fn versions(&self) -> anyhow::Result<Vec<[String; 3]>> {
         let versions = match self.store.list_versions(&self.secret).await {
-            Err(StoreError { fault: Fault::NotFound, .. }) => return Ok(Vec::new()),
+            Err(StoreError { kind: ErrorKind::NotFound, .. }) => return Ok(Vec::new()),
             versions => versions?,
         };
         let mut rows = Vec::new();

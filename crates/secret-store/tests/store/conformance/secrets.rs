@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use secret_store::{Fault, Metadata, NewSecret, Permission, Permissions, SecretStore, Version};
+use secret_store::{ErrorKind, Metadata, NewSecret, Permission, Permissions, SecretStore, Version};
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
@@ -29,7 +29,7 @@ pub(super) async fn a_secret_is_created_once(subject: &Subject<impl SecretStore>
     subject.create_with(&["kept"]).await;
     let before = subject.metadata().await;
     let again = NewSecret { labels: texts(&[]), ..new_secret(subject.replication.clone()) };
-    subject.refused(subject.store.create(&subject.secret, &again).await, Fault::AlreadyExists);
+    subject.refused(subject.store.create(&subject.secret, &again).await, ErrorKind::AlreadyExists);
     assert_eq!(subject.metadata().await, before);
     subject.reads(1, b"kept").await;
 }
@@ -44,7 +44,7 @@ pub(super) async fn of_many_creators_one_creates(subject: &Subject<impl SecretSt
     let (created, refused): (Vec<_>, Vec<_>) = creators.join_all().await.into_iter().partition(Result::is_ok);
     assert_eq!(created.len(), 1);
     for refused in refused {
-        subject.refused(refused, Fault::AlreadyExists);
+        subject.refused(refused, ErrorKind::AlreadyExists);
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn a_stale_update_changes_nothing(subject: &Subject<impl Secret
     let stale = subject.metadata().await;
     let mut current = Metadata { labels: texts(&[("edition", "2")]), ..stale.clone() };
     current.etag = subject.store.update(&subject.secret, &current).await.unwrap();
-    subject.refused(subject.store.update(&subject.secret, &stale).await, Fault::Changed);
+    subject.refused(subject.store.update(&subject.secret, &stale).await, ErrorKind::Changed);
     assert_eq!(subject.metadata().await, current);
 }
 
@@ -94,14 +94,14 @@ pub(super) async fn of_many_updates_of_one_edition_one_is_made(subject: &Subject
     let (mut made, refused): (Vec<_>, Vec<_>) = writers.join_all().await.into_iter().partition(Result::is_ok);
     assert_eq!(made.len(), 1);
     for refused in refused {
-        subject.refused(refused, Fault::Changed);
+        subject.refused(refused, ErrorKind::Changed);
     }
     assert_eq!(subject.metadata().await, made.remove(0).unwrap());
 }
 
 pub(super) async fn an_absent_secret_is_not_updated(subject: &Subject<impl SecretStore>) {
     let metadata = Metadata { etag: "1".to_owned(), ..Metadata::default() };
-    subject.refused(subject.store.update(&subject.secret, &metadata).await, Fault::NotFound);
+    subject.refused(subject.store.update(&subject.secret, &metadata).await, ErrorKind::NotFound);
 }
 
 pub(super) async fn a_deleted_secret_is_gone_with_its_versions(subject: &Subject<impl SecretStore>) {
@@ -122,7 +122,7 @@ pub(super) async fn a_stale_deletion_deletes_nothing(subject: &Subject<impl Secr
     let stale = subject.metadata().await;
     subject.store.update(&subject.secret, &stale).await.unwrap();
     let current = subject.metadata().await;
-    subject.refused(subject.store.delete(&subject.secret, &stale.etag).await, Fault::Changed);
+    subject.refused(subject.store.delete(&subject.secret, &stale.etag).await, ErrorKind::Changed);
     assert_eq!(subject.metadata().await, current);
     subject.reads(1, b"kept").await;
 }
@@ -144,15 +144,15 @@ pub(super) async fn an_etag_does_not_outlive_its_secret(subject: &Subject<impl S
     let former = subject.metadata().await;
     assert!(subject.store.delete(&subject.secret, &former.etag).await.unwrap());
     subject.create().await;
-    subject.refused(subject.store.update(&subject.secret, &former).await, Fault::Changed);
-    subject.refused(subject.store.delete(&subject.secret, &former.etag).await, Fault::Changed);
+    subject.refused(subject.store.update(&subject.secret, &former).await, ErrorKind::Changed);
+    subject.refused(subject.store.delete(&subject.secret, &former.etag).await, ErrorKind::Changed);
 }
 
 pub(super) async fn an_empty_etag_is_of_no_edition(subject: &Subject<impl SecretStore>) {
     subject.create().await;
     let before = subject.metadata().await;
-    subject.refused(subject.store.update(&subject.secret, &Metadata::default()).await, Fault::Changed);
-    subject.refused(subject.store.delete(&subject.secret, "").await, Fault::Changed);
+    subject.refused(subject.store.update(&subject.secret, &Metadata::default()).await, ErrorKind::Changed);
+    subject.refused(subject.store.delete(&subject.secret, "").await, ErrorKind::Changed);
     assert_eq!(subject.metadata().await, before);
 }
 

@@ -9,7 +9,7 @@ use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
 use secret_store::google::Settings;
 use secret_store::{
-    Fault, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, StoreError, Version,
+    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, StoreError, Version,
     VersionNumber,
 };
 
@@ -102,9 +102,9 @@ impl<S: SecretStore> Subject<S> {
 
     /// Checks how a call on the secret failed.
     #[track_caller]
-    pub(super) fn refused<T: fmt::Debug>(&self, result: Result<T, StoreError>, fault: Fault) {
+    pub(super) fn refused<T: fmt::Debug>(&self, result: Result<T, StoreError>, kind: ErrorKind) {
         let error = result.unwrap_err();
-        assert_eq!(error.fault, fault, "{error}");
+        assert_eq!(error.kind, kind, "{error}");
         assert!(error.resource.starts_with(&self.store.path(&self.secret)), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use daemon::retry::Transient as _;
-use secret_store::{Fault, SecretStore, Version, VersionState, VersionSummary};
+use secret_store::{ErrorKind, SecretStore, Version, VersionState, VersionSummary};
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
@@ -41,7 +41,7 @@ pub(super) async fn content_of_the_wrong_size_is_refused(subject: &Subject<impl 
     for size in [64 * 1024 + 1, 0] {
         let refused = subject.add(&vec![b'x'; size]).await;
         assert!(refused.as_ref().is_err_and(|error| !error.is_transient()), "{size} bytes: {refused:?}");
-        subject.refused(refused, Fault::Invalid);
+        subject.refused(refused, ErrorKind::Invalid);
     }
     assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap(), []);
 }
@@ -58,7 +58,7 @@ pub(super) async fn numbers_without_a_version_are_absent(subject: &Subject<impl 
 }
 
 pub(super) async fn nothing_is_added_to_an_absent_secret(subject: &Subject<impl SecretStore>) {
-    subject.refused(subject.add(b"content").await, Fault::NotFound);
+    subject.refused(subject.add(b"content").await, ErrorKind::NotFound);
     assert_eq!(subject.store.find(&subject.secret).await.unwrap(), None);
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn a_secret_without_versions_lists_none(subject: &Subject<impl 
 }
 
 pub(super) async fn an_absent_secret_lists_nothing(subject: &Subject<impl SecretStore>) {
-    subject.refused(subject.store.list_versions(&subject.secret).await, Fault::NotFound);
+    subject.refused(subject.store.list_versions(&subject.secret).await, ErrorKind::NotFound);
 }
 
 pub(super) async fn a_disabled_version_is_not_read(subject: &Subject<impl SecretStore>) {
@@ -117,9 +117,9 @@ pub(super) async fn a_disabled_version_can_be_destroyed(subject: &Subject<impl S
 }
 
 pub(super) async fn an_absent_version_is_not_destroyed(subject: &Subject<impl SecretStore>) {
-    subject.refused(subject.destroy(1).await, Fault::NotFound);
+    subject.refused(subject.destroy(1).await, ErrorKind::NotFound);
     subject.create_with(&["a"]).await;
-    subject.refused(subject.destroy(2).await, Fault::NotFound);
+    subject.refused(subject.destroy(2).await, ErrorKind::NotFound);
     subject.reads(1, b"a").await;
 }
 
@@ -144,7 +144,7 @@ pub(super) async fn the_longest_name_hides_no_state(subject: &Subject<impl Secre
     store.create(&secret, &crate::rig::new_secret(subject.replication.clone())).await.unwrap();
     let stale = store.find(&secret).await.unwrap().unwrap().metadata;
     store.update(&secret, &stale).await.unwrap();
-    assert_eq!(store.update(&secret, &stale).await.unwrap_err().fault, Fault::Changed);
+    assert_eq!(store.update(&secret, &stale).await.unwrap_err().kind, ErrorKind::Changed);
     let added = store.add_version(&secret, &bytes(b"content")).await.unwrap();
     for _ in 0..2 {
         store.destroy_version(&secret, added).await.unwrap();

@@ -2,7 +2,7 @@
 
 use daemon::retry::Transient as _;
 use rstest::rstest;
-use secret_store::{Fault, Operation, SecretStore as _, Version};
+use secret_store::{ErrorKind, Operation, SecretStore as _, Version};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, json as document, page};
@@ -16,7 +16,7 @@ async fn a_page_of_success_is_no_answer() {
     let store = store_at(fake.address).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault, error.is_transient()), (operation, Fault::Internal, true));
+        assert_eq!((error.operation, error.kind, error.is_transient()), (operation, ErrorKind::Internal, true));
         assert_eq!(error.detail.as_deref(), Some("the answer cannot be read"));
     }
 }
@@ -40,7 +40,7 @@ async fn an_answer_of_the_wrong_shape_is_not_quoted(#[case] answer: Value) {
     ];
     for operation in reading {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.fault, error.is_transient()), (Fault::Internal, true), "{error}");
+        assert_eq!((error.kind, error.is_transient()), (ErrorKind::Internal, true), "{error}");
         assert!(!format!("{error} {error:?}").contains("m4rker"), "{error:?}");
     }
 }
@@ -49,20 +49,23 @@ async fn an_answer_of_the_wrong_shape_is_not_quoted(#[case] answer: Value) {
 #[case::right_checksum(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": "2591144780"}}), None)]
 #[case::right_checksum_as_number(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": 2_591_144_780_u32}}), None)]
 #[case::no_checksum(json!({"payload": {"data": "aGVsbG8="}}), None)]
-#[case::wrong_checksum(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": "1"}}), Some(Fault::Corrupt))]
-#[case::negative_checksum(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": "-1703822516"}}), Some(Fault::Corrupt))]
-#[case::cut_content(json!({"payload": {"data": "aGVsbA==", "dataCrc32c": "2591144780"}}), Some(Fault::Corrupt))]
-#[case::no_content(json!({"payload": {"dataCrc32c": "2591144780"}}), Some(Fault::Corrupt))]
-#[case::no_payload(json!({}), Some(Fault::Corrupt))]
+#[case::wrong_checksum(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": "1"}}), Some(ErrorKind::Corrupt))]
+#[case::negative_checksum(json!({"payload": {"data": "aGVsbG8=", "dataCrc32c": "-1703822516"}}), Some(ErrorKind::Corrupt))]
+#[case::cut_content(json!({"payload": {"data": "aGVsbA==", "dataCrc32c": "2591144780"}}), Some(ErrorKind::Corrupt))]
+#[case::no_content(json!({"payload": {"dataCrc32c": "2591144780"}}), Some(ErrorKind::Corrupt))]
+#[case::no_payload(json!({}), Some(ErrorKind::Corrupt))]
 #[tokio::test]
-async fn content_that_does_not_fit_its_checksum_is_not_given_out(#[case] answer: Value, #[case] fault: Option<Fault>) {
+async fn content_that_does_not_fit_its_checksum_is_not_given_out(
+    #[case] answer: Value,
+    #[case] kind: Option<ErrorKind>,
+) {
     let fake = Fake::answering(document(200, &answer)).await;
     let read = store_at(fake.address).await.read_version(&secret_id(), number(1)).await;
-    match fault {
+    match kind {
         None => assert!(matches!(read.unwrap(), Version::Live(_))),
-        Some(fault) => {
+        Some(kind) => {
             let error = read.unwrap_err();
-            assert_eq!((error.fault, error.is_transient()), (fault, true));
+            assert_eq!((error.kind, error.is_transient()), (kind, true));
             assert!(error.resource.ends_with("/versions/1"), "{error}");
         }
     }
@@ -86,7 +89,7 @@ async fn an_added_version_has_a_number(#[case] answer: Value, #[case] expected: 
         return;
     }
     let error = added.unwrap_err();
-    assert_eq!((error.fault, error.is_transient()), (Fault::Internal, true));
+    assert_eq!((error.kind, error.is_transient()), (ErrorKind::Internal, true));
     assert_eq!(error.detail.as_deref(), Some("the answer names no version"));
 }
 
@@ -94,7 +97,7 @@ async fn an_added_version_has_a_number(#[case] answer: Value, #[case] expected: 
 async fn a_secret_without_an_etag_is_none() {
     let fake = Fake::answering(document(200, &json!({"name": SECRET, "labels": {"team": "fleet"}}))).await;
     let error = attempt(&store_at(fake.address).await, Operation::Find).await.unwrap_err();
-    assert_eq!((error.fault, error.is_transient()), (Fault::Internal, true));
+    assert_eq!((error.kind, error.is_transient()), (ErrorKind::Internal, true));
     assert_eq!(error.detail.as_deref(), Some("the answer has no etag"));
 }
 
@@ -127,5 +130,5 @@ async fn a_list_that_fails_at_its_second_page_fails() {
     })
     .await;
     let error = attempt(&store_at(fake.address).await, Operation::ListVersions).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Unavailable);
+    assert_eq!(error.kind, ErrorKind::Unavailable);
 }

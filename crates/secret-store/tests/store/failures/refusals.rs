@@ -6,7 +6,7 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use emulators::secret_manager::{Quotas, Settings as Emulator};
 use rstest::rstest;
-use secret_store::{Blame, Fault, Operation, Permission, Permissions, SecretStore as _, StoreError, Version};
+use secret_store::{ErrorKind, Operation, Permission, Permissions, SecretStore as _, StoreError, Version};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, json as document, page};
@@ -19,37 +19,36 @@ async fn refused_with(status: u16, error: Value) -> StoreError {
 }
 
 #[rstest]
-#[case("cancelled", Fault::Internal, Blame::Store, true)]
-#[case("unknown", Fault::Internal, Blame::Store, true)]
-#[case("invalid-argument", Fault::Invalid, Blame::Configuration, false)]
-#[case("deadline-exceeded", Fault::TimedOut, Blame::Store, true)]
-#[case("not-found", Fault::NotFound, Blame::Configuration, false)]
-#[case("already-exists", Fault::AlreadyExists, Blame::OtherWriter, false)]
-#[case("permission-denied", Fault::PermissionDenied, Blame::Access, false)]
-#[case("resource-exhausted", Fault::QuotaExceeded, Blame::Store, true)]
-#[case("failed-precondition", Fault::Invalid, Blame::Configuration, false)]
-#[case("aborted", Fault::Unavailable, Blame::Store, true)]
-#[case("out-of-range", Fault::Invalid, Blame::Configuration, false)]
-#[case("unimplemented", Fault::Invalid, Blame::Configuration, false)]
-#[case("internal", Fault::Internal, Blame::Store, true)]
-#[case("unavailable", Fault::Unavailable, Blame::Store, true)]
-#[case("data-loss", Fault::Internal, Blame::Store, true)]
-#[case("unauthenticated", Fault::Unauthenticated, Blame::Access, false)]
+#[case("cancelled", ErrorKind::Internal, true)]
+#[case("unknown", ErrorKind::Internal, true)]
+#[case("invalid-argument", ErrorKind::Invalid, false)]
+#[case("deadline-exceeded", ErrorKind::TimedOut, true)]
+#[case("not-found", ErrorKind::NotFound, false)]
+#[case("already-exists", ErrorKind::AlreadyExists, false)]
+#[case("permission-denied", ErrorKind::PermissionDenied, false)]
+#[case("resource-exhausted", ErrorKind::QuotaExceeded, true)]
+#[case("failed-precondition", ErrorKind::Invalid, false)]
+#[case("aborted", ErrorKind::Unavailable, true)]
+#[case("out-of-range", ErrorKind::Invalid, false)]
+#[case("unimplemented", ErrorKind::Invalid, false)]
+#[case("internal", ErrorKind::Internal, true)]
+#[case("unavailable", ErrorKind::Unavailable, true)]
+#[case("data-loss", ErrorKind::Internal, true)]
+#[case("unauthenticated", ErrorKind::Unauthenticated, false)]
 #[tokio::test]
-async fn every_code_has_its_meaning(
-    #[case] code: &str,
-    #[case] fault: Fault,
-    #[case] blame: Blame,
-    #[case] transient: bool,
-) {
+async fn every_code_has_its_meaning(#[case] code: &str, #[case] kind: ErrorKind, #[case] transient: bool) {
     let (_server, store) = emulated(faulty(&format!("createSecret:{code}"))).await;
     let error = attempt(&store, Operation::Create).await.unwrap_err();
-    assert_eq!((error.fault, error.blame(), error.is_transient()), (fault, blame, transient));
+    assert_eq!((error.kind, error.is_transient()), (kind, transient));
     assert_eq!((error.operation, error.resource.as_str()), (Operation::Create, PATH));
-    let words = format!("Scripted fault: {}.", code.to_uppercase().replace('-', "_"));
-    assert_eq!((error.detail.as_deref(), error.retry_after), (Some(words.as_str()), None));
+    let message = format!("Scripted fault: {}.", code.to_uppercase().replace('-', "_"));
+    let detail = match kind {
+        ErrorKind::PermissionDenied => format!("needs secretmanager.secrets.create; {message}"),
+        _ => message,
+    };
+    assert_eq!((error.detail.as_deref(), error.retry_after), (Some(detail.as_str()), None));
     assert!(error.to_string().starts_with(&format!("cannot create {PATH}: ")), "{error}");
-    assert!(error.to_string().ends_with(&format!(" (the store says: {words})")), "{error}");
+    assert!(error.to_string().ends_with(&format!(" ({detail})")), "{error}");
 }
 
 #[rstest]
@@ -86,8 +85,8 @@ async fn a_denial_names_the_permission(
     let denied_permissions = BTreeSet::from([permission.name().to_owned()]);
     let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
     let error = attempt(&store, operation).await.unwrap_err();
-    assert_eq!((error.fault, error.missing_permission()), (Fault::PermissionDenied, Some(permission)));
-    let beginning = format!("cannot {words} {}: permission denied: {permission} (the store says: ", error.resource);
+    assert_eq!(error.kind, ErrorKind::PermissionDenied);
+    let beginning = format!("cannot {words} {}: permission denied (needs {permission}; ", error.resource);
     assert!(error.to_string().starts_with(&beginning), "{error}");
     assert!(error.resource.starts_with(PATH) && error.hint().unwrap().contains(permission.name()));
 }
@@ -96,7 +95,8 @@ async fn a_denial_names_the_permission(
 async fn a_denial_to_ask_for_permissions_names_none() {
     let (_server, store) = emulated(faulty("testIamPermissions:permission-denied")).await;
     let error = attempt(&store, Operation::CheckPermissions).await.unwrap_err();
-    assert_eq!((error.fault, error.missing_permission()), (Fault::PermissionDenied, None));
+    assert_eq!(error.kind, ErrorKind::PermissionDenied);
+    assert!(!error.to_string().contains("needs"), "{error}");
     assert_eq!(error.hint().unwrap(), "check the roles of the Job's service account");
 }
 
@@ -112,12 +112,12 @@ async fn missing_permissions_are_distinguished_from_those_that_are_not_known() {
 }
 
 #[rstest]
-#[case("SERVICE_DISABLED", Fault::ApiDisabled, Some("run: gcloud services enable secretmanager.googleapis.com"))]
-#[case("IAM_PERMISSION_DENIED", Fault::PermissionDenied, None)]
+#[case("SERVICE_DISABLED", ErrorKind::ApiDisabled, Some("run: gcloud services enable secretmanager.googleapis.com"))]
+#[case("IAM_PERMISSION_DENIED", ErrorKind::PermissionDenied, None)]
 #[tokio::test]
 async fn a_disabled_api_is_distinguished_from_a_missing_permission(
     #[case] reason: &str,
-    #[case] fault: Fault,
+    #[case] kind: ErrorKind,
     #[case] hint: Option<&str>,
 ) {
     let info =
@@ -126,26 +126,26 @@ async fn a_disabled_api_is_distinguished_from_a_missing_permission(
     let unknown = json!({"@type": "type.googleapis.com/google.rpc.NotYetKnown", "x": 1});
     let error = json!({"code": 403, "message": "No.", "status": "PERMISSION_DENIED", "details": [unknown, help, info]});
     let error = refused_with(403, error).await;
-    assert_eq!((error.fault, error.blame()), (fault, Blame::Access));
+    assert_eq!((error.kind, error.is_transient()), (kind, false));
     assert!(hint.is_none_or(|hint| error.hint().as_deref() == Some(hint)), "{:?}", error.hint());
 }
 
 #[rstest]
-#[case("permission-denied", Operation::Update, Fault::PermissionDenied)]
-#[case("aborted", Operation::Update, Fault::Changed)]
-#[case("failed-precondition", Operation::Update, Fault::Changed)]
-#[case("aborted", Operation::Delete, Fault::Changed)]
-#[case("failed-precondition", Operation::Delete, Fault::Changed)]
-#[case("failed-precondition", Operation::ReadVersion, Fault::Invalid)]
-#[case("failed-precondition", Operation::DestroyVersion, Fault::Invalid)]
+#[case("permission-denied", Operation::Update, ErrorKind::PermissionDenied)]
+#[case("aborted", Operation::Update, ErrorKind::Changed)]
+#[case("failed-precondition", Operation::Update, ErrorKind::Changed)]
+#[case("aborted", Operation::Delete, ErrorKind::Changed)]
+#[case("failed-precondition", Operation::Delete, ErrorKind::Changed)]
+#[case("failed-precondition", Operation::ReadVersion, ErrorKind::Invalid)]
+#[case("failed-precondition", Operation::DestroyVersion, ErrorKind::Invalid)]
 #[tokio::test]
 async fn what_a_code_means_depends_on_the_operation(
     #[case] code: &str,
     #[case] operation: Operation,
-    #[case] fault: Fault,
+    #[case] kind: ErrorKind,
 ) {
     let (_server, store) = emulated(faulty(&format!("*:{code}"))).await;
-    assert_eq!(attempt(&store, operation).await.unwrap_err().fault, fault);
+    assert_eq!(attempt(&store, operation).await.unwrap_err().kind, kind);
 }
 
 #[rstest]
@@ -174,7 +174,7 @@ async fn the_wait_that_a_header_asks_for_is_reported(#[case] header: &str, #[cas
         answer.headers_mut().insert("retry-after", header.parse().unwrap());
         let fake = Fake::answering(answer).await;
         let error = attempt(&store_at(fake.address).await, Operation::Find).await.unwrap_err();
-        assert_eq!((error.fault, error.retry_after()), (Fault::Unavailable, seconds.map(Duration::from_secs)));
+        assert_eq!((error.kind, error.retry_after()), (ErrorKind::Unavailable, seconds.map(Duration::from_secs)));
     }
 }
 
@@ -184,8 +184,8 @@ async fn an_exhausted_quota_is_the_stores_to_mend() {
     let (_server, store) = emulated(Emulator { quotas, ..Emulator::default() }).await;
     attempt(&store, Operation::Create).await.unwrap();
     let error = attempt(&store, Operation::AddVersion).await.unwrap_err();
-    assert_eq!((error.fault, error.is_transient()), (Fault::QuotaExceeded, true));
-    assert!(error.to_string().contains("quota exceeded (the store says: Quota exceeded for quota metric 'Write"));
+    assert_eq!((error.kind, error.is_transient()), (ErrorKind::QuotaExceeded, true));
+    assert!(error.to_string().contains("quota exceeded (Quota exceeded for quota metric 'Write"));
 }
 
 #[rstest]
@@ -208,23 +208,23 @@ async fn the_stores_words_are_cut() {
 
 /// Front ends answer in the store's form, but without its codes.
 #[rstest]
-#[case(400, Fault::Invalid, false)]
-#[case(401, Fault::Unauthenticated, false)]
-#[case(403, Fault::PermissionDenied, false)]
-#[case(404, Fault::Invalid, false)]
-#[case(429, Fault::QuotaExceeded, true)]
-#[case(500, Fault::Internal, true)]
-#[case(503, Fault::Unavailable, true)]
+#[case(400, ErrorKind::Invalid, false)]
+#[case(401, ErrorKind::Unauthenticated, false)]
+#[case(403, ErrorKind::PermissionDenied, false)]
+#[case(404, ErrorKind::Invalid, false)]
+#[case(429, ErrorKind::QuotaExceeded, true)]
+#[case(500, ErrorKind::Internal, true)]
+#[case(503, ErrorKind::Unavailable, true)]
 #[tokio::test]
 async fn a_refusal_without_a_code_is_identified_by_its_status(
     #[case] status: u16,
-    #[case] fault: Fault,
+    #[case] kind: ErrorKind,
     #[case] transient: bool,
 ) {
     for mut error in [json!({}), json!({"status": "NOT_YET_KNOWN"}), json!({"status": "UNKNOWN"})] {
         error["message"] = json!("No.");
         let error = refused_with(status, error).await;
-        assert_eq!((error.fault, error.is_transient()), (fault, transient));
+        assert_eq!((error.kind, error.is_transient()), (kind, transient));
         assert_eq!(error.detail.as_deref(), Some("No."));
     }
 }
@@ -237,14 +237,14 @@ async fn a_store_without_words_is_not_quoted() {
 
 /// The work was done, but the answer says otherwise or does not come: reading by number tells.
 #[rstest]
-#[case("addVersion:commit-then-timeout", Fault::TimedOut)]
-#[case("addVersion:commit-then-cut", Fault::Unavailable)]
+#[case("addVersion:commit-then-timeout", ErrorKind::TimedOut)]
+#[case("addVersion:commit-then-cut", ErrorKind::Unavailable)]
 #[tokio::test]
-async fn a_version_may_have_been_added_all_the_same(#[case] script: &str, #[case] fault: Fault) {
+async fn a_version_may_have_been_added_all_the_same(#[case] script: &str, #[case] kind: ErrorKind) {
     let (_server, store) = emulated(faulty(script)).await;
     attempt(&store, Operation::Create).await.unwrap();
     let error = attempt(&store, Operation::AddVersion).await.unwrap_err();
-    assert_eq!((error.fault, error.is_transient()), (fault, true));
+    assert_eq!((error.kind, error.is_transient()), (kind, true));
     assert!(matches!(store.read_version(&secret_id(), number(1)).await.unwrap(), Version::Live(_)));
     assert!(matches!(store.read_version(&secret_id(), number(2)).await.unwrap(), Version::Absent));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use rstest::rstest;
 use secret_store::google::{Endpoint, Settings};
-use secret_store::{Blame, Fault, GoogleSecretManager, Operation};
+use secret_store::{ErrorKind, GoogleSecretManager, Operation};
 use serde_json::json;
 use tokio::net::TcpSocket;
 
@@ -20,7 +20,7 @@ async fn a_refused_connection_is_an_unavailable_store() {
     let store = store_at(unheard.local_addr().unwrap()).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault, error.is_transient()), (operation, Fault::Unavailable, true));
+        assert_eq!((error.operation, error.kind, error.is_transient()), (operation, ErrorKind::Unavailable, true));
         assert!(error.detail.unwrap().contains("refused"), "{operation:?}");
     }
 }
@@ -30,7 +30,7 @@ async fn a_cut_connection_is_an_unavailable_store() {
     let (_server, store) = emulated(faulty("*:cut*0")).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault, error.is_transient()), (operation, Fault::Unavailable, true));
+        assert_eq!((error.operation, error.kind, error.is_transient()), (operation, ErrorKind::Unavailable, true));
     }
 }
 
@@ -47,7 +47,7 @@ async fn an_answer_that_breaks_off_is_an_unavailable_store(#[case] words: &'stat
     let store = store_at(fake.address).await;
     for operation in [Operation::Find, Operation::ReadVersion] {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.fault, error.is_transient()), (Fault::Unavailable, true), "{error}");
+        assert_eq!((error.kind, error.is_transient()), (ErrorKind::Unavailable, true), "{error}");
     }
 }
 
@@ -58,7 +58,7 @@ async fn silence_is_waited_for_as_long_as_one_call_may_take() {
     let store = GoogleSecretManager::connect(&settings).await.unwrap();
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault, error.is_transient()), (operation, Fault::TimedOut, true));
+        assert_eq!((error.operation, error.kind, error.is_transient()), (operation, ErrorKind::TimedOut, true));
         assert!(error.to_string().ends_with(": no answer in time"), "{error}");
     }
 }
@@ -73,10 +73,7 @@ async fn an_address_that_is_none_is_refused_before_any_call(#[case] address: &st
     let somewhere = settings("127.0.0.1:1".parse().unwrap());
     let settings = Settings { endpoint: Endpoint::Emulator(address.to_owned()), ..somewhere };
     let error = GoogleSecretManager::connect(&settings).await.unwrap_err();
-    assert_eq!(
-        (error.operation, error.fault, error.blame()),
-        (Operation::Connect, Fault::Invalid, Blame::Configuration)
-    );
+    assert_eq!((error.operation, error.kind, error.is_transient()), (Operation::Connect, ErrorKind::Invalid, false));
     assert!(error.to_string().starts_with("cannot set up the client for projects/fleet-dev: "), "{error}");
 }
 
@@ -97,7 +94,7 @@ async fn a_redirection_is_not_followed(#[case] status: u16) {
     let store = store_at(fake.address).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault), (operation, Fault::Invalid));
+        assert_eq!((error.operation, error.kind), (operation, ErrorKind::Invalid));
         assert_eq!(error.detail, Some(format!("HTTP status {status}")));
     }
     assert!(elsewhere.received().is_empty());
@@ -105,29 +102,29 @@ async fn a_redirection_is_not_followed(#[case] status: u16) {
 
 /// Nothing of such a page is repeated, and its 404 says nothing about secrets.
 #[rstest]
-#[case(400, Fault::Invalid, Blame::Configuration)]
-#[case(401, Fault::Unauthenticated, Blame::Access)]
-#[case(403, Fault::PermissionDenied, Blame::Access)]
-#[case(404, Fault::Invalid, Blame::Configuration)]
-#[case(407, Fault::Invalid, Blame::Configuration)]
-#[case(408, Fault::TimedOut, Blame::Store)]
-#[case(409, Fault::Invalid, Blame::Configuration)]
-#[case(429, Fault::QuotaExceeded, Blame::Store)]
-#[case(500, Fault::Internal, Blame::Store)]
-#[case(502, Fault::Unavailable, Blame::Store)]
-#[case(503, Fault::Unavailable, Blame::Store)]
-#[case(504, Fault::TimedOut, Blame::Store)]
+#[case(400, ErrorKind::Invalid, false)]
+#[case(401, ErrorKind::Unauthenticated, false)]
+#[case(403, ErrorKind::PermissionDenied, false)]
+#[case(404, ErrorKind::Invalid, false)]
+#[case(407, ErrorKind::Invalid, false)]
+#[case(408, ErrorKind::TimedOut, true)]
+#[case(409, ErrorKind::Invalid, false)]
+#[case(429, ErrorKind::QuotaExceeded, true)]
+#[case(500, ErrorKind::Internal, true)]
+#[case(502, ErrorKind::Unavailable, true)]
+#[case(503, ErrorKind::Unavailable, true)]
+#[case(504, ErrorKind::TimedOut, true)]
 #[tokio::test]
 async fn a_page_in_the_stores_place_is_identified_by_its_status(
     #[case] status: u16,
-    #[case] fault: Fault,
-    #[case] blame: Blame,
+    #[case] kind: ErrorKind,
+    #[case] is_transient: bool,
 ) {
     let fake = Fake::answering(page(status, "Squid proxy: etag, DESTROYED state, DISABLED state")).await;
     let store = store_at(fake.address).await;
     for operation in OPERATIONS {
         let error = attempt(&store, operation).await.unwrap_err();
-        assert_eq!((error.operation, error.fault, error.blame()), (operation, fault, blame));
+        assert_eq!((error.operation, error.kind, error.is_transient()), (operation, kind, is_transient));
         assert_eq!(error.detail, Some(format!("HTTP status {status}")));
     }
 }
