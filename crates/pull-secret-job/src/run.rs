@@ -4,7 +4,7 @@ use daemon::retry::Budget;
 use fleet_model::TraceContext;
 use fleet_model::job::Reason;
 use kubernetes::Cluster;
-use secret_store::{SecretStore, StoreError, VersionNumber, google};
+use secret_store::{SecretStore, StoreError, VersionNumber};
 use tokio::time::Instant;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
@@ -38,7 +38,7 @@ struct Phase {
 pub async fn run<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(&google::Settings) -> Result<S, StoreError>,
+    connect: impl AsyncFnOnce(&secret_store::Settings) -> Result<S, StoreError>,
 ) -> Outcome {
     let span = info_span!(
         "run",
@@ -63,7 +63,7 @@ pub async fn run<S: SecretStore>(
 async fn phases<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(&google::Settings) -> Result<S, StoreError>,
+    connect: impl AsyncFnOnce(&secret_store::Settings) -> Result<S, StoreError>,
     details: &mut Details,
 ) -> Result<Phase, RunError> {
     let input = match &settings.task {
@@ -85,8 +85,10 @@ async fn phases<S: SecretStore>(
     let session = Session::new(&store, &settings.secret, budget);
     let caller = Caller::new(budget);
     let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
-    let pass =
-        target.map(|(kubernetes_secret, cluster)| Pass { cluster, kubernetes_secret, caller: &caller, settings });
+    let pass = target.map(|(kubernetes_secret, cluster)| {
+        let stored_as = store.latest_path(&settings.secret);
+        Pass { cluster, kubernetes_secret, caller: &caller, settings, stored_as }
+    });
     let result = match &input {
         Some(input) => store_and_apply(&session, pass.as_ref(), input, details).await,
         None => remove_and_delete(&session, pass.as_ref(), settings).await,

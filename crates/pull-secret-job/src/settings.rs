@@ -14,7 +14,7 @@ use daemon::settings::Loaded;
 use fleet_model::{ClusterId, Generation, TraceContext};
 use kubernetes::SecretKey;
 use secrecy::SecretString;
-use secret_store::{Replication, SecretId, google};
+use secret_store::{Replication, SecretId};
 use tracing::level_filters::LevelFilter;
 
 pub use table::TABLE;
@@ -34,7 +34,7 @@ pub struct Settings {
     /// Name of the secret in the store.
     pub secret: SecretId,
     /// The store.
-    pub store: google::Settings,
+    pub store: secret_store::Settings,
     /// Generation of the cluster's specification that this run acts for.
     pub generation: Option<Generation>,
     /// Trace that the run belongs to.

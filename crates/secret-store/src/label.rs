@@ -1,23 +1,23 @@
-//! The store's rules for labels, and how a text is made to fit them.
+//! Rules for labels, and conversion of texts to them.
 
-/// The most labels that a secret can have.
+/// Maximum number of labels of a secret.
 pub const MAX_LABELS: usize = 64;
 const MAX_CHARACTERS: usize = 63;
 const MAX_BYTES: usize = 128;
 
-/// True if `key` can be a label's key: a lower-case letter, then lower-case letters, digits, `_` and `-`.
+/// Returns true if `key` can be a label's key: a lower-case letter, then lower-case letters, digits, `_` and `-`.
 pub fn is_key(key: &str) -> bool {
     key.starts_with(is_letter) && is_value(key)
 }
 
-/// True if `value` can be a label's value; an empty one can.
+/// Returns true if `value` can be a label's value; an empty one can.
 pub fn is_value(value: &str) -> bool {
     value.len() <= MAX_BYTES && value.chars().count() <= MAX_CHARACTERS && value.chars().all(is_allowed)
 }
 
-/// `text` as a label's value: lower-cased, each character that is not allowed replaced by `-`, cut to what fits.
+/// Makes a label's value of a text: lower-case, each character that is not allowed replaced by `-`, truncated.
 ///
-/// The caller should say so where the result differs from the text.
+/// The caller should report a result that differs from the text.
 pub fn sanitized(text: &str) -> String {
     let mut value = String::new();
     let lower_case = text.chars().flat_map(char::to_lowercase);
@@ -30,7 +30,7 @@ pub fn sanitized(text: &str) -> String {
     value
 }
 
-/// Letters without an upper-case form of their own count as lower-case, as the store's rule has it.
+/// Letters without an upper-case form of their own count as lower-case, as Google Secret Manager has it.
 fn is_letter(char: char) -> bool {
     char.is_alphabetic() && !char.is_uppercase()
 }

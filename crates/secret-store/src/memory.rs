@@ -1,4 +1,4 @@
-//! A store within the process: for tests and laptops, and gone with it.
+//! A store in memory, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,24 +7,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretSlice};
 
+use crate::contract::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, VersionState};
 use crate::error::{ErrorKind, Operation};
-use crate::promise::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, VersionState};
 use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
 
-/// A [`SecretStore`] in memory; its limits are Google Secret Manager's.
+/// Largest content of a version, in bytes.
+const MAX_CONTENT_BYTES: usize = 64 * 1024;
+
+/// A [`SecretStore`] in memory.
 #[derive(Default)]
 pub struct MemoryStore {
-    secrets: Mutex<BTreeMap<SecretId, Kept>>,
-    /// Counts the editions of all secrets: the etag of a deleted one is never given again.
-    editions: AtomicU64,
+    secrets: Mutex<BTreeMap<SecretId, StoredSecret>>,
+    /// Counts the etags of all secrets: that of a deleted one is never reused.
+    etags: AtomicU64,
 }
 
-struct Kept {
+struct StoredSecret {
     metadata: Metadata,
-    versions: BTreeMap<VersionNumber, KeptVersion>,
+    versions: BTreeMap<VersionNumber, StoredVersion>,
 }
 
-enum KeptVersion {
+enum StoredVersion {
     Live(SecretSlice<u8>),
     Disabled,
     Destroyed,
@@ -33,7 +36,7 @@ enum KeptVersion {
 // === impl MemoryStore ===
 
 impl MemoryStore {
-    /// A store without secrets.
+    /// Returns a store without secrets.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,17 +44,17 @@ impl MemoryStore {
     /// Disables a version, as an administrator might.
     pub fn disable_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
         self.with_version(Operation::ReadVersion, secret, number, |version| {
-            if let KeptVersion::Live(_) = version {
-                *version = KeptVersion::Disabled;
+            if let StoredVersion::Live(_) = version {
+                *version = StoredVersion::Disabled;
             }
         })
     }
 
     fn next_etag(&self) -> String {
-        self.editions.fetch_add(1, Ordering::Relaxed).to_string()
+        self.etags.fetch_add(1, Ordering::Relaxed).to_string()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, StoredSecret>> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +62,7 @@ impl MemoryStore {
         &self,
         operation: Operation,
         secret: &SecretId,
-        work: impl FnOnce(&mut Kept) -> Result<T, ErrorKind>,
+        work: impl FnOnce(&mut StoredSecret) -> Result<T, ErrorKind>,
     ) -> Result<T, StoreError> {
         let result = self.lock().get_mut(secret).ok_or(ErrorKind::NotFound).and_then(work);
         result.map_err(|kind| StoreError::new(operation, self.path(secret), kind))
@@ -70,9 +73,9 @@ impl MemoryStore {
         operation: Operation,
         secret: &SecretId,
         number: VersionNumber,
-        work: impl FnOnce(&mut KeptVersion) -> T,
+        work: impl FnOnce(&mut StoredVersion) -> T,
     ) -> Result<T, StoreError> {
-        self.with(operation, secret, |kept| kept.versions.get_mut(&number).map(work).ok_or(ErrorKind::NotFound))
+        self.with(operation, secret, |stored| stored.versions.get_mut(&number).map(work).ok_or(ErrorKind::NotFound))
     }
 }
 
@@ -84,15 +87,36 @@ impl fmt::Debug for MemoryStore {
 
 impl SecretStore for MemoryStore {
     fn capabilities() -> Capabilities {
-        Capabilities { max_content_bytes: crate::google::MAX_CONTENT_BYTES }
+        Capabilities { max_content_bytes: MAX_CONTENT_BYTES }
     }
 
     fn path(&self, secret: &SecretId) -> String {
         format!("memory/secrets/{secret}")
     }
 
+    fn latest_path(&self, secret: &SecretId) -> String {
+        format!("{}/versions/latest", self.path(secret))
+    }
+
+    fn permission_name(permission: Permission) -> &'static str {
+        match permission {
+            Permission::Create => "create",
+            Permission::Find => "find",
+            Permission::Update => "update",
+            Permission::Delete => "delete",
+            Permission::AddVersion => "add-version",
+            Permission::ReadVersion => "read-version",
+            Permission::ListVersions => "list-versions",
+            Permission::DestroyVersion => "destroy-version",
+        }
+    }
+
+    fn label_command(&self, secret: &SecretId, labels: &[(&str, &str)]) -> String {
+        format!("label {secret} with {labels:?}")
+    }
+
     async fn find(&self, secret: &SecretId) -> Result<Option<Secret>, StoreError> {
-        Ok(self.lock().get(secret).map(|kept| Secret { metadata: kept.metadata.clone() }))
+        Ok(self.lock().get(secret).map(|stored| Secret { metadata: stored.metadata.clone() }))
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
@@ -102,17 +126,17 @@ impl SecretStore for MemoryStore {
         }
         let NewSecret { labels, annotations, replication: _ } = new.clone();
         let metadata = Metadata { labels, annotations, etag: self.next_etag() };
-        secrets.insert(secret.clone(), Kept { metadata, versions: BTreeMap::new() });
+        secrets.insert(secret.clone(), StoredSecret { metadata, versions: BTreeMap::new() });
         Ok(())
     }
 
     async fn update(&self, secret: &SecretId, metadata: &Metadata) -> Result<String, StoreError> {
-        self.with(Operation::Update, secret, |kept| {
-            if kept.metadata.etag != metadata.etag {
+        self.with(Operation::Update, secret, |stored| {
+            if stored.metadata.etag != metadata.etag {
                 return Err(ErrorKind::Changed);
             }
             let etag = self.next_etag();
-            kept.metadata = Metadata { etag: etag.clone(), ..metadata.clone() };
+            stored.metadata = Metadata { etag: etag.clone(), ..metadata.clone() };
             Ok(etag)
         })
     }
@@ -121,28 +145,28 @@ impl SecretStore for MemoryStore {
         let mut secrets = self.lock();
         match secrets.get(secret) {
             None => Ok(false),
-            Some(kept) if kept.metadata.etag == etag => Ok(secrets.remove(secret).is_some()),
+            Some(stored) if stored.metadata.etag == etag => Ok(secrets.remove(secret).is_some()),
             Some(_) => Err(StoreError::new(Operation::Delete, self.path(secret), ErrorKind::Changed)),
         }
     }
 
     async fn add_version(&self, secret: &SecretId, content: &SecretSlice<u8>) -> Result<VersionNumber, StoreError> {
         let limit = Self::capabilities().max_content_bytes;
-        self.with(Operation::AddVersion, secret, |kept| {
+        self.with(Operation::AddVersion, secret, |stored| {
             if !(1..=limit).contains(&content.expose_secret().len()) {
                 return Err(ErrorKind::Invalid);
             }
-            let number = kept.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());
-            kept.versions.insert(number, KeptVersion::Live(content.clone()));
+            let number = stored.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());
+            stored.versions.insert(number, StoredVersion::Live(content.clone()));
             Ok(number)
         })
     }
 
     async fn read_version(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {
         let read = self.with_version(Operation::ReadVersion, secret, number, |version| match version {
-            KeptVersion::Live(content) => Version::Live(content.clone()),
-            KeptVersion::Disabled => Version::Disabled,
-            KeptVersion::Destroyed => Version::Destroyed,
+            StoredVersion::Live(content) => Version::Live(content.clone()),
+            StoredVersion::Disabled => Version::Disabled,
+            StoredVersion::Destroyed => Version::Destroyed,
         });
         match read {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(Version::Absent),
@@ -151,18 +175,18 @@ impl SecretStore for MemoryStore {
     }
 
     async fn list_versions(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {
-        self.with(Operation::ListVersions, secret, |kept| {
-            let summary = |(number, version): (&VersionNumber, &KeptVersion)| VersionSummary {
+        self.with(Operation::ListVersions, secret, |stored| {
+            let summary = |(number, version): (&VersionNumber, &StoredVersion)| VersionSummary {
                 number: *number,
                 state: version.state(),
             };
-            Ok(kept.versions.iter().rev().map(summary).collect())
+            Ok(stored.versions.iter().rev().map(summary).collect())
         })
     }
 
     async fn destroy_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
         self.with_version(Operation::DestroyVersion, secret, number, |version| {
-            *version = KeptVersion::Destroyed;
+            *version = StoredVersion::Destroyed;
         })
     }
 
@@ -171,9 +195,9 @@ impl SecretStore for MemoryStore {
     }
 }
 
-// === impl KeptVersion ===
+// === impl StoredVersion ===
 
-impl KeptVersion {
+impl StoredVersion {
     fn state(&self) -> VersionState {
         match self {
             Self::Live(_) => VersionState::Live,

@@ -1,9 +1,9 @@
-//! Names of projects, locations, secrets and versions, checked where they enter.
+//! Names of projects, locations, secrets and versions.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that cannot be the name that it is given as.
+/// A text that is no valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// See [`ProjectId`].
@@ -20,7 +20,7 @@ pub enum InvalidName {
     Secret,
 }
 
-/// The id of a Google Cloud project, such as `redhat-prod-12345`.
+/// The project of a cloud provider that contains secrets, such as `redhat-prod-12345`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProjectId(String);
 
@@ -85,23 +85,23 @@ impl VersionNumber {
     /// The number of a secret's first version.
     pub const FIRST: Self = Self(1);
 
-    /// The version with this number; there is none with the number 0.
+    /// Returns the version with this number; `None` for 0.
     pub fn new(number: u64) -> Option<Self> {
         (number > 0).then_some(Self(number))
     }
 
-    /// The number as an integer.
+    /// Returns the number as an integer.
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// The version that is added after this one.
+    /// Returns the number of the next version.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The version that was added before this one.
+    /// Returns the number of the version before.
     pub fn previous(self) -> Option<Self> {
         Self::new(self.0 - 1)
     }
@@ -121,11 +121,11 @@ impl fmt::Display for VersionNumber {
     }
 }
 
-/// `as_str` and `Display` of a name that is a text.
+/// Implements `as_str` and `Display` of a name.
 macro_rules! text {
     ($($name:ident)+) => {$(
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

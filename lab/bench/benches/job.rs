@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use emulators::secret_manager::{SecretManager, Settings};
 use secrecy::SecretSlice;
-use secret_store::google::{self, Endpoint};
-use secret_store::{GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore, VersionNumber};
+use secret_store::{Endpoint, GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore, VersionNumber};
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -97,7 +96,7 @@ async fn mvp_cost(before: Option<&str>, content: &str) -> Cost {
 
 /// Look, create if absent, always add, read the latest.
 async fn mvp_run(emulator: &SecretManager, content: &str, latest: VersionNumber) {
-    let store = GoogleSecretManager::connect(&google::Settings {
+    let store = GoogleSecretManager::connect(&secret_store::Settings {
         project: "my-project-1".parse().unwrap(),
         location: None,
         endpoint: Endpoint::Emulator(emulator.address().to_string()),

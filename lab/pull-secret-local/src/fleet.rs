@@ -13,7 +13,7 @@ use hyperfleet_client::{BaseUrl, Client};
 use kubernetes::Cluster;
 use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
-use secret_store::google::Endpoint;
+use secret_store::Endpoint;
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::level_filters::LevelFilter;
 
@@ -179,7 +179,7 @@ impl Start<'_> {
 
     async fn secret_manager(&mut self) -> anyhow::Result<Endpoint> {
         match &self.options.secret_manager {
-            SecretManager::Google => Ok(Endpoint::Google),
+            SecretManager::Google => Ok(Endpoint::Provider),
             SecretManager::Emulator(place) => Ok(Endpoint::Emulator(place.clone())),
             SecretManager::Embedded => {
                 let listen = (HOST, self.ports.of(Port::SecretManager)).into();
@@ -273,7 +273,7 @@ impl Start<'_> {
         }
         set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
         set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
-        if *endpoint == Endpoint::Google {
+        if *endpoint == Endpoint::Provider {
             for name in IDENTITY_VARIABLES {
                 if let Some(value) = ProcessEnvironment.text(name)? {
                     set(name, value);

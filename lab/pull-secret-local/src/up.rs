@@ -11,7 +11,7 @@ use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use daemon::log::{self, Components, Format};
 use daemon::{output, proxy};
-use secret_store::google::Endpoint;
+use secret_store::Endpoint;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;

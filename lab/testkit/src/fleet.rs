@@ -13,8 +13,7 @@ use hyperfleet_client::{
 };
 use kubernetes::{Cluster, SecretKey};
 use secrecy::ExposeSecret as _;
-use secret_store::google::{self, Endpoint};
-use secret_store::{GoogleSecretManager, SecretStore as _, Version};
+use secret_store::{Endpoint, GoogleSecretManager, SecretStore as _, Version};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
@@ -168,7 +167,7 @@ pub async fn applied_secret(cluster: &Cluster, id: &str) -> Option<String> {
 }
 
 pub async fn versions(secret_manager: &str, id: &str) -> Vec<String> {
-    let settings = google::Settings {
+    let settings = secret_store::Settings {
         project: PROJECT.parse().unwrap(),
         location: None,
         endpoint: Endpoint::Emulator(secret_manager.to_owned()),

@@ -8,9 +8,9 @@ use emulators::secret_manager::{SecretManager, Settings};
 use rustix::process::Pid;
 pub use rustix::process::Signal;
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::google::{self, Endpoint};
 use secret_store::{
-    GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore as _, Version, VersionNumber, VersionState,
+    Endpoint, GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore as _, Version, VersionNumber,
+    VersionState,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ impl Rig {
 
     pub async fn with(settings: Settings) -> Self {
         let emulator = SecretManager::start(settings).await.unwrap();
-        let store = GoogleSecretManager::connect(&google::Settings {
+        let store = GoogleSecretManager::connect(&secret_store::Settings {
             project: PROJECT.parse().unwrap(),
             location: None,
             endpoint: Endpoint::Emulator(emulator.address().to_string()),

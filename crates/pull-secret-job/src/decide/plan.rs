@@ -145,7 +145,7 @@ impl Action {
         match self {
             Self::Create { .. } => &[Permission::Create],
             Self::Update { .. } => &[Permission::Update],
-            Self::Add { .. } => &[Permission::AddVersion, Permission::AccessVersion],
+            Self::Add { .. } => &[Permission::AddVersion, Permission::ReadVersion],
             Self::Destroy(_) => &[Permission::DestroyVersion],
             Self::Delete { .. } => &[Permission::Delete],
         }

@@ -25,6 +25,8 @@ pub(super) struct Pass<'a> {
     pub(super) kubernetes_secret: &'a KubernetesSecretSettings,
     pub(super) caller: &'a Caller<'a>,
     pub(super) settings: &'a Settings,
+    /// Full name of the newest stored version.
+    pub(super) stored_as: String,
 }
 
 /// Result of a step.
@@ -138,9 +140,8 @@ impl Pass<'_> {
         content: &SecretSlice<u8>,
         observed: Option<&ObservedSecret>,
     ) -> decide::Desired {
-        let store = &self.settings.store;
         let mut annotations = vec![
-            (names::ANNOTATION_STORE_PATH, store.latest_path(&self.settings.secret)),
+            (names::ANNOTATION_STORE_PATH, self.stored_as.clone()),
             (names::ANNOTATION_STORE_VERSION, version.to_string()),
             (names::ANNOTATION_CREATED_BY, names::CREATED_BY.to_owned()),
         ];

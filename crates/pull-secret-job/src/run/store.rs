@@ -1,6 +1,7 @@
 //! Runs the first phase: observe, decide, act, until the store holds the pull secret, or the secret is deleted.
 
 use fleet_model::job::Reason;
+use fleet_model::names;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Metadata, Replication, SecretStore, VersionNumber};
 use tokio::time::Instant;
@@ -52,7 +53,7 @@ pub(super) async fn delete<S: SecretStore>(session: &Session<'_, S>, settings: &
             continue;
         }
         let plan = decide::delete(&settings.cluster, settings.generation, secret.as_ref());
-        refuse_conflict(settings, &plan)?;
+        refuse_conflict(session, settings, &plan)?;
         if settings.dry_run {
             dry_run::report_and_check(session, settings, &plan, secret.is_some()).await?;
             return Ok(Phase::of(&plan));
@@ -82,7 +83,7 @@ async fn converge<S: SecretStore>(input: &Input<'_>, performer: &mut Performer<'
         }
         let etag = secret.as_ref().map(|metadata| metadata.etag.clone()).unwrap_or_default();
         let (plan, mut observation) = decide_on(input, secret, performer).await?;
-        refuse_conflict(settings, &plan)?;
+        refuse_conflict(session, settings, &plan)?;
         if settings.dry_run {
             dry_run::report_and_check(session, settings, &plan, observation.observed.secret.is_some()).await?;
             return Ok(Stored { phase: Phase::of(&plan), content: Some(input.bytes.clone()) });
@@ -131,21 +132,17 @@ fn deleted_concurrently() -> RunError {
 }
 
 /// Logs the plan at debug level; fails if the secret is unmanaged.
-fn refuse_conflict(settings: &Settings, plan: &Plan) -> Result<(), RunError> {
+fn refuse_conflict<S: SecretStore>(session: &Session<'_, S>, settings: &Settings, plan: &Plan) -> Result<(), RunError> {
     let actions: Vec<String> = plan.actions.iter().map(ToString::to_string).collect();
     tracing::debug!(operation = "decide", reason = %plan.reason, "{}: {}", plan.cause, actions.join(", then "));
     if plan.reason != Reason::NameConflict {
         return Ok(());
     }
-    let (project, secret, cluster) = (&settings.store.project, &settings.secret, &settings.cluster);
     let goal = if matches!(settings.task, Task::Delete) { "delete" } else { "create/update" };
     let message = format!("Failed to {goal} secret: {}; it was not touched", plan.cause);
-    let location =
-        settings.store.location.as_ref().map(|location| format!(" --location={location}")).unwrap_or_default();
-    let hint = format!(
-        "set SECRET_NAME to another name; or, if the secret is this cluster's after all, say so: \
-         gcloud secrets update {secret} --project={project}{location} --update-labels=managed-by=hyperfleet,cluster-id={cluster}"
-    );
+    let labels = [(names::LABEL_MANAGED_BY, names::MANAGED_BY), (names::LABEL_CLUSTER_ID, settings.cluster.as_str())];
+    let command = session.store.label_command(session.secret, &labels);
+    let hint = format!("set SECRET_NAME to another name; or, if the secret is this cluster's, label it: {command}");
     Err(RunError { hint: Some(hint), ..RunError::new("create-update-secret", Reason::NameConflict, message) })
 }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use fleet_model::{ClusterId, names};
-use secret_store::google::{self, Endpoint};
-use secret_store::{Location, ProjectId, Replica, Replication, label};
+use secret_store::{Endpoint, Location, ProjectId, Replica, Replication, label};
 
 use super::table::Given;
 use super::{ChangedLabel, Settings, Source, StoreTask, Task};
@@ -53,7 +52,12 @@ impl<'a> Parser<'a> {
             dry_run: given.dry_run,
             cluster: cluster?,
             secret: secret?,
-            store: google::Settings { project: project?, location, endpoint, call_timeout: given.gcp_api_timeout },
+            store: secret_store::Settings {
+                project: project?,
+                location,
+                endpoint,
+                call_timeout: given.gcp_api_timeout,
+            },
             generation,
             trace,
             run_timeout: given.run_timeout,
@@ -179,7 +183,7 @@ impl<'a> Parser<'a> {
                     let (location, kms_key) = with_key(text.trim());
                     location.parse().map(|location| Replica { location, kms_key }).map_err(|error| error.to_string())
                 };
-                replicas.split(',').map(replica).collect::<Result<_, _>>().map(Replication::UserManaged)
+                replicas.split(',').map(replica).collect::<Result<_, _>>().map(Replication::Locations)
             }
             _ if is_regional => Err("must be regional[=KMS_KEY] where GCP_LOCATION is set".to_owned()),
             _ => Err("must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…".to_owned()),
@@ -191,7 +195,7 @@ impl<'a> Parser<'a> {
         let emulator = self.given.secret_manager_emulator_host.clone();
         let custom = self.parsed("GCP_SECRET_MANAGER_ENDPOINT", self.given.gcp_secret_manager_endpoint.as_deref());
         match (emulator, custom) {
-            (None, None) => Endpoint::Google,
+            (None, None) => Endpoint::Provider,
             (None, Some(url)) => Endpoint::Custom(url),
             (Some(host), None) => {
                 let authority = host.parse::<http::uri::Authority>().ok().filter(|_| !host.contains('@'));
@@ -201,7 +205,7 @@ impl<'a> Parser<'a> {
             (Some(_), Some(_)) => {
                 self.problems
                     .push("SECRET_MANAGER_EMULATOR_HOST and GCP_SECRET_MANAGER_ENDPOINT exclude each other".to_owned());
-                Endpoint::Google
+                Endpoint::Provider
             }
         }
     }

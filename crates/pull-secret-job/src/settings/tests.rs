@@ -44,7 +44,7 @@ fn three_values_are_enough() {
     assert_eq!(settings.secret.as_str(), "hyperfleet-cls-123-pull-secret");
     assert_eq!(settings.run_timeout, Duration::from_mins(5));
     assert_eq!(settings.store.call_timeout, Duration::from_secs(30));
-    assert_eq!(settings.store.endpoint, google::Endpoint::Google);
+    assert_eq!(settings.store.endpoint, secret_store::Endpoint::Provider);
     assert!(!settings.dry_run);
     let task = store_task(settings);
     assert_eq!(task.retain, 3);
@@ -132,7 +132,7 @@ fn a_bad_value_is_named_with_what_it_must_be(
 fn replication_takes_locations_and_keys() {
     let policy = "user-managed:europe-west1, europe-west4=projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k";
     let task = store_task(resolve_with(&[("REPLICATION_POLICY", policy)]).unwrap());
-    let Replication::UserManaged(replicas) = task.replication else { panic!("must be user-managed") };
+    let Replication::Locations(replicas) = task.replication else { panic!("must be user-managed") };
     let replicas: Vec<_> =
         replicas.iter().map(|replica| (replica.location.as_str(), replica.kms_key.is_some())).collect();
     assert_eq!(replicas, [("europe-west1", false), ("europe-west4", true)]);

@@ -1,9 +1,9 @@
-//! Google's messages and ours.
+//! Maps Google's messages to the contract's types.
 
 use google_cloud_secretmanager_v1::model;
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::promise::{Metadata, NewSecret, Replica, Replication, Secret, VersionState};
+use crate::contract::{Metadata, NewSecret, Replica, Replication, Secret, VersionState};
 use crate::{VersionNumber, VersionSummary};
 
 pub(super) fn secret(found: model::Secret) -> Secret {
@@ -20,7 +20,7 @@ pub(super) fn new_secret(new: &NewSecret) -> model::Secret {
                 .set_or_clear_customer_managed_encryption(kms_key.as_deref().map(encryption));
             secret.set_replication(model::Replication::new().set_automatic(automatic))
         }
-        Replication::UserManaged(replicas) => {
+        Replication::Locations(replicas) => {
             let replicas = replicas.iter().map(replica);
             let user_managed = model::replication::UserManaged::new().set_replicas(replicas);
             secret.set_replication(model::Replication::new().set_user_managed(user_managed))
@@ -44,7 +44,7 @@ pub(super) fn payload(content: &SecretSlice<u8>) -> model::SecretPayload {
     model::SecretPayload::new().set_data(bytes.to_vec()).set_data_crc32c(i64::from(crc32c::crc32c(bytes)))
 }
 
-/// The content, if it fits its checksum.
+/// Returns the content if it matches its checksum.
 pub(super) fn content(answer: model::AccessSecretVersionResponse) -> Option<SecretSlice<u8>> {
     let payload = answer.payload?;
     let content = SecretSlice::from(payload.data.to_vec());
@@ -61,7 +61,7 @@ pub(super) fn summary(version: &model::SecretVersion) -> Option<VersionSummary> 
     Some(VersionSummary { number: version_number(&version.name)?, state })
 }
 
-/// The number at the end of a version's full name.
+/// Returns the number at the end of a version's full name.
 pub(super) fn version_number(name: &str) -> Option<VersionNumber> {
     name.rsplit('/').next()?.parse().ok()
 }

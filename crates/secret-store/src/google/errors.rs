@@ -9,7 +9,9 @@ use google_cloud_gax::error::rpc::{Code, Status, StatusDetails};
 use google_cloud_secretmanager_v1::Error;
 
 use crate::error::{ErrorKind, Operation};
-use crate::{Permission, StoreError, Version};
+use crate::{StoreError, Version};
+
+use super::permission;
 
 /// Limit of the delay that an answer may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
@@ -42,35 +44,21 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
     } else {
         (ErrorKind::Unavailable, innermost(error))
     };
-    let detail = match permission(operation).filter(|_| kind == ErrorKind::PermissionDenied) {
-        Some(permission) => format!("needs {permission}; {detail}"),
+    let detail = match permission::needed_by(operation).filter(|_| kind == ErrorKind::PermissionDenied) {
+        Some(permission) => format!("needs {}; {detail}", permission::name(permission)),
         None => detail,
     };
     StoreError { retry_after: retry_after(error), ..failed(operation, resource, kind).with_detail(detail) }
 }
 
-/// Returns the permission that the operation needs; `None` where it needs none or more than one.
-fn permission(operation: Operation) -> Option<Permission> {
-    match operation {
-        Operation::Connect | Operation::CheckPermissions => None,
-        Operation::Find => Some(Permission::Get),
-        Operation::Create => Some(Permission::Create),
-        Operation::Update => Some(Permission::Update),
-        Operation::Delete => Some(Permission::Delete),
-        Operation::AddVersion => Some(Permission::AddVersion),
-        Operation::ReadVersion => Some(Permission::AccessVersion),
-        Operation::ListVersions => Some(Permission::ListVersions),
-        Operation::DestroyVersion => Some(Permission::DestroyVersion),
-    }
-}
-
 fn hint(operation: Operation, kind: ErrorKind) -> Option<String> {
     let hint = match kind {
-        ErrorKind::PermissionDenied => match permission(operation) {
+        ErrorKind::PermissionDenied => match permission::needed_by(operation) {
             Some(permission) => {
                 return Some(format!(
-                    "grant the Job's service account {permission} (or roles/secretmanager.admin) and check the \
-                     Workload Identity binding"
+                    "grant the Job's service account {} (or roles/secretmanager.admin) and check the Workload \
+                     Identity binding",
+                    permission::name(permission)
                 ));
             }
             None => "check the roles of the Job's service account",

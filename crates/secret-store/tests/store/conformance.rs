@@ -1,4 +1,4 @@
-//! One suite of cases that every store passes, whatever it is made of.
+//! One suite of cases that every store passes.
 
 mod secrets;
 mod subject;
@@ -7,7 +7,7 @@ mod versions;
 use subject::Subject;
 
 /// Runs each case against each store; every case has a store of its own.
-macro_rules! kept_by_every_store {
+macro_rules! every_store_passes {
     ($($module:ident: { $($case:ident)+ })+) => {$($(
         mod $case {
             use super::{$module, Subject};
@@ -30,7 +30,7 @@ macro_rules! kept_by_every_store {
     )+)+};
 }
 
-kept_by_every_store! {
+every_store_passes! {
     secrets: {
         an_absent_secret_is_not_found
         a_created_secret_shows_its_labels_and_annotations
@@ -39,14 +39,14 @@ kept_by_every_store! {
         an_update_replaces_labels_and_annotations
         the_etag_of_an_update_serves_the_next_one
         a_stale_update_changes_nothing
-        of_many_updates_of_one_edition_one_is_made
+        of_many_updates_at_one_etag_one_is_made
         an_absent_secret_is_not_updated
         a_deleted_secret_is_gone_with_its_versions
         an_absent_secret_is_not_deleted
         a_stale_deletion_deletes_nothing
         a_secret_created_again_starts_anew
         an_etag_does_not_outlive_its_secret
-        an_empty_etag_is_of_no_edition
+        an_empty_etag_changes_nothing
         no_permission_is_missing
     }
     versions: {

@@ -1,7 +1,7 @@
 //! The caller's identity, as the server sees it. Other identities need another environment, which the program's own tests have.
 
-use emulators::secret_manager::Settings as Emulator;
 use daemon::retry::Transient as _;
+use emulators::secret_manager::Settings as Emulator;
 use secret_store::ErrorKind;
 use serde_json::json;
 

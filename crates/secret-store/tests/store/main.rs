@@ -1,4 +1,4 @@
-//! Every store held to the one promise, and Google Secret Manager's failures and requests.
+//! Conformance of every store to the contract; failures and requests of Google Secret Manager.
 
 #![expect(clippy::unwrap_used, reason = "what is missing fails the test that looks for it")]
 

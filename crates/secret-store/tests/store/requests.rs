@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use http::Method;
 use rstest::rstest;
-use secret_store::google::Settings;
-use secret_store::{GoogleSecretManager, Operation, Permission, Replica, Replication, SecretStore as _};
+use secret_store::{GoogleSecretManager, Operation, Permission, Replica, Replication, SecretStore as _, Settings};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, json as document};
@@ -55,7 +54,7 @@ async fn an_operation_is_one_request(
     json!({"replication": {"automatic": {"customerManagedEncryption": {"kmsKeyName": KEY}}}})
 )]
 #[case(
-    Replication::UserManaged(vec![
+    Replication::Locations(vec![
         Replica { location: "europe-west1".parse().unwrap(), kms_key: None },
         Replica { location: "europe-west4".parse().unwrap(), kms_key: Some(KEY.to_owned()) },
     ]),
@@ -98,7 +97,7 @@ async fn a_regional_secret_is_asked_for_in_its_location() {
 #[tokio::test]
 async fn creation_is_not_asked_about_at_a_secret() {
     let fake = Fake::answering(document(200, &json!({"permissions": ["secretmanager.secrets.get"]}))).await;
-    let wanted = BTreeSet::from([Permission::Create, Permission::Get]);
+    let wanted = BTreeSet::from([Permission::Create, Permission::Find]);
     let held = store_at(fake.address).await.permissions(&secret_id(), &wanted).await.unwrap();
     assert_eq!((held.missing, held.unknown), (BTreeSet::new(), BTreeSet::from([Permission::Create])));
     assert_eq!(fake.only().body, json!({"permissions": ["secretmanager.secrets.get"]}));

@@ -1,4 +1,4 @@
-//! Stores over a server, and one way to call each operation of the promise.
+//! Stores over a server, and one way to call each operation of the contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use emulators::secret_manager::{SecretManager, Settings as Emulator};
 use secrecy::SecretSlice;
-use secret_store::google::{Endpoint, Settings};
 use secret_store::{
-    GoogleSecretManager, Metadata, NewSecret, Operation, Permission, Replication, SecretId, SecretStore, StoreError,
-    VersionNumber,
+    Endpoint, GoogleSecretManager, Metadata, NewSecret, Operation, Permission, Replication, SecretId, SecretStore,
+    Settings, StoreError, VersionNumber,
 };
 
 /// The full name of what [`attempt`] works on.
@@ -19,7 +18,7 @@ pub(crate) const PATH: &str = "projects/fleet-dev/secrets/pull-secret";
 pub(crate) const CONTENT: &str = "m4rker-of-a-secret";
 
 /// Longer than any test takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Every operation that sends a request.
 pub(crate) const OPERATIONS: [Operation; 9] = [
@@ -34,13 +33,13 @@ pub(crate) const OPERATIONS: [Operation; 9] = [
     Operation::CheckPermissions,
 ];
 
-/// Settings for a server on this machine that wants no identity.
+/// Returns settings for a server on this machine that needs no identity.
 pub(crate) fn settings(address: SocketAddr) -> Settings {
     Settings {
         project: "fleet-dev".parse().unwrap(),
         location: None,
         endpoint: Endpoint::Emulator(address.to_string()),
-        call_timeout: PATIENCE,
+        call_timeout: CALL_TIMEOUT,
     }
 }
 
@@ -99,7 +98,7 @@ pub(crate) async fn attempt(store: &impl SecretStore, operation: Operation) -> R
         Operation::ListVersions => store.list_versions(&secret).await.map(drop),
         Operation::DestroyVersion => store.destroy_version(&secret, first).await,
         Operation::CheckPermissions => {
-            let wanted = BTreeSet::from([Permission::Get, Permission::AddVersion]);
+            let wanted = BTreeSet::from([Permission::Find, Permission::AddVersion]);
             store.permissions(&secret, &wanted).await.map(drop)
         }
     }

@@ -10,8 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::ListParams;
 use secrecy::ExposeSecret as _;
-use secret_store::google::{Endpoint, Settings};
-use secret_store::{GoogleSecretManager, SecretId, SecretStore as _, Version, VersionState};
+use secret_store::{Endpoint, GoogleSecretManager, SecretId, SecretStore as _, Settings, Version, VersionState};
 use serde_json::{Value, json};
 
 use super::fleet::{Life, Lives, budget, client};

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use kubernetes::SecretKey;
 use message_broker::Event;
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::google::{self, Endpoint};
 use secret_store::{
-    ErrorKind, GoogleSecretManager, SecretId, SecretStore as _, StoreError, Version, VersionNumber, VersionState,
+    Endpoint, ErrorKind, GoogleSecretManager, SecretId, SecretStore as _, Settings, StoreError, Version, VersionNumber,
+    VersionState,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -52,7 +52,7 @@ pub(super) struct World<'a> {
 
 impl<'a> World<'a> {
     pub(super) async fn of(clients: &'a Clients, secret_manager: &Endpoint) -> anyhow::Result<Self> {
-        let settings = google::Settings {
+        let settings = Settings {
             project: PROJECT.parse()?,
             location: None,
             endpoint: secret_manager.clone(),

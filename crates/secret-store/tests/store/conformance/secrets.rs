@@ -79,7 +79,7 @@ pub(super) async fn a_stale_update_changes_nothing(subject: &Subject<impl Secret
     assert_eq!(subject.metadata().await, current);
 }
 
-pub(super) async fn of_many_updates_of_one_edition_one_is_made(subject: &Subject<impl SecretStore + 'static>) {
+pub(super) async fn of_many_updates_at_one_etag_one_is_made(subject: &Subject<impl SecretStore + 'static>) {
     subject.create().await;
     let edition = subject.metadata().await;
     let mut writers = JoinSet::new();
@@ -148,7 +148,7 @@ pub(super) async fn an_etag_does_not_outlive_its_secret(subject: &Subject<impl S
     subject.refused(subject.store.delete(&subject.secret, &former.etag).await, ErrorKind::Changed);
 }
 
-pub(super) async fn an_empty_etag_is_of_no_edition(subject: &Subject<impl SecretStore>) {
+pub(super) async fn an_empty_etag_changes_nothing(subject: &Subject<impl SecretStore>) {
     subject.create().await;
     let before = subject.metadata().await;
     subject.refused(subject.store.update(&subject.secret, &Metadata::default()).await, ErrorKind::Changed);
@@ -159,11 +159,11 @@ pub(super) async fn an_empty_etag_is_of_no_edition(subject: &Subject<impl Secret
 pub(super) async fn no_permission_is_missing(subject: &Subject<impl SecretStore>) {
     subject.create().await;
     let wanted = BTreeSet::from([
-        Permission::Get,
+        Permission::Find,
         Permission::Update,
         Permission::Delete,
         Permission::AddVersion,
-        Permission::AccessVersion,
+        Permission::ReadVersion,
         Permission::ListVersions,
         Permission::DestroyVersion,
     ]);

@@ -7,10 +7,9 @@ use emulators::secret_manager::{SecretManager, Settings as Emulator};
 use google_cloud_auth::credentials::anonymous;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
-use secret_store::google::Settings;
 use secret_store::{
-    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, StoreError, Version,
-    VersionNumber,
+    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, Settings, StoreError,
+    Version, VersionNumber,
 };
 
 use crate::rig::{bytes, new_secret, number, secret_id, settings};

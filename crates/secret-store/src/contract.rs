@@ -1,7 +1,7 @@
 //! The contract of secret stores.
 //!
 //! Adding a version and reading one by its number are strongly consistent: what was added is read at once. Everything
-//! else (metadata, lists) may lag behind for minutes, also after this process's own writes. A write that carries the
+//! else (metadata, lists) may lag for minutes, also after this process's own writes. A write that carries the
 //! [`Metadata::etag`] of a lagging read fails with [`ErrorKind::Changed`](crate::ErrorKind::Changed) and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,18 +11,27 @@ use secrecy::SecretSlice;
 
 use crate::{Location, SecretId, StoreError, VersionNumber};
 
-/// A place where secrets rest, each with numbered, immutable versions.
+/// A store of secrets, each with numbered, immutable versions.
 pub trait SecretStore: Send + Sync {
-    /// The operations of a secret store.
+    /// Returns the capabilities of the store.
     fn capabilities() -> Capabilities;
 
-    /// The secret's full name in the store, for people and for references.
+    /// Returns the secret's full name in the store, for messages and references.
     fn path(&self, secret: &SecretId) -> String;
 
-    /// The secret's metadata; `None` when it does not exist, or was created so recently that it does not show yet.
+    /// Returns the full name of the secret's newest version, whichever that is.
+    fn latest_path(&self, secret: &SecretId) -> String;
+
+    /// Returns the store's own name of a permission, for messages.
+    fn permission_name(permission: Permission) -> &'static str;
+
+    /// Returns the command with which an administrator labels a secret, for hints.
+    fn label_command(&self, secret: &SecretId, labels: &[(&str, &str)]) -> String;
+
+    /// Reads the secret's metadata; `None` if it does not exist, or was created so recently that it is not visible yet.
     fn find(&self, secret: &SecretId) -> impl Future<Output = Result<Option<Secret>, StoreError>> + Send;
 
-    /// Creates the secret, without a version. Fails with `AlreadyExists` when there is one.
+    /// Creates the secret, without a version. Fails with `AlreadyExists` if it exists.
     fn create(&self, secret: &SecretId, new: &NewSecret) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Replaces labels and annotations, if the secret is still at `metadata.etag`; fails with `Changed` if not.
@@ -30,10 +39,10 @@ pub trait SecretStore: Send + Sync {
     fn update(&self, secret: &SecretId, metadata: &Metadata)
     -> impl Future<Output = Result<String, StoreError>> + Send;
 
-    /// Deletes the secret with all its versions, if it is still at `etag`. Returns whether there was one.
+    /// Deletes the secret with all its versions, if it is still at `etag`. Returns false if it did not exist.
     fn delete(&self, secret: &SecretId, etag: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Adds a version. After a transient failure it may have been added all the same: read by number before adding
+    /// Adds a version. After a transient failure it may have been added nevertheless: read by number before adding
     /// again.
     fn add_version(
         &self,
@@ -48,17 +57,17 @@ pub trait SecretStore: Send + Sync {
         number: VersionNumber,
     ) -> impl Future<Output = Result<Version, StoreError>> + Send;
 
-    /// All versions, newest first.
+    /// Lists all versions, newest first.
     fn list_versions(&self, secret: &SecretId) -> impl Future<Output = Result<Vec<VersionSummary>, StoreError>> + Send;
 
-    /// Destroys a version's content for good; destroying a destroyed version is a success.
+    /// Destroys a version's content permanently; destroying a destroyed version is a success.
     fn destroy_version(
         &self,
         secret: &SecretId,
         number: VersionNumber,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Returns those of `wanted` that the caller holds on the secret.
+    /// Checks which of the permissions on the secret are missing.
     fn permissions(
         &self,
         secret: &SecretId,
@@ -73,17 +82,17 @@ pub struct Capabilities {
     pub max_content_bytes: usize,
 }
 
-/// A secret as the store shows it, without its content.
+/// A secret without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// Labels, annotations and the edition they are of.
+    /// Labels, annotations and their etag.
     pub metadata: Metadata,
 }
 
 /// The metadata of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Metadata {
-    /// Short values to search by; see [`crate::label`].
+    /// Short values to search by; see [`label`](crate::label).
     pub labels: BTreeMap<String, String>,
     /// Free values.
     pub annotations: BTreeMap<String, String>,
@@ -105,13 +114,13 @@ pub struct NewSecret {
 /// The locations of a secret's content, and the customer's key that encrypts it, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replication {
-    /// Wherever the store chooses.
+    /// In locations of the store's choice.
     Automatic {
         /// Full name of a key in the location `global`.
         kms_key: Option<String>,
     },
     /// In exactly these locations.
-    UserManaged(Vec<Replica>),
+    Locations(Vec<Replica>),
     /// In the one location of a regional store.
     Regional {
         /// Full name of a key in that location.
@@ -119,7 +128,7 @@ pub enum Replication {
     },
 }
 
-/// One of the locations of [`Replication::UserManaged`].
+/// One of the locations of [`Replication::Locations`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
     /// The location.
@@ -128,30 +137,30 @@ pub struct Replica {
     pub kms_key: Option<String>,
 }
 
-/// A version as reading it by number shows it.
+/// A version that was read by its number.
 pub enum Version {
-    /// It can be read, and this is its content.
+    /// Readable, with its content.
     Live(SecretSlice<u8>),
-    /// It exists, but was disabled.
+    /// Not readable until it is enabled again.
     Disabled,
-    /// It existed; its content is gone for good.
+    /// Permanently without content.
     Destroyed,
-    /// No version has had this number yet.
+    /// Not added yet.
     Absent,
 }
 
 /// The state of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionState {
-    /// It can.
+    /// Readable.
     Live,
-    /// It can once it is enabled again.
+    /// Not readable until it is enabled again.
     Disabled,
-    /// It cannot.
+    /// Permanently without content.
     Destroyed,
 }
 
-/// A version as a list shows it.
+/// A version in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionSummary {
     /// The number.
@@ -160,13 +169,13 @@ pub struct VersionSummary {
     pub state: VersionState,
 }
 
-/// A permission, by the name of Google's.
+/// A permission, named after the operation that needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
-    /// Create a secret in the project.
+    /// Create a secret.
     Create,
     /// Read a secret's metadata.
-    Get,
+    Find,
     /// Change a secret's metadata.
     Update,
     /// Delete a secret.
@@ -174,19 +183,19 @@ pub enum Permission {
     /// Add a version.
     AddVersion,
     /// Read a version's content.
-    AccessVersion,
+    ReadVersion,
     /// List versions.
     ListVersions,
     /// Destroy a version.
     DestroyVersion,
 }
 
-/// The answer to which permissions are held.
+/// Result of a check of permissions. What is in neither set is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permissions {
-    /// Asked for and not held.
+    /// Not held.
     pub missing: BTreeSet<Permission>,
-    /// Asked for, and not to be known without trying: on a secret that does not exist nothing can be asked.
+    /// Not known without trying.
     pub unknown: BTreeSet<Permission>,
 }
 
@@ -200,29 +209,5 @@ impl fmt::Debug for Version {
             Self::Destroyed => "Destroyed",
             Self::Absent => "Absent",
         })
-    }
-}
-
-// === impl Permission ===
-
-impl Permission {
-    /// The permission's name in Google's IAM.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Create => "secretmanager.secrets.create",
-            Self::Get => "secretmanager.secrets.get",
-            Self::Update => "secretmanager.secrets.update",
-            Self::Delete => "secretmanager.secrets.delete",
-            Self::AddVersion => "secretmanager.versions.add",
-            Self::AccessVersion => "secretmanager.versions.access",
-            Self::ListVersions => "secretmanager.versions.list",
-            Self::DestroyVersion => "secretmanager.versions.destroy",
-        }
-    }
-}
-
-impl fmt::Display for Permission {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
     }
 }

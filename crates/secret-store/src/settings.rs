@@ -1,0 +1,108 @@
+//! Settings of a client: project, location, endpoint, time limit.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::{Location, ProjectId};
+
+/// Project, location and endpoint of the secrets, and the time limit of a call.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Project that contains the secrets.
+    pub project: ProjectId,
+    /// Location of regional secrets; `None` for global ones.
+    pub location: Option<Location>,
+    /// Endpoint of the store.
+    pub endpoint: Endpoint,
+    /// Time limit of a call, including the time for a token.
+    pub call_timeout: Duration,
+}
+
+/// Endpoint of a store, and the identity that is sent to it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Endpoint {
+    /// The provider's own, with the identity of the environment.
+    #[default]
+    Provider,
+    /// An emulator: `HOST:PORT`, plain HTTP, no identity.
+    Emulator(String),
+    /// Another address of the provider (a private endpoint, a proxy), with the identity of the environment.
+    Custom(EndpointUrl),
+}
+
+/// An address to which tokens may be sent: `https://…`, or `http://` to this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointUrl(String);
+
+/// A text that is no [`EndpointUrl`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an https:// address (or http:// to this machine), without user, query or fragment")]
+pub struct InvalidEndpoint;
+
+// === impl Settings ===
+
+impl Settings {
+    /// Returns the host that requests are sent to without encryption, if they are.
+    pub fn plain_host(&self) -> Option<&str> {
+        let address = match &self.endpoint {
+            Endpoint::Provider => return None,
+            Endpoint::Emulator(host) => host,
+            Endpoint::Custom(url) => url.0.strip_prefix("http://")?,
+        };
+        let authority = address.split('/').next()?;
+        Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
+    }
+}
+
+// === impl EndpointUrl ===
+
+impl EndpointUrl {
+    /// Returns the address, without a final slash.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for EndpointUrl {
+    type Err = InvalidEndpoint;
+
+    fn from_str(text: &str) -> Result<Self, InvalidEndpoint> {
+        let uri: http::Uri = text.parse().map_err(|_error| InvalidEndpoint)?;
+        let host = uri.host().ok_or(InvalidEndpoint)?;
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let is_loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        let is_encrypted = uri.scheme_str() == Some("https");
+        let is_plain_loopback = uri.scheme_str() == Some("http") && is_loopback;
+        let is_bare = !text.contains(['@', '?', '#']);
+        if (is_encrypted || is_plain_loopback) && is_bare {
+            Ok(Self(text.trim_end_matches('/').to_owned()))
+        } else {
+            Err(InvalidEndpoint)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("https://secretmanager.europe-west1.rep.googleapis.com", true)]
+    #[case("https://secretmanager.example.com:8443/", true)]
+    #[case("http://127.0.0.1:9000", true)]
+    #[case("http://[::1]:9000", true)]
+    #[case("http://localhost:9000", true)]
+    #[case("http://10.0.0.7:9000", false)]
+    #[case("http://localhost.example.com", false)]
+    #[case("https://user:word@example.com", false)]
+    #[case("https://example.com?x=1", false)]
+    #[case("127.0.0.1:9000", false)]
+    #[case("ftp://127.0.0.1", false)]
+    #[case("", false)]
+    fn tokens_are_sent_only_over_tls_or_loopback(#[case] url: &str, #[case] allowed: bool) {
+        assert_eq!(url.parse::<EndpointUrl>().is_ok(), allowed);
+    }
+}
