@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use daemon::backoff::Backoff;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _, stream};
 use kube::runtime::watcher::{self, Event, watcher};
@@ -40,16 +41,8 @@ pub struct Cache<T> {
     pub failure: Option<String>,
 }
 
-/// Delays before the next attempt after failures in a row; the last one stays.
-const DELAYS: [Duration; 7] = [
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_secs(5),
-    Duration::from_secs(10),
-    Duration::from_secs(30),
-];
+/// Delay before the next attempt after failures in a row.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(30)).with_jitter(20);
 /// Minimum time that a watch lasts so that its end starts the delays anew.
 const STABLE: Duration = Duration::from_secs(1);
 
@@ -113,7 +106,7 @@ struct Events<K> {
     watcher: Option<BoxStream<'static, watcher::Result<Event<K>>>>,
     /// Time at which the objects were last listed by this watcher; `None` while they are being listed.
     listed_at: Option<Instant>,
-    failures: usize,
+    failures: u32,
 }
 
 impl<K> Events<K>
@@ -159,7 +152,7 @@ where
     /// The next event of the current watcher, which is started if there is none. Without an error the watch has expired.
     async fn attempt(&mut self) -> Result<Event<K>, Option<KubernetesError>> {
         if self.watcher.is_none() {
-            sleep(delay(self.failures)).await;
+            sleep(BACKOFF.delay(self.failures, rand::random())).await;
         }
         let (api, config) = (&self.api, &self.config);
         let watcher = self.watcher.get_or_insert_with(|| watcher(api.clone(), config.clone()).boxed());
@@ -197,13 +190,6 @@ fn failure(object: &str, error: &watcher::Error) -> Option<KubernetesError> {
         WatchError(status) => Some(classify(Verb::Watch, object, &kube::Error::Api(status.clone()))),
         NoResourceVersion => Some(KubernetesError::new(Verb::Watch, object, ErrorKind::Internal)),
     }
-}
-
-/// The delay after that many failures in a row, ±20 %.
-fn delay(failures: usize) -> Duration {
-    let Some(index) = failures.checked_sub(1) else { return Duration::ZERO };
-    let delay = DELAYS.get(index).or(DELAYS.last()).copied().unwrap_or_default();
-    delay.mul_f64(rand::random::<f64>().mul_add(0.4, 0.8))
 }
 
 impl<T> Default for Cache<T> {

@@ -1,4 +1,4 @@
-//! Shared rigs of tests that start programs: a Job with its emulator, a fleet plane, an API server, brokers.
+//! Shared rigs of tests: a Job with its emulator, a fleet plane, an API server (as a process or in this one), brokers.
 //!
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
@@ -15,6 +15,7 @@
 )]
 
 pub mod api;
+pub mod api_server;
 pub mod broker;
 pub mod cluster;
 pub mod environment;

@@ -9,9 +9,9 @@ use message_broker::{Event, Message};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::api::budget;
 use crate::environment::{Environment, Kind};
 use crate::world::{World, eventually, is, message, topic};
+use testkit::api_server::budget;
 
 #[rstest]
 #[case(Kind::Emulator)]

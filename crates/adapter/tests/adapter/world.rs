@@ -14,7 +14,9 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Api, budget};
+use testkit::api_server::budget;
+
+use crate::api::Api;
 use crate::environment::{Environment, Kind};
 use crate::node::Node;
 

@@ -2,97 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use hyperfleet_api::server::{Build, Server};
-use hyperfleet_api::settings::Settings;
 use hyperfleet_client::{
-    Client, Generation, Health, ListQuery, NewCondition, NewReport, NewResource, Patch, Reported, Status, Watch,
-    WatchQuery,
+    Client, Generation, Health, ListQuery, NewResource, Patch, Reported, Status, Watch, WatchQuery,
 };
-use serde_json::{Map, Value, json};
-use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use serde_json::{Value, json};
+use testkit::api_server::{self, ApiServer, report};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::budget;
 
-/// A server on a file of its own.
-struct Real {
-    folder: TempDir,
-    address: String,
-    stop: CancellationToken,
-    running: JoinHandle<()>,
-}
-
-impl Real {
-    async fn start() -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), "0").await
-    }
-
-    async fn start_in(folder: TempDir, port: &str) -> Self {
-        let path = folder.path().join("api.db").to_string_lossy().into_owned();
-        let token = folder.path().join("token");
-        daemon::file::replace(&token, b"reader-token").unwrap();
-        let token = token.to_string_lossy().into_owned();
-        let environment: BTreeMap<&str, &str> = [
-            ("HYPERFLEET_SERVER_PORT", port),
-            ("HYPERFLEET_HEALTH_PORT", "0"),
-            ("HYPERFLEET_METRICS_PORT", "0"),
-            ("HYPERFLEET_DATABASE_PATH", &path),
-            ("HYPERFLEET_PULL_SECRET_READER_TOKEN_FILE", &token),
-        ]
-        .into();
-        let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
-        let build = Build { version: "test", time: "now" };
-        let server = Server::prepare(settings, &environment, build).await.unwrap();
-        let (address, stop) = (server.address().to_string(), CancellationToken::new());
-        let stopping = stop.clone();
-        let running = tokio::spawn(async move { Box::pin(server.run(stopping)).await.unwrap() });
-        Self { folder, address, stop, running }
-    }
-
-    fn client(&self) -> Client {
-        let base = format!("http://{}", self.address).parse().unwrap();
-        Client::new(hyperfleet_client::Settings::new(base)).unwrap()
-    }
-
-    /// Ends the server as a new version's roll-out would, and starts it again at its old address.
-    async fn restart(self) -> Self {
-        self.stop.cancel();
-        self.running.await.unwrap();
-        let port = self.address.rsplit(':').next().unwrap().to_owned();
-        Self::start_in(self.folder, &port).await
-    }
-}
-
 fn cluster(id: &str, shard: &str) -> NewResource {
-    NewResource {
-        id: Some(id.to_owned()),
-        kind: "Cluster".to_owned(),
-        name: id.to_owned(),
-        spec: Map::new(),
-        labels: [("shard".to_owned(), shard.to_owned())].into(),
-        references: BTreeMap::new(),
-    }
-}
-
-fn report(adapter: &str, generation: Generation, available: Status) -> NewReport {
-    let condition = |kind: &str, status| NewCondition {
-        kind: kind.to_owned(),
-        status,
-        reason: None,
-        message: None,
-        last_transition_time: None,
-    };
-    let conditions =
-        vec![condition("Available", available), condition("Applied", Status::True), condition("Health", Status::True)];
-    NewReport {
-        adapter: adapter.to_owned(),
-        observed_generation: generation,
-        conditions,
-        data: Map::new(),
-        observed_time: None,
-        metadata: None,
-    }
+    let labels = [("shard".to_owned(), shard.to_owned())].into();
+    NewResource { labels, ..api_server::cluster(id) }
 }
 
 fn spec(value: &Value) -> Patch {
@@ -113,7 +34,7 @@ async fn events(watch: &mut Watch, count: usize) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_is_created_reported_changed_and_deleted() {
-    let real = Real::start().await;
+    let real = ApiServer::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     assert_eq!(calls.create("clusters", &cluster("cls-1", "a")).await.unwrap().generation, Generation::FIRST);
@@ -141,7 +62,7 @@ async fn a_cluster_is_created_reported_changed_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_read_to_their_end() {
-    let real = Real::start().await;
+    let real = ApiServer::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     for number in 0..230 {
@@ -155,7 +76,7 @@ async fn lists_are_read_to_their_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
-    let real = Real::start().await;
+    let real = ApiServer::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     calls.create("clusters", &cluster("cls-1", "a")).await.unwrap();
@@ -166,7 +87,7 @@ async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
     calls.patch("clusters", "cls-1", &spec(&json!({"a": 1})), None).await.unwrap();
     assert_eq!(events(&mut watch, 1).await, ["Modified cls-1 2"]);
     assert!(matches!(*watch.health().borrow(), Health::Streaming));
-    let real = real.restart().await;
+    let real = real.stop().await.await;
     let into_shard = Patch { labels: Some([("shard".to_owned(), "a".to_owned())].into()), ..Patch::default() };
     let out_of_shard = Patch { labels: Some(BTreeMap::new()), ..Patch::default() };
     calls.patch("clusters", "cls-2", &into_shard, None).await.unwrap();
@@ -177,7 +98,7 @@ async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_secret_is_read_by_whom_it_is_for() {
-    let real = Real::start().await;
+    let real = ApiServer::start().await;
     let document = r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
     let (client, budget) = (real.client(), budget());
     let mut new = cluster("cls-1", "a");
@@ -186,8 +107,7 @@ async fn a_pull_secret_is_read_by_whom_it_is_for() {
     let refused = client.within(&budget).get_with_pull_secret("clusters", "cls-1").await.unwrap_err();
     assert_eq!(refused.status(), Some(403));
     let mut settings = hyperfleet_client::Settings::new(format!("http://{}", real.address).parse().unwrap());
-    let path = real.folder.path().join("token");
-    settings.token = Some(hyperfleet_client::TokenSettings { path, cache_ttl: std::time::Duration::from_mins(1) });
+    settings.token = Some(real.token());
     let reader = Client::new(settings).unwrap();
     let read = reader.within(&budget).get_with_pull_secret("clusters", "cls-1").await.unwrap().unwrap();
     let secret = read.pull_secret.unwrap();

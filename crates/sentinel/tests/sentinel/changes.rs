@@ -4,16 +4,17 @@ use hyperfleet_client::Status;
 use sentinel::leader::Election;
 use serde_json::json;
 
-use crate::rig::{Api, broker, next, received, reconcile};
+use crate::rig::{broker, next, received, reconcile, start_sentinel};
+use testkit::api_server::{ApiServer, report};
 
 /// Settings without repetitions: every received event publishes a change.
 pub(crate) const QUIET: &str = "decision: {min_interval: 10m, max_interval: 10m, resync: 1h}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_of_a_cluster_becomes_an_event() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
-    let sentinel = api.sentinel(QUIET, to, Election::Alone).await.complete().await;
+    let sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await.complete().await;
     api.create("cls-1").await;
     let event = next(&mut events).await;
     assert_eq!(event.kind, "com.redhat.hyperfleet.cluster.reconcile");
@@ -23,8 +24,8 @@ async fn each_change_of_a_cluster_becomes_an_event() {
     assert_eq!(event.json().unwrap(), &json!({"id": "cls-1", "kind": "Cluster", "href": href, "generation": 1}));
     api.patch("cls-1", json!({"a": 1})).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
-    api.report("cls-1", "validation", 2, Status::Unknown).await;
-    api.report("cls-1", "validation", 2, Status::True).await;
+    api.report("cls-1", &report("validation", 2, Status::Unknown)).await;
+    api.report("cls-1", &report("validation", 2, Status::True)).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
     api.delete("cls-1").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 3)]);
@@ -44,11 +45,11 @@ async fn each_change_of_a_cluster_becomes_an_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_may_be_named_as_the_specification_does() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let settings = format!("{QUIET}, event_type: specification, message_data: {{clusterId: resource.id, why: reason}}");
-    let sentinel = api.sentinel(&settings, to, Election::Alone).await;
+    let sentinel = start_sentinel(&api, &settings, to, Election::Alone).await;
     let created = next(&mut events).await;
     assert_eq!(
         (created.kind.as_str(), created.json()),
@@ -63,20 +64,20 @@ async fn events_may_be_named_as_the_specification_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_specifications_rule_delays_an_event_until_its_dependencies_are_available() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let rule = ["validation", "dns"].map(|name| format!("status.adapters[{name}].available == \"True\"")).join(" && ");
     let settings = format!("{QUIET}, publish_when: {{pullsecret: '{rule}'}}");
-    let sentinel = api.sentinel(&settings, to, Election::Alone).await.complete().await;
+    let sentinel = start_sentinel(&api, &settings, to, Election::Alone).await.complete().await;
     api.create("cls-1").await;
-    api.report("cls-1", "validation", 1, Status::Unknown).await;
-    api.report("cls-1", "validation", 1, Status::True).await;
+    api.report("cls-1", &report("validation", 1, Status::Unknown)).await;
+    api.report("cls-1", &report("validation", 1, Status::True)).await;
     api.create("cls-2").await;
     // A deletion is published whatever the rule says, as adapters must clean up.
     api.delete("cls-2").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-2", 2)]);
-    api.report("cls-1", "dns", 1, Status::Unknown).await;
-    api.report("cls-1", "dns", 1, Status::True).await;
+    api.report("cls-1", &report("dns", 1, Status::Unknown)).await;
+    api.report("cls-1", &report("dns", 1, Status::True)).await;
     let event = next(&mut events).await;
     assert_eq!(event.subject.as_deref(), Some("cls-1"));
     assert_eq!(event.extensions.get("adapters").map(String::as_str), Some("pullsecret"));
@@ -85,11 +86,11 @@ async fn the_specifications_rule_delays_an_event_until_its_dependencies_are_avai
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_that_is_not_reconciled_is_published_again() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let settings = "decision: {min_interval: 1s, max_interval: 1s, resync: 1h}";
-    let sentinel = api.sentinel(settings, to, Election::Alone).await;
+    let sentinel = start_sentinel(&api, settings, to, Election::Alone).await;
     assert_eq!(received(&mut events, 3).await, [reconcile("cls-1", 1), reconcile("cls-1", 1), reconcile("cls-1", 1)]);
     let metrics = sentinel.metrics().await;
     assert!(metrics.contains(r#"reason="RepublishDue"}"#), "{metrics}");

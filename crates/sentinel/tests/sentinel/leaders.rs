@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, received, reconcile};
+use crate::rig::{broker, received, reconcile, start_sentinel};
+use testkit::api_server::ApiServer;
 
 /// An API server with Leases, and the kubeconfig for it.
 struct Leases {
@@ -46,11 +47,11 @@ impl Leases {
 
 /// One Sentinel leads. When it is killed, the second one leads; when that one stops, a third one does.
 async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
-    let mut first = api.sentinel(QUIET, to.clone(), elections("first").await).await;
+    let mut first = start_sentinel(&api, QUIET, to.clone(), elections("first").await).await;
     first.until(|progress| progress.leads && progress.is_complete).await;
-    let mut second = api.sentinel(QUIET, to.clone(), elections("second").await).await;
+    let mut second = start_sentinel(&api, QUIET, to.clone(), elections("second").await).await;
     api.create("cls-1").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     assert!(!second.progress.borrow().leads);
@@ -60,7 +61,7 @@ async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
     api.patch("cls-1", json!({"a": 1})).await;
     second.until(|progress| progress.leads).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
-    let mut third = api.sentinel(QUIET, to, elections("third").await).await;
+    let mut third = start_sentinel(&api, QUIET, to, elections("third").await).await;
     second.stop().await;
     third.until(|progress| progress.leads && progress.is_complete).await;
     // It does not know the published states, so each resource that is not reconciled is published once more.

@@ -7,14 +7,15 @@ use sentinel::leader::Election;
 use serde_json::json;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, FlakyBroker, broker, received, reconcile, sentinel_at};
+use crate::rig::{FlakyBroker, broker, received, reconcile, sentinel_at, start_sentinel};
+use testkit::api_server::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_continues_after_a_restart_of_the_api() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
-    let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
+    let mut sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     let back = api.stop().await;
     sentinel.until(|progress| progress.api.is_some()).await;
@@ -33,7 +34,7 @@ async fn the_stream_continues_after_a_restart_of_the_api() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_waits_for_an_api_that_is_not_up_yet() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let (address, back) = (api.address.clone(), api.stop().await);
     let mut sentinel = sentinel_at(&address, QUIET, to, Election::Alone).await;
@@ -46,10 +47,10 @@ async fn a_sentinel_waits_for_an_api_that_is_not_up_yet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_events_are_published_when_the_broker_is_back() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let doubtful = FlakyBroker::new(to);
-    let mut sentinel = api.sentinel(QUIET, doubtful.clone(), Election::Alone).await.complete().await;
+    let mut sentinel = start_sentinel(&api, QUIET, doubtful.clone(), Election::Alone).await.complete().await;
     doubtful.set_down(true);
     api.create("cls-1").await;
     doubtful.refused(1).await;
@@ -73,11 +74,11 @@ async fn refused_events_are_published_when_the_broker_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_wait_for_the_first_subscription() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let broker = message_broker::Broker::Memory(message_broker::memory::Memory::new());
     let to = sentinel::publisher::TopicPublisher { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
     api.create("cls-1").await;
-    let mut sentinel = api.sentinel(QUIET, to, Election::Alone).await;
+    let mut sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await;
     sentinel.until(|progress| progress.broker.as_deref().is_some_and(|why| why.contains("no subscription"))).await;
     let mut events = crate::rig::listen(&broker, "late").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
@@ -105,7 +106,7 @@ async fn without_stream(api: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_without_a_change_stream_is_polled() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let address = without_stream(&api.address).await;
     let settings = format!("{QUIET}, poll_interval: 1s");

@@ -3,13 +3,14 @@
 use sentinel::leader::Election;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, received, reconcile};
+use crate::rig::{broker, received, reconcile, start_sentinel};
+use testkit::api_server::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, _events) = broker().await;
-    let sentinel = api.sentinel(QUIET, to, Election::Alone).await.complete().await;
+    let sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await.complete().await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
     let mut answer = sentinel.probe("/readyz").await;
     // Readiness follows the progress with a delay.
@@ -32,13 +33,13 @@ async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_publishes_nothing_that_the_stream_has_delivered() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     for number in 0..120 {
         api.create(&format!("cls-{number}")).await;
     }
     let settings = format!("{QUIET}, sweep_interval: 10s");
-    let mut sentinel = api.sentinel(&settings, to, Election::Alone).await;
+    let mut sentinel = start_sentinel(&api, &settings, to, Election::Alone).await;
     assert_eq!(received(&mut events, 120).await.len(), 120);
     sentinel.until(|progress| progress.sweeps > 0).await;
     let metrics = sentinel.metrics().await;

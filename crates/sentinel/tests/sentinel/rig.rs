@@ -3,32 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use daemon::retry::Budget;
-use hyperfleet_api::server::{Build, Server};
-use hyperfleet_client::{Client, Generation, NewCondition, NewReport, NewResource, Patch, Reported, Resource, Status};
+use hyperfleet_client::{NewResource, Resource};
 use message_broker::memory::Memory;
 use message_broker::{Broker, BrokerError, Consume, Deliveries, ErrorKind, Event, Operation, Subscription};
 use sentinel::leader::Election;
 use sentinel::publisher::{Publisher, TopicPublisher};
 use sentinel::run::Progress;
 use sentinel::{Plan, Sentinel};
-use serde_json::{Map, Value, json};
-use tempfile::TempDir;
+use serde_json::{Value, json};
+use testkit::api_server::{self, ApiServer};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const TOPIC: &str = "hyperfleet-clusters";
-
-/// An API server that can be stopped and restarted.
-pub(crate) struct Api {
-    folder: TempDir,
-    pub(crate) address: String,
-    stop: CancellationToken,
-    running: JoinHandle<()>,
-}
 
 /// A running Sentinel.
 pub(crate) struct Running {
@@ -47,92 +36,20 @@ pub(crate) struct FlakyBroker {
     refused: watch::Sender<u32>,
 }
 
-impl Api {
-    pub(crate) async fn start() -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), "0").await
-    }
+/// Creates a cluster with labels.
+pub(crate) async fn create_labelled(api: &ApiServer, id: &str, labels: &[(&str, &str)]) -> Resource {
+    let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    api.create_cluster(&NewResource { labels, ..api_server::cluster(id) }).await
+}
 
-    async fn start_in(folder: TempDir, port: &str) -> Self {
-        let path = folder.path().join("api.db").to_string_lossy().into_owned();
-        let environment: BTreeMap<&str, &str> = [
-            ("HYPERFLEET_SERVER_PORT", port),
-            ("HYPERFLEET_HEALTH_PORT", "0"),
-            ("HYPERFLEET_METRICS_PORT", "0"),
-            ("HYPERFLEET_DATABASE_PATH", &path),
-        ]
-        .into();
-        let settings = hyperfleet_api::settings::Settings::load(BTreeMap::new(), &environment).unwrap();
-        let server = Server::prepare(settings, &environment, Build { version: "test", time: "now" }).await.unwrap();
-        let (address, stop) = (server.address().to_string(), CancellationToken::new());
-        let stopping = stop.clone();
-        let running = tokio::spawn(async move { Box::pin(server.run(stopping)).await.unwrap() });
-        Self { folder, address, stop, running }
-    }
-
-    /// Stops the server; the returned future restarts it.
-    pub(crate) async fn stop(self) -> impl Future<Output = Self> {
-        self.stop.cancel();
-        self.running.await.unwrap();
-        let (folder, port) = (self.folder, self.address.rsplit(':').next().unwrap().to_owned());
-        async move { Self::start_in(folder, &port).await }
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        Client::new(hyperfleet_client::Settings::new(format!("http://{}", self.address).parse().unwrap())).unwrap()
-    }
-
-    pub(crate) async fn create(&self, id: &str) -> Resource {
-        self.create_labelled(id, &[]).await
-    }
-
-    pub(crate) async fn create_labelled(&self, id: &str, labels: &[(&str, &str)]) -> Resource {
-        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let new = NewResource {
-            id: Some(id.to_owned()),
-            kind: "Cluster".to_owned(),
-            name: id.to_owned(),
-            spec: Map::new(),
-            labels,
-            references: BTreeMap::new(),
-        };
-        self.client().within(&budget()).create("clusters", &new).await.unwrap()
-    }
-
-    pub(crate) async fn patch(&self, id: &str, spec: Value) -> Resource {
-        let Value::Object(spec) = spec else { panic!("a spec is an object") };
-        let patch = Patch { spec: Some(spec), ..Patch::default() };
-        self.client().within(&budget()).patch("clusters", id, &patch, None).await.unwrap()
-    }
-
-    pub(crate) async fn delete(&self, id: &str) {
-        self.client().within(&budget()).delete("clusters", id).await.unwrap();
-    }
-
-    pub(crate) async fn report(&self, id: &str, adapter: &str, generation: impl Into<Generation>, available: Status) {
-        let condition = |kind: &str, status| NewCondition {
-            kind: kind.to_owned(),
-            status,
-            reason: None,
-            message: None,
-            last_transition_time: None,
-        };
-        let conditions = [("Available", available), ("Applied", Status::True), ("Health", Status::True)];
-        let report = NewReport {
-            adapter: adapter.to_owned(),
-            observed_generation: generation.into(),
-            conditions: conditions.map(|(kind, status)| condition(kind, status)).to_vec(),
-            data: Map::new(),
-            observed_time: None,
-            metadata: None,
-        };
-        let reported = self.client().within(&budget()).report("clusters", id, &report).await.unwrap();
-        assert!(matches!(reported, Reported::Stored(_)), "{reported:?}");
-    }
-
-    /// Starts a Sentinel of this API with additional settings.
-    pub(crate) async fn sentinel(&self, settings: &str, publisher: impl Publisher, election: Election) -> Running {
-        sentinel_at(&self.address, settings, publisher, election).await
-    }
+/// Starts a Sentinel of this API with additional settings.
+pub(crate) async fn start_sentinel(
+    api: &ApiServer,
+    settings: &str,
+    publisher: impl Publisher,
+    election: Election,
+) -> Running {
+    sentinel_at(&api.address, settings, publisher, election).await
 }
 
 /// Starts a Sentinel of the API at this address.
@@ -216,10 +133,6 @@ impl Publisher for FlakyBroker {
     async fn health(&self) -> Result<(), BrokerError> {
         self.to.health().await
     }
-}
-
-pub(crate) fn budget() -> Budget {
-    Budget::new(Duration::from_secs(30), CancellationToken::new())
 }
 
 /// Returns an in-process broker and a subscriber.

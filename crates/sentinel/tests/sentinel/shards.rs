@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use sentinel::leader::Election;
 
 use crate::changes::QUIET;
-use crate::rig::{Api, broker, received, reconcile};
+use crate::rig::{broker, create_labelled, received, reconcile, start_sentinel};
+use testkit::api_server::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_shards_cover_everything_exactly_once() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let mut sentinels = Vec::new();
     for shard in ["1/2", "2/2"] {
         let settings = format!("{QUIET}, shard: {shard}");
-        sentinels.push(api.sentinel(&settings, to.clone(), Election::Alone).await.complete().await);
+        sentinels.push(start_sentinel(&api, &settings, to.clone(), Election::Alone).await.complete().await);
     }
     let expect: BTreeSet<String> = (0..40).map(|number| reconcile(&format!("cls-{number}"), 1)).collect();
     for number in 0..40 {
@@ -33,12 +34,12 @@ async fn two_shards_cover_everything_exactly_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selector_selects_resources_by_label() {
-    let api = Api::start().await;
+    let api = ApiServer::start().await;
     let (to, mut events) = broker().await;
     let settings = format!("{QUIET}, resource_selector: [{{label: hyperfleet.io/region, value: eu-west}}]");
-    let sentinel = api.sentinel(&settings, to, Election::Alone).await.complete().await;
-    api.create_labelled("cls-us", &[("hyperfleet.io/region", "us-east")]).await;
-    api.create_labelled("cls-eu", &[("hyperfleet.io/region", "eu-west")]).await;
+    let sentinel = start_sentinel(&api, &settings, to, Election::Alone).await.complete().await;
+    create_labelled(&api, "cls-us", &[("hyperfleet.io/region", "us-east")]).await;
+    create_labelled(&api, "cls-eu", &[("hyperfleet.io/region", "eu-west")]).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-eu", 1)]);
     let metrics = sentinel.metrics().await;
     assert!(metrics.contains(r#"resource_selector="hyperfleet.io/region:eu-west""#), "{metrics}");
