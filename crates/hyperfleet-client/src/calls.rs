@@ -12,14 +12,14 @@ use serde_json::{Map, Value};
 use crate::MAX_PAGE_SIZE;
 use crate::client::Client;
 use crate::error::Error;
-use crate::pages::{ListQuery, Pages};
+use crate::list_query::ListQuery;
 use crate::report::{NewReport, Reported};
 use crate::request::Request;
 use crate::secret::WithPullSecret;
 use crate::settings::ReportMethod;
 use crate::transport::Answer;
 use crate::wire::{NewResource, Page, Reference, Resource};
-use crate::{Generation, Report, TraceContext, Transition};
+use crate::{Generation, TraceContext, Transition};
 
 /// Calls within one budget, and of one trace. `plural` is a kind as it stands in the path, such as `clusters`.
 #[derive(Clone, Debug)]
@@ -43,55 +43,48 @@ pub struct Patch {
     pub references: Option<BTreeMap<String, Vec<Reference>>>,
 }
 
+// === impl Client ===
+
+impl Client {
+    /// Returns the calls of this client, carried out within a budget.
+    pub fn within<'a>(&'a self, budget: &'a Budget) -> Calls<'a> {
+        Calls { client: self, budget, trace: None }
+    }
+}
+
 // === impl Calls ===
 
 impl<'a> Calls<'a> {
-    pub(crate) fn new(client: &'a Client, budget: &'a Budget) -> Self {
-        Self { client, budget, trace: None }
-    }
-
-    /// The same calls as part of a trace.
+    /// Returns the same calls as part of a trace.
     #[must_use]
     pub fn traced(self, trace: Option<&'a TraceContext>) -> Self {
         Self { trace, ..self }
     }
 
-    /// A resource, also one that is being deleted; `None` if the API says that there is none.
+    /// Reads a resource, also one that is being deleted; `None` if it does not exist.
     pub async fn get(&self, plural: &str, id: &str) -> Result<Option<Resource>, Error> {
         let request = self.request("get", Method::GET, &[plural, id])?;
         if_present(self.ask(request).await)
     }
 
-    /// A resource with its inline pull secret, for callers whom the API lets see it.
+    /// Reads a resource with its inline pull secret, for callers that are permitted to.
     pub async fn get_with_pull_secret(&self, plural: &str, id: &str) -> Result<Option<WithPullSecret>, Error> {
         let request = self.request("get", Method::GET, &[plural, id])?.query("include", Some("pullSecret"));
         Ok(if_present(self.ask(request).await)?.map(WithPullSecret::separate))
     }
 
-    /// One page of resources, those that are being deleted included.
+    /// Lists one page of resources, those that are being deleted included.
     pub async fn list(&self, plural: &str, query: &ListQuery) -> Result<Page<Resource>, Error> {
         self.page(&[plural], query).await
     }
 
-    /// All resources that the search finds, page by page, ordered by id unless the query says otherwise.
-    pub fn list_all(&self, plural: &str, query: ListQuery) -> Pages<'a> {
-        let order = query.order.or_else(|| Some("id asc".to_owned()));
-        Pages::new(self.clone(), &[plural], ListQuery { order, ..query }, |resource: &Resource| &resource.id)
-    }
-
-    /// The last report of every adapter about a resource.
-    pub async fn statuses(&self, plural: &str, id: &str) -> Result<Vec<Report>, Error> {
-        let path = [plural, id, "statuses"];
-        Pages::new(self.clone(), &path, ListQuery::default(), |item: &Report| &item.adapter).collect().await
-    }
-
-    /// The transitions of a resource's conditions, newest first.
+    /// Lists the transitions of a resource's conditions, newest first.
     pub async fn history(&self, plural: &str, id: &str) -> Result<Vec<Transition>, Error> {
         let query = ListQuery { size: Some(MAX_PAGE_SIZE), ..ListQuery::default() };
         Ok(self.page(&[plural, id, "statuses", "history"], &query).await?.items)
     }
 
-    /// Tells what an adapter found, at a time later than that of every report before.
+    /// Writes an adapter's report, at a time later than that of every earlier report.
     pub async fn report(&self, plural: &str, id: &str, report: &NewReport) -> Result<Reported, Error> {
         let observed = report.observed_time.unwrap_or_else(|| self.client.observe());
         let send = async |posts: bool| {
@@ -101,7 +94,7 @@ impl<'a> Calls<'a> {
                 (Method::PUT, report.snake_case(observed))
             };
             let mut request = self.request("report on", method, &[plural, id, "statuses"])?.json(&body)?;
-            // Whichever method carries it: a report replaces the one before, so twice is as good as once.
+            // With either method a report replaces the one before, so that it may be repeated.
             request.repeatable = true;
             self.ask(request).await
         };
@@ -116,14 +109,14 @@ impl<'a> Calls<'a> {
         }
         match result {
             Ok(answer) if answer.status == StatusCode::NO_CONTENT => Ok(Reported::Discarded),
-            // It is stored whatever the body looks like.
+            // It is stored even if the body cannot be read.
             Ok(answer) => Ok(Reported::Stored(answer.json().ok())),
             Err(error) if error.is_absent() => Ok(Reported::Gone),
             Err(error) => Err(error),
         }
     }
 
-    /// Creates a resource. Not repeated by itself: after an ambiguous failure, look first.
+    /// Creates a resource. Not retried: after an ambiguous failure, read it first.
     pub async fn create(&self, plural: &str, new: &NewResource) -> Result<Resource, Error> {
         let request = self.request("create in", Method::POST, &[plural])?.json(new)?;
         self.ask(request).await?.json()
@@ -141,7 +134,7 @@ impl<'a> Calls<'a> {
         self.ask(request).await?.json()
     }
 
-    /// Changes a resource; with a generation, only if it has that one (412 otherwise). Not repeated by itself.
+    /// Changes a resource; with a generation, only if it has that one (412 otherwise). Not retried.
     pub async fn patch(
         &self,
         plural: &str,
@@ -156,7 +149,7 @@ impl<'a> Calls<'a> {
         self.ask(request).await?.json()
     }
 
-    /// Asks for a resource's deletion, which its adapters finish; `None` if there is none. Not repeated by itself.
+    /// Requests the deletion of a resource, which its adapters finish; `None` if it does not exist. Not retried.
     pub async fn delete(&self, plural: &str, id: &str) -> Result<Option<Resource>, Error> {
         if_present(self.ask(self.request("delete", Method::DELETE, &[plural, id])?).await)
     }

@@ -1,7 +1,6 @@
-//! Asking and telling the HyperFleet API.
+//! Client of the HyperFleet API: resources, reports, change stream.
 //!
-//! A [`Client`] knows where the API is and who we are; what is asked goes through [`Calls`], which know how much time is
-//! left and which trace it belongs to:
+//! A [`Client`] has the address and the identity; its [`Calls`] have a budget and belong to a trace:
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,11 +16,12 @@
 //! # }
 //! ```
 //!
-//! [`Client::watch`] tells of every change, through the API's change stream where it has one and by polling where not.
+//! [`Client::watch`] delivers every change, through the API's change stream if it has one, otherwise by polling.
 
 mod calls;
 mod client;
 mod error;
+mod list_query;
 mod observed;
 mod pages;
 mod report;
@@ -43,7 +43,8 @@ pub use fleet_model::{
     Condition, Generation, InvalidTraceContext, Report, ReportMetadata, ReportedCondition, Status, TraceContext,
     Transition,
 };
-pub use pages::{ListQuery, Pages};
+pub use list_query::ListQuery;
+pub use pages::Pages;
 pub use report::{NewCondition, NewReport, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
@@ -51,5 +52,5 @@ pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
 pub use wire::{FieldError, NewResource, Page, Problem, Reference, Resource, ResourceStatus};
 
-/// The most items that the API puts on one page.
+/// Maximum number of items of a page.
 pub const MAX_PAGE_SIZE: u32 = 100;

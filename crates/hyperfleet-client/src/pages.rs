@@ -4,33 +4,19 @@ use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
 
-use crate::MAX_PAGE_SIZE;
 use crate::calls::Calls;
 use crate::error::Error;
+use crate::list_query::ListQuery;
 use crate::wire::{Page, Resource};
+use crate::{MAX_PAGE_SIZE, Report};
 
 /// Maximum number of repetitions of a list that shrank while it was read.
 const MAX_PASSES: u32 = 3;
 
-/// The listed resources, and the fields of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListQuery {
-    /// In the API's search language.
-    pub search: Option<String>,
-    /// Such as `created_time desc`.
-    pub order: Option<String>,
-    /// The page, from 1.
-    pub page: Option<u32>,
-    /// Items per page, at most [`MAX_PAGE_SIZE`].
-    pub size: Option<u32>,
-    /// The members wanted; all if empty.
-    pub fields: Vec<String>,
-}
-
 /// A whole list, page by page, each item once.
 ///
-/// The API counts pages by position: when an item vanishes while the list is read, another slips to a page that is read
-/// already. So a list that turns out shorter than the API says is gone through again for what is missing.
+/// The API counts pages by position: when an item is removed during the list, another moves to a page that was already
+/// read. A list that is shorter than the stated total is therefore read again for the missing items.
 #[derive(Debug)]
 pub struct Pages<'a, T = Resource> {
     calls: Calls<'a>,
@@ -56,15 +42,31 @@ struct Pass {
     over: bool,
 }
 
+// === impl Calls ===
+
+impl<'a> Calls<'a> {
+    /// Lists all resources that match, page by page, ordered by id unless the query has an order.
+    pub fn list_all(&self, plural: &str, query: ListQuery) -> Pages<'a> {
+        let order = query.order.or_else(|| Some("id asc".to_owned()));
+        Pages::new(self.clone(), &[plural], ListQuery { order, ..query }, |resource: &Resource| &resource.id)
+    }
+
+    /// Lists the last report of every adapter about a resource.
+    pub async fn statuses(&self, plural: &str, id: &str) -> Result<Vec<Report>, Error> {
+        let path = [plural, id, "statuses"];
+        Pages::new(self.clone(), &path, ListQuery::default(), |item: &Report| &item.adapter).collect().await
+    }
+}
+
 // === impl Pages ===
 
 impl<'a, T: DeserializeOwned> Pages<'a, T> {
-    pub(crate) fn new(calls: Calls<'a>, path: &[&str], query: ListQuery, id: fn(&T) -> &str) -> Self {
+    fn new(calls: Calls<'a>, path: &[&str], query: ListQuery, id: fn(&T) -> &str) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
         Self { calls, path, query, id, known: BTreeSet::new(), pass: Pass::default() }
     }
 
-    /// The items of the next page that were not on an earlier one; `None` after the last.
+    /// Reads the next page without the items of earlier ones; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, Error> {
         while !self.pass.over {
             let query = ListQuery { page: Some(self.pass.page + 1), size: Some(MAX_PAGE_SIZE), ..self.query.clone() };
@@ -81,7 +83,7 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
         Ok(None)
     }
 
-    /// All items.
+    /// Reads all items.
     pub async fn collect(mut self) -> Result<Vec<T>, Error> {
         let mut all = Vec::new();
         while let Some(mut page) = self.next().await? {
@@ -90,7 +92,7 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
         Ok(all)
     }
 
-    /// True if everything was on one page, and so is one snapshot.
+    /// Returns true if the whole list was one page, and therefore is one snapshot.
     pub(crate) fn is_one_page(&self) -> bool {
         self.pass.number == 0 && self.pass.page <= 1
     }
@@ -100,21 +102,21 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
 
 impl Pass {
     /// Advances after a page with this number of items.
-    fn after(self, count: u64, total: Option<u64>, nothing_new: bool, known: u64) -> Self {
+    fn after(self, count: u64, total: Option<u64>, is_repeated: bool, known: u64) -> Self {
         let shrank = self.shrank || matches!((self.total, total), (Some(before), Some(now)) if now < before);
         let items = self.items + count;
         let reached_end = match total {
             _ if count == 0 => true,
             Some(total) => items >= total,
-            // Without a total the end shows in a page that brings nothing, also where `page` is ignored.
-            None => nothing_new,
+            // Without a total, a page without new items is the end, also where `page` is ignored.
+            None => is_repeated,
         };
         let here = Self { page: self.page + 1, items, shrank, total, ..self };
         if !reached_end {
             return here;
         }
         let missing = shrank || total.is_some_and(|total| known < total);
-        // What is only ever on one page was read at one moment.
+        // A list of one page is one snapshot.
         if missing && here.page > 1 && self.number + 1 < MAX_PASSES {
             return Self { number: self.number + 1, ..Self::default() };
         }
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quiet_list_is_read_once() {
+    fn a_list_that_does_not_change_is_read_once() {
         let first = Pass::default().after(100, Some(150), false, 100);
         assert!(!first.over);
         let last = first.after(50, Some(150), false, 150);
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_total_the_end_is_a_page_without_news() {
+    fn without_a_total_a_page_without_new_items_is_the_end() {
         let first = Pass::default().after(100, None, false, 100);
         assert!(!first.over);
         assert!(first.after(100, None, true, 100).over);

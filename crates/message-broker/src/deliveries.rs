@@ -82,7 +82,7 @@ impl Deliveries {
             () = self.stop.cancelled() => return None,
             received = self.received.recv() => received?,
         };
-        received.handle.mark_delivered().await;
+        received.lease.mark_delivered().await;
         let (delivery, lease) = Delivery::hold(received, self.consume, self.resource.clone(), permit);
         self.leases.spawn(lease);
         Some(delivery)
@@ -98,7 +98,7 @@ impl Deliveries {
         self.stop.cancel();
         self.received.close();
         while let Ok((received, _permit)) = self.received.try_recv() {
-            self.leases.spawn(received.handle.release());
+            self.leases.spawn(received.lease.release());
         }
         self.leases.close();
         let drained = timeout(time_limit, self.leases.wait()).await;
@@ -139,7 +139,7 @@ impl Pump {
             if received.is_spent(&consume) {
                 leases.spawn(received.dead_letter(permit));
             } else if let Err(SendError((received, _permit))) = sender.send((received, permit)).await {
-                leases.spawn(received.handle.release());
+                leases.spawn(received.lease.release());
                 break;
             }
         }

@@ -1,18 +1,16 @@
 //! One delivery of a message, and the task that holds its lease until it is settled.
 
+use std::fmt;
+use std::future::ready;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::event::{Event, Malformed};
-use crate::memory;
 use crate::message::Message;
-#[cfg(feature = "pubsub")]
-use crate::pubsub;
-#[cfg(feature = "rabbitmq")]
-use crate::rabbitmq;
 use crate::settings::Consume;
 
 /// A message that was delivered to this consumer only.
@@ -25,7 +23,7 @@ pub struct Delivery {
     event: Result<Event, Malformed>,
     attempt: u32,
     resource: String,
-    lease: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Command>,
 }
 
 /// Final state of a delivery.
@@ -51,28 +49,34 @@ enum SettleRequest {
     DeadLetter(String),
 }
 
-/// A message from a broker. It counts as delivered from [`Handle::mark_delivered`] on.
+/// A message from a broker. It counts as delivered from [`Lease::mark_delivered`] on.
 #[derive(Debug)]
 pub(crate) struct Received {
     /// The message.
     pub(crate) message: Message,
     /// Number of the delivery, from 1.
     pub(crate) attempt: u32,
-    /// Settles the delivery with the broker.
-    pub(crate) handle: Handle,
+    /// The broker's end of the delivery.
+    pub(crate) lease: Box<dyn Lease>,
 }
 
 /// The broker's end of a delivery. Dropping it releases the message.
-#[derive(Debug)]
-pub(crate) enum Handle {
-    /// In the process.
-    Memory(memory::Handle),
-    /// Google Pub/Sub.
-    #[cfg(feature = "pubsub")]
-    PubSub(Box<pubsub::Handle>),
-    /// RabbitMQ.
-    #[cfg(feature = "rabbitmq")]
-    RabbitMq(Box<rabbitmq::Handle>),
+pub(crate) trait Lease: fmt::Debug + Send {
+    /// Counts the message as delivered: a consumer is about to receive it. Does nothing for brokers that count themselves.
+    fn mark_delivered(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    /// Returns a message that no consumer received: it is delivered again without being counted.
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
+
+    /// Settles the delivery with the broker.
+    fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, Result<(), BrokerError>>;
+
+    /// Returns true if the broker itself dead-letters a message after its last attempt.
+    fn is_counted_by_broker(&self) -> bool {
+        false
+    }
 }
 
 // === impl Delivery ===
@@ -85,11 +89,11 @@ impl Delivery {
         resource: String,
         permit: OwnedSemaphorePermit,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let Received { message, attempt, handle } = received;
-        let (lease, commands) = mpsc::channel(1);
+        let Received { message, attempt, lease } = received;
+        let (sender, commands) = mpsc::channel(1);
         let event = Event::decode(&message);
-        let task = hold_lease(handle, attempt, consume, commands, permit);
-        (Self { message, event, attempt, resource, lease }, task)
+        let task = hold_lease(lease, attempt, consume, commands, permit);
+        (Self { message, event, attempt, resource, commands: sender }, task)
     }
 
     /// Returns the event, or the reason why the message is none; such a message should be [rejected](Self::reject).
@@ -110,7 +114,7 @@ impl Delivery {
 
     /// Renews the lease.
     pub async fn extend(&self) -> Result<(), BrokerError> {
-        self.lease.send(Command::Extend).await.map_err(|_gone| self.lost())
+        self.commands.send(Command::Extend).await.map_err(|_gone| self.lost())
     }
 
     /// Acknowledges the message. After an error it is delivered again.
@@ -137,7 +141,7 @@ impl Delivery {
 
     async fn settle(self, request: SettleRequest) -> Result<(), BrokerError> {
         let (reply, answer) = oneshot::channel();
-        if self.lease.send(Command::Settle(request, reply)).await.is_err() {
+        if self.commands.send(Command::Settle(request, reply)).await.is_err() {
             return Err(self.lost());
         }
         answer.await.unwrap_or_else(|_gone| Err(self.lost()))
@@ -150,7 +154,7 @@ impl Delivery {
 
 /// Holds the broker's end until the consumer settles or drops the delivery, or its lease ends.
 async fn hold_lease(
-    handle: Handle,
+    lease: Box<dyn Lease>,
     attempt: u32,
     consume: Consume,
     mut commands: mpsc::Receiver<Command>,
@@ -177,7 +181,7 @@ async fn hold_lease(
         SettleRequest::Ack => Settlement::Ack,
         SettleRequest::DeadLetter(reason) => Settlement::DeadLetter(shortened(reason)),
         SettleRequest::Retry(delay) => match consume.max_attempts {
-            Some(most) if attempt >= most && !handle.is_counted_by_broker() => {
+            Some(most) if attempt >= most && !lease.is_counted_by_broker() => {
                 Settlement::DeadLetter(format!("delivered {attempt} times"))
             }
             _ => Settlement::Retry(
@@ -185,7 +189,7 @@ async fn hold_lease(
             ),
         },
     };
-    let settled = handle.settle(settlement).await;
+    let settled = lease.settle(settlement).await;
     drop(permit);
     match reply {
         // A caller that has stopped waiting does not need the result.
@@ -214,67 +218,16 @@ impl Received {
     /// Returns true if the maximum number of deliveries is reached and the last one was never settled: the message may
     /// have crashed its consumers, and would crash the next one.
     pub(crate) fn is_spent(&self, consume: &Consume) -> bool {
-        consume.max_attempts.is_some_and(|most| self.attempt > most) && !self.handle.is_counted_by_broker()
+        consume.max_attempts.is_some_and(|most| self.attempt > most) && !self.lease.is_counted_by_broker()
     }
 
     /// Dead-letters the message instead of delivering it.
     pub(crate) async fn dead_letter(self, permit: OwnedSemaphorePermit) {
         let reason = format!("delivered {} times, the last time without an answer", self.attempt.saturating_sub(1));
-        if let Err(error) = self.handle.settle(Settlement::DeadLetter(reason)).await {
+        if let Err(error) = self.lease.settle(Settlement::DeadLetter(reason)).await {
             tracing::warn!(%error, "a message could not be dead-lettered; the broker delivers it again");
         }
         drop(permit);
-    }
-}
-
-// === impl Handle ===
-
-impl Handle {
-    /// Counts the message as delivered: a consumer is about to receive it.
-    pub(crate) async fn mark_delivered(&mut self) {
-        match self {
-            Self::Memory(handle) => handle.mark_delivered().await,
-            // These brokers count themselves.
-            #[cfg(feature = "pubsub")]
-            Self::PubSub(_) => {}
-            #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(_) => {}
-        }
-    }
-
-    /// Returns a message that no consumer received: it is delivered again without being counted.
-    pub(crate) async fn release(self) {
-        match self {
-            Self::Memory(handle) => {
-                drop(handle);
-                std::future::ready(()).await;
-            }
-            #[cfg(feature = "pubsub")]
-            Self::PubSub(handle) => drop(handle),
-            #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(handle) => handle.release().await,
-        }
-    }
-
-    async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
-        match self {
-            Self::Memory(handle) => handle.settle(settlement).await,
-            #[cfg(feature = "pubsub")]
-            Self::PubSub(handle) => handle.settle(settlement).await,
-            #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(handle) => handle.settle(settlement).await,
-        }
-    }
-
-    /// Returns true if the broker itself dead-letters a message after its last attempt.
-    fn is_counted_by_broker(&self) -> bool {
-        match self {
-            Self::Memory(_) => false,
-            #[cfg(feature = "pubsub")]
-            Self::PubSub(_) => true,
-            #[cfg(feature = "rabbitmq")]
-            Self::RabbitMq(_) => false,
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::Message;
 use fleet_model::names::message::JSON;
 
 /// An event of CloudEvents 1.0.
@@ -89,22 +88,4 @@ impl Event {
             Some(Data::Bytes(_)) | None => None,
         }
     }
-
-    /// Returns the message that carries the event.
-    pub fn encode(&self, format: Format) -> Message {
-        write::message(self, format)
-    }
-
-    /// Reads the event from a message: structured or binary CloudEvents, or JSON without an envelope.
-    pub fn decode(message: &Message) -> Result<Self, Malformed> {
-        read::event(message)
-    }
-}
-
-/// Returns true for a media type of JSON (`application/json`, `text/json`, `…+json`, with or without parameters) and for
-/// none.
-fn is_json(content_type: Option<&str>) -> bool {
-    let Some(content_type) = content_type else { return true };
-    let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    kind.is_empty() || kind.ends_with("/json") || kind.ends_with("+json")
 }

@@ -8,18 +8,20 @@ mod journal;
 mod queues;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 #[cfg(feature = "memory-journal")]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::journal::Journal;
 use self::queues::{Item, Queues};
 use crate::deliveries::{Deliveries, Source};
-use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::delivery::{Lease, Received, Settlement};
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
 use crate::message::Message;
@@ -45,7 +47,7 @@ struct Inner {
 
 /// The broker's end of a delivery. Dropping it releases the message.
 #[derive(Debug)]
-pub(crate) struct Handle {
+pub(crate) struct MemoryLease {
     memory: Memory,
     subscription: Subscription,
     item: Option<Item>,
@@ -161,10 +163,10 @@ impl Source for Consumer {
     async fn receive(&mut self) -> Received {
         let item = self.memory.0.queues.take(&self.subscription).await;
         let (message, attempt) = (Message::clone(&item.message), item.attempt);
-        // From here on, dropping the handle releases the item.
+        // From here on, dropping the lease releases the item.
         let (memory, subscription) = (self.memory.clone(), self.subscription.clone());
-        let handle = Handle { memory, subscription, item: Some(item), is_delivered: false };
-        Received { message, attempt, handle: AnyHandle::Memory(handle) }
+        let lease = MemoryLease { memory, subscription, item: Some(item), is_delivered: false };
+        Received { message, attempt, lease: Box::new(lease) }
     }
 
     async fn stop(&mut self) {}
@@ -172,17 +174,10 @@ impl Source for Consumer {
     async fn close(self) {}
 }
 
-// === impl Handle ===
+// === impl MemoryLease ===
 
-impl Handle {
-    pub(crate) async fn mark_delivered(&mut self) {
-        if let Some(item) = &self.item {
-            self.memory.count(item).await;
-        }
-        self.is_delivered = true;
-    }
-
-    pub(crate) async fn settle(mut self, settlement: Settlement) -> Result<(), BrokerError> {
+impl MemoryLease {
+    async fn settle(mut self, settlement: Settlement) -> Result<(), BrokerError> {
         self.is_delivered = true;
         let Some(item) = &self.item else { return Ok(()) };
         let (settled, wait) = match settlement {
@@ -212,7 +207,27 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Lease for MemoryLease {
+    fn mark_delivered(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(item) = &self.item {
+                self.memory.count(item).await;
+            }
+            self.is_delivered = true;
+        })
+    }
+
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
+        drop(self);
+        Box::pin(ready(()))
+    }
+
+    fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, Result<(), BrokerError>> {
+        Box::pin(Self::settle(*self, settlement))
+    }
+}
+
+impl Drop for MemoryLease {
     fn drop(&mut self) {
         if let Some(mut item) = self.item.take() {
             item.attempt = item.attempt.saturating_sub(u32::from(!self.is_delivered));
@@ -235,12 +250,10 @@ mod tests {
         memory.send(&subscription.topic, &Message::default()).await.unwrap();
         let mut consumer = Consumer { memory: memory.clone(), subscription: subscription.clone() };
         for settlement in [Settlement::Ack, Settlement::DeadLetter("it is poison".to_owned())] {
-            let AnyHandle::Memory(mut handle) = consumer.receive().await.handle else {
-                panic!("not a handle of the memory broker")
-            };
-            handle.mark_delivered().await;
+            let mut lease = consumer.receive().await.lease;
+            lease.mark_delivered().await;
             memory.0.journal.as_ref().unwrap().refuse_all().await;
-            assert_eq!(handle.settle(settlement).await.unwrap_err().kind, ErrorKind::Internal);
+            assert_eq!(lease.settle(settlement).await.unwrap_err().kind, ErrorKind::Internal);
             let (ready, due, _) = memory.0.queues.poll(&subscription);
             assert!(ready.is_none() && due.is_some());
         }

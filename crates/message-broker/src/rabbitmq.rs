@@ -8,20 +8,19 @@
 mod consumer;
 mod link;
 mod publisher;
+mod settings;
 mod topology;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lapin::ExchangeKind;
-use secrecy::SecretString;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::consumer::Consumer;
-pub(crate) use self::consumer::Handle;
 use self::publisher::Publisher;
+pub use self::settings::{Exchange, Settings};
 use crate::deliveries::Deliveries;
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
@@ -33,38 +32,6 @@ use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 /// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
 
-/// Settings of the client: address and names.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://`. Without a vhost, or with an empty one, it is `/`. Without
-    /// `?heartbeat=`, the heartbeat is 10 s.
-    pub url: SecretString,
-    /// Type of the exchange; must be that of the Go services that share it.
-    pub exchange_kind: Exchange,
-    /// The exchange, if it is not named as the topic: HyperFleet's `broker.rabbitmq.exchange`.
-    pub exchange: Option<Name>,
-    /// Prefix of the queues, if it is not the topic: HyperFleet's `broker.rabbitmq.queue`.
-    pub queue: Option<Name>,
-    /// Routing key of publications: HyperFleet's `broker.rabbitmq.routing_key`. Queues are bound with an empty one.
-    pub routing_key: String,
-    /// Maximum time of one attempt to connect, declare or publish.
-    pub attempt_timeout: Duration,
-}
-
-/// Type of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Exchange {
-    /// The type that HyperFleet's charts set.
-    #[default]
-    Topic,
-    /// The default of HyperFleet's broker library.
-    Fanout,
-    /// Routes by the exact routing key.
-    Direct,
-    /// Routes by headers.
-    Headers,
-}
-
 /// A client of RabbitMQ.
 #[derive(Clone)]
 pub struct RabbitMq(Arc<Inner>);
@@ -73,35 +40,6 @@ struct Inner {
     settings: Settings,
     publisher: Publisher,
     register: Register,
-}
-
-// === impl Settings ===
-
-impl Settings {
-    /// Returns the settings for the RabbitMQ at that URL, as HyperFleet's charts deploy it.
-    pub fn new(url: SecretString) -> Self {
-        Self {
-            url,
-            exchange_kind: Exchange::default(),
-            exchange: None,
-            queue: None,
-            routing_key: String::new(),
-            attempt_timeout: Duration::from_secs(5),
-        }
-    }
-}
-
-// === impl Exchange ===
-
-impl Exchange {
-    fn kind(self) -> ExchangeKind {
-        match self {
-            Self::Topic => ExchangeKind::Topic,
-            Self::Fanout => ExchangeKind::Fanout,
-            Self::Direct => ExchangeKind::Direct,
-            Self::Headers => ExchangeKind::Headers,
-        }
-    }
 }
 
 // === impl RabbitMq ===

@@ -43,6 +43,6 @@ mod outcome;
 mod session;
 mod source;
 
-pub use outcome::Outcome;
+pub use outcome::{Details, Outcome};
 pub use run::run;
 pub use settings::Settings;

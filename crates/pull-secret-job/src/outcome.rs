@@ -1,11 +1,14 @@
 //! Outcome of a run, and the errors that end it early.
 
+use std::collections::BTreeMap;
+
 use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::Reason;
 use kubernetes::KubernetesError;
 use secret_store::{ErrorKind, Operation, StoreError, VersionNumber};
+use serde::Serialize;
 
-use crate::report::Details;
+use crate::settings::Settings;
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
@@ -16,6 +19,50 @@ pub struct Outcome {
     pub message: String,
     /// Data that the adapter reports.
     pub details: Details,
+}
+
+/// Data that the adapter reports. Members that do not apply are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// The cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// The secret's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_name: Option<String>,
+    /// The secret's full name in the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_path: Option<String>,
+    /// The version that holds the pull secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_version: Option<u64>,
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gcp_project: Option<String>,
+    /// The generation that the run acted for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
+    /// The keyed digest of the pull secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Namespace of the Kubernetes Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The name of the Kubernetes Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k8s_secret_name: Option<String>,
+    /// Number of versions that were added.
+    pub versions_added: u32,
+    /// Number of versions that were destroyed.
+    pub versions_destroyed: u32,
+    /// Number of calls to the store by kind, failed ones included.
+    pub api_calls: BTreeMap<&'static str, u32>,
+    /// Number of calls to the management cluster by kind, failed ones included.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub k8s_api_calls: BTreeMap<&'static str, u32>,
+    /// Duration of the run, in milliseconds.
+    pub duration_ms: u64,
 }
 
 /// Error that ends a run early; logged once, at the end of the run.
@@ -35,6 +82,22 @@ pub(crate) struct RunError {
 pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
 /// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
 pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
+
+impl Details {
+    /// Details that are known before the run.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let key = settings.kubernetes_secret.as_ref().map(|kubernetes_secret| &kubernetes_secret.key);
+        Self {
+            cluster_id: Some(settings.cluster.to_string()),
+            secret_name: Some(settings.secret.to_string()),
+            gcp_project: Some(settings.store.project.to_string()),
+            generation: settings.generation.map(|generation| generation.to_string()),
+            namespace: key.map(|key| key.namespace.clone()),
+            k8s_secret_name: key.map(|key| key.name.clone()),
+            ..Self::default()
+        }
+    }
+}
 
 impl RunError {
     pub(crate) fn new(operation: &'static str, reason: Reason, message: impl Into<String>) -> Self {

@@ -1,6 +1,5 @@
 //! Writes the result for programs: the status-reporter's file and the container's termination message.
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -8,51 +7,7 @@ use std::path::Path;
 use daemon::file::Readers;
 use serde::Serialize;
 
-use crate::{Outcome, Settings};
-
-/// Data that the adapter reports. Members that do not apply are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Details {
-    /// The cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster_id: Option<String>,
-    /// The secret's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_name: Option<String>,
-    /// The secret's full name in the store.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_path: Option<String>,
-    /// The version that holds the pull secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_version: Option<u64>,
-    /// The project.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gcp_project: Option<String>,
-    /// The generation that the run acted for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation: Option<String>,
-    /// The keyed digest of the pull secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// Namespace of the Kubernetes Secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// The name of the Kubernetes Secret.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub k8s_secret_name: Option<String>,
-    /// Number of versions that were added.
-    pub versions_added: u32,
-    /// Number of versions that were destroyed.
-    pub versions_destroyed: u32,
-    /// Number of calls to the store by kind, failed ones included.
-    pub api_calls: BTreeMap<&'static str, u32>,
-    /// Number of calls to the management cluster by kind, failed ones included.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub k8s_api_calls: BTreeMap<&'static str, u32>,
-    /// Duration of the run, in milliseconds.
-    pub duration_ms: u64,
-}
+use crate::outcome::{Details, Outcome};
 
 /// The file's format is HyperFleet's: reason up to 128 bytes, message up to 1024.
 #[derive(Serialize)]
@@ -64,22 +19,6 @@ struct ResultFile<'a> {
 }
 
 const MAX_MESSAGE: usize = 1024;
-
-impl Details {
-    /// Details that are known before the run.
-    pub(crate) fn of(settings: &Settings) -> Self {
-        let key = settings.kubernetes_secret.as_ref().map(|kubernetes_secret| &kubernetes_secret.key);
-        Self {
-            cluster_id: Some(settings.cluster.to_string()),
-            secret_name: Some(settings.secret.to_string()),
-            gcp_project: Some(settings.store.project.to_string()),
-            generation: settings.generation.map(|generation| generation.to_string()),
-            namespace: key.map(|key| key.namespace.clone()),
-            k8s_secret_name: key.map(|key| key.name.clone()),
-            ..Self::default()
-        }
-    }
-}
 
 /// The result as JSON. With its bounded message it fits the 4096 bytes of a termination message.
 pub fn render(outcome: &Outcome) -> String {

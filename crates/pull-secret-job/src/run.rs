@@ -9,28 +9,21 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::outcome::{Outcome, RunError, STORE_PHASE};
-use crate::report::Details;
+use crate::outcome::{Details, Outcome, RunError, STORE_PHASE};
 use crate::session::{Caller, Session};
 use crate::settings::{Settings, Task};
 
 mod dry_run;
 mod input;
 mod kubernetes_secret;
+mod phase;
 mod store;
 
 use input::Input;
-use kubernetes_secret::Pass;
+use phase::{Pass, Phase};
 
 /// Name of this component in the log.
 pub const COMPONENT: &str = "pullsecret-job";
-
-/// Success of a phase.
-struct Phase {
-    reason: Reason,
-    cause: String,
-    version: Option<VersionNumber>,
-}
 
 /// Carries out `settings` and logs each step, until `budget` is spent.
 ///
@@ -135,14 +128,6 @@ async fn remove_and_delete<S: SecretStore>(
         Some(removed) if deleted.reason == Reason::SecretAbsent => removed,
         _ => deleted,
     })
-}
-
-impl Phase {
-    /// Merges both phases into one result: a change in the store is reported before one in Kubernetes.
-    fn followed_by(self, applied: &Self) -> Self {
-        let reason = if self.reason == Reason::SecretUnchanged { applied.reason } else { self.reason };
-        Self { reason, cause: format!("{}; {}", self.cause, applied.cause), version: self.version }
-    }
 }
 
 fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Details) -> Outcome {

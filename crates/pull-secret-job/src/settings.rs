@@ -1,7 +1,8 @@
-//! Reads the settings of a run from flags and environment, and checks them before the run starts.
+//! Settings of a run, from flags and environment, checked before the run starts.
 
 mod kubernetes_secret;
 mod parse;
+mod resolve;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -9,14 +10,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daemon::environment::Environment;
-use daemon::settings::Loaded;
 use fleet_model::{ClusterId, Generation, TraceContext};
 use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId};
-use tracing::level_filters::LevelFilter;
 
+pub use resolve::{hosted_cluster_patch, resolve, resolve_log, resolve_paths};
 pub use table::TABLE;
 
 /// The flags that were given, by their names.
@@ -115,67 +114,6 @@ pub struct ChangedLabel {
 /// All faults of flags and environment.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidSettings(pub Vec<String>);
-
-/// Reads and checks everything.
-///
-/// # Errors
-///
-/// All faults at once.
-pub fn resolve(flags: &Flags, environment: &impl Environment) -> Result<Settings, InvalidSettings> {
-    let is_deletion = flags.get("delete").is_some_and(|value| value.trim() == "true");
-    let ignored = if is_deletion { table::STORING_ONLY.to_vec() } else { Vec::new() };
-    let document = environment.verbatim("PULL_SECRET_DATA").ok().flatten().map(SecretString::from);
-    let checked = loaded(flags, environment, ignored).then(|mut given| {
-        // The content is stored as it is given, blanks and all.
-        given.pull_secret_data = document.filter(|_| given.pull_secret_data.is_some());
-        let mut parser = parse::Parser::new(&given);
-        let settings = parser.settings();
-        settings.filter(|_| parser.problems.is_empty()).ok_or(parser.problems)
-    });
-    checked.map_err(InvalidSettings)
-}
-
-/// The patch that makes a `HostedCluster` use the Kubernetes Secret, if it is asked for.
-pub fn hosted_cluster_patch(flags: &Flags, environment: &impl Environment) -> Option<Result<String, InvalidSettings>> {
-    let is_needed = |path: &str| ["cluster_id", "k8s_secret_name", "print_hosted_cluster_patch"].contains(&path);
-    let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_needed(path)).collect();
-    let loaded = loaded(flags, environment, ignored);
-    if !loaded.settings().is_some_and(|given| given.print_hosted_cluster_patch) {
-        return None;
-    }
-    let patch = loaded.then(|given| {
-        let mut parser = parse::Parser::new(&given);
-        let patch = parser.hosted_cluster_patch();
-        patch.filter(|_| parser.problems.is_empty()).ok_or(parser.problems)
-    });
-    Some(patch.map_err(InvalidSettings))
-}
-
-/// Settings of the log. A faulty one falls back to its default; [`resolve`] reports it.
-pub fn resolve_log(
-    flags: &Flags,
-    environment: &impl Environment,
-    crates: &'static [&'static str],
-) -> daemon::log::Settings {
-    let loaded = loaded(flags, environment, Vec::new());
-    let log = loaded.settings().map(|given| given.log.of(crates));
-    log.unwrap_or(daemon::log::Settings { format: daemon::log::Format::Json, level: LevelFilter::INFO, crates })
-}
-
-/// Files that a result is written to, as far as the settings are valid: the result file, if there is to be one, and the
-/// termination message.
-pub fn resolve_paths(flags: &Flags, environment: &impl Environment) -> (Option<PathBuf>, PathBuf) {
-    let loaded = loaded(flags, environment, Vec::new());
-    let Some(given) = loaded.settings() else { return (None, PathBuf::new()) };
-    let mut parser = parse::Parser::new(given);
-    let results_path = parser.results_path().filter(|_| parser.problems.is_empty());
-    (results_path, given.termination_log_path.clone())
-}
-
-fn loaded(flags: &Flags, environment: &impl Environment, ignored: Vec<&'static str>) -> Loaded<table::Given> {
-    let given = daemon::settings::Given { file: None, flags: flags.clone(), ignored };
-    daemon::settings::load(&TABLE, environment, &given)
-}
 
 impl fmt::Display for InvalidSettings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

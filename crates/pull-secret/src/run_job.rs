@@ -10,7 +10,7 @@ use daemon::retry::Budget;
 use daemon::{output, proxy};
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
-use pull_secret_job::{Outcome, report};
+use pull_secret_job::{Details, Outcome, report};
 use secret_store::GoogleSecretManager;
 use tracing::error;
 
@@ -75,12 +75,12 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 fn broken() -> Outcome {
     let reason = Reason::InternalError;
-    Outcome { reason, message: reason.meaning().to_owned(), details: report::Details::default() }
+    Outcome { reason, message: reason.meaning().to_owned(), details: Details::default() }
 }
 
 /// Writes the problems to the result file, if the invalid configuration still names one.
 fn report_problems(flags: &Flags, reason: Reason, message: String) {
-    let outcome = Outcome { reason, message, details: report::Details::default() };
+    let outcome = Outcome { reason, message, details: Details::default() };
     let (results_path, termination_log) = settings::resolve_paths(flags, &ProcessEnvironment);
     write_result(results_path.as_deref(), &termination_log, &report::render(&outcome));
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::lines::Chunks;
 use crate::client::Client;
 use crate::error::Error;
-use crate::pages::ListQuery;
+use crate::list_query::ListQuery;
 use crate::request::Request;
 use crate::transport::unreachable;
 use crate::wire::Resource;

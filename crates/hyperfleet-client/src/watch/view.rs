@@ -1,4 +1,4 @@
-//! The list that polling last read, and the changes since.
+//! The list that polling last read, and the changes between two lists.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,21 +15,21 @@ use crate::wire::{Resource, ResourceStatus};
 /// The list that polling last read.
 #[derive(Debug, Default)]
 pub(crate) struct View {
-    known: BTreeMap<String, Seen>,
+    known: BTreeMap<String, Known>,
     /// Resources that the last list lacked; they are deleted if the next one lacks them too.
     missed: BTreeSet<String>,
 }
 
 #[derive(Debug)]
-struct Seen {
-    look: Look,
+struct Known {
+    fingerprint: Fingerprint,
     /// Its identity, without spec and status: a fleet's specs are not held in memory.
     object: Resource,
 }
 
-/// The members that are equal in an unchanged resource.
+/// Members that are equal in an unchanged resource.
 #[derive(Debug, PartialEq)]
-struct Look {
+struct Fingerprint {
     generation: Generation,
     updated: Option<Timestamp>,
     deleted: Option<Timestamp>,
@@ -39,21 +39,21 @@ struct Look {
 // === impl View ===
 
 impl View {
-    /// The changes up to this list.
+    /// Returns the changes since the last list.
     pub(crate) fn changes(&mut self, listing: Listing) -> Vec<WatchEvent> {
         let mut events = Vec::new();
         let mut here = BTreeSet::new();
         for resource in listing.items {
             here.insert(resource.id.clone());
-            let look = Look::at(&resource);
-            let seen = || Seen { look: Look::at(&resource), object: without_contents(&resource) };
+            let fingerprint = Fingerprint::of(&resource);
+            let known = || Known { fingerprint: Fingerprint::of(&resource), object: without_contents(&resource) };
             let kind = match self.known.entry(resource.id.clone()) {
                 Entry::Vacant(entry) => {
-                    entry.insert(seen());
+                    entry.insert(known());
                     WatchKind::Added
                 }
-                Entry::Occupied(mut entry) if entry.get().look != look => {
-                    entry.insert(seen());
+                Entry::Occupied(mut entry) if entry.get().fingerprint != fingerprint => {
+                    entry.insert(known());
                     WatchKind::Modified
                 }
                 Entry::Occupied(_) => continue,
@@ -63,19 +63,19 @@ impl View {
         let missing: BTreeSet<String> = self.known.keys().filter(|id| !here.contains(*id)).cloned().collect();
         let is_gone = |id: &&String| listing.is_exact || self.missed.contains(*id);
         for id in missing.iter().filter(is_gone) {
-            let seen = self.known.remove(id);
-            events.extend(seen.map(|seen| WatchEvent::about(WatchKind::Deleted, seen.object)));
+            let known = self.known.remove(id);
+            events.extend(known.map(|known| WatchEvent::about(WatchKind::Deleted, known.object)));
         }
         self.missed = missing;
         events
     }
 }
 
-// === impl Look ===
+// === impl Fingerprint ===
 
-impl Look {
-    fn at(resource: &Resource) -> Self {
-        // The API does not promise an order of conditions.
+impl Fingerprint {
+    fn of(resource: &Resource) -> Self {
+        // The API guarantees no order of conditions.
         let mut conditions: Vec<_> = resource.status.conditions.iter().collect();
         conditions.sort_by_key(|condition| &condition.kind);
         let mut digest = DefaultHasher::new();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slipped_from_page_to_page_is_not_gone() {
+    fn a_resource_that_moved_between_pages_is_not_deleted() {
         let mut view = View::default();
         let (a, b) = (resource("a", 1, &[]), resource("b", 1, &[]));
         delivered(&mut view, &[a.clone(), b.clone()], false);

@@ -8,16 +8,16 @@ use daemon::retry::Transient as _;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Health;
 use super::event::{Line, WatchEvent, WatchKind};
+use super::health::Health;
 use super::lines::{Lines, Next};
 use super::source::Source;
 use super::view::View;
 use crate::error::Error;
 use crate::settings::WatchSettings;
 
-/// So many connections in a row that bring nothing, and the stream counts as absent: something on the way may hold it
-/// back, or a line of it cannot be read.
+/// Number of consecutive connections without an event after which the stream counts as absent: a proxy may buffer it, or
+/// a line cannot be read.
 const MAX_BARREN: u32 = 3;
 
 /// The loop behind a watch.
@@ -44,7 +44,7 @@ enum Mode {
     Connect,
     /// It is open.
     Read(Reading),
-    /// The API has none; it is looked for again then.
+    /// The API has none; it is probed again at `until`.
     Poll { until: Instant, next: Instant },
 }
 
@@ -78,7 +78,7 @@ impl<S: Source> Watcher<S> {
         (watcher, receiver)
     }
 
-    /// The next event. Not to be dropped before it is done: the stream around it holds it until then.
+    /// Returns the next event. Not cancel-safe: the stream around it holds the future until it is complete.
     pub(crate) async fn next(&mut self) -> WatchEvent {
         loop {
             if let Some(event) = self.pending.pop_front() {

@@ -8,14 +8,21 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::event::{Data, Event, Malformed, is_json};
+use crate::event::{Data, Event, Malformed};
 use crate::message::{Message, starts_with};
 use fleet_model::names::message::{BINARY_PREFIX, STRUCTURED, WATERMILL_UUID};
 
 /// Prefixes of the attributes in binary mode: Google's binding, and AMQP's in its two spellings.
 const PREFIXES: [&str; 3] = [BINARY_PREFIX, "cloudEvents:", "cloudEvents_"];
 
-pub(super) fn event(message: &Message) -> Result<Event, Malformed> {
+impl Event {
+    /// Reads the event from a message: structured or binary CloudEvents, or JSON without an envelope.
+    pub fn decode(message: &Message) -> Result<Self, Malformed> {
+        event(message)
+    }
+}
+
+fn event(message: &Message) -> Result<Event, Malformed> {
     if message.is_batch() {
         return Err(malformed("it is a batch of events"));
     }
@@ -159,4 +166,12 @@ fn scalar(value: Value) -> Option<String> {
 
 fn malformed(why: &str) -> Malformed {
     Malformed(why.to_owned())
+}
+
+/// Returns true for a media type of JSON (`application/json`, `text/json`, `…+json`, with or without parameters) and for
+/// none.
+fn is_json(content_type: Option<&str>) -> bool {
+    let Some(content_type) = content_type else { return true };
+    let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind.is_empty() || kind.ends_with("/json") || kind.ends_with("+json")
 }

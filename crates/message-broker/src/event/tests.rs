@@ -5,6 +5,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::*;
+use crate::Message;
 use fleet_model::names::message::{CONTENT_TYPE, WATERMILL_UUID};
 
 const STRUCTURED: &str = include_str!("../../tests/golden/structured.json");

@@ -10,7 +10,14 @@ use crate::event::{Data, Event, Format};
 use crate::message::Message;
 use fleet_model::names::message::{BINARY_PREFIX, CONTENT_TYPE, JSON, SPEC_VERSION, STRUCTURED, WATERMILL_UUID};
 
-pub(super) fn message(event: &Event, format: Format) -> Message {
+impl Event {
+    /// Returns the message that carries the event.
+    pub fn encode(&self, format: Format) -> Message {
+        message(self, format)
+    }
+}
+
+fn message(event: &Event, format: Format) -> Message {
     let mut attributes = BTreeMap::from([(WATERMILL_UUID.to_owned(), event.id.clone())]);
     let mut attribute = |name: &str, value: &str| attributes.insert(name.to_owned(), value.to_owned());
     let data_type = event.data_content_type.as_deref().unwrap_or(JSON);

@@ -1,10 +1,12 @@
 //! The consumer of Pub/Sub: one stream after the other, through every outage.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use google_cloud_pubsub::model::Message as Wire;
 use google_cloud_pubsub::subscriber::MessageStream;
 use google_cloud_pubsub::subscriber::handler::Handler;
@@ -13,12 +15,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::Source;
-use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::delivery::{Lease, Received, Settlement};
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::HealthReporter;
 use crate::message::Message;
 use crate::name::Subscription;
-use crate::pubsub::{PubSub, errors};
+use crate::pubsub::client::PubSub;
+use crate::pubsub::errors;
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
@@ -51,7 +54,7 @@ struct Delayed {
 
 /// The broker's end of a delivery. Dropping it releases the message.
 #[derive(Debug)]
-pub(crate) struct Handle {
+struct PubSubLease {
     pubsub: PubSub,
     subscription: Subscription,
     handler: Handler,
@@ -80,7 +83,7 @@ impl Consumer {
 
     async fn begin(&mut self) -> Result<(), BrokerError> {
         // All of it takes several calls.
-        let time_limit = self.pubsub.0.settings.attempt_timeout * 2;
+        let time_limit = self.pubsub.settings().attempt_timeout * 2;
         let begun = timeout(time_limit, async {
             self.pubsub.prepare(&self.subscription, self.consume).await?;
             // One half is in flight, the other half is delayed.
@@ -133,9 +136,8 @@ impl Source for Consumer {
                     let message = message(wire);
                     let (pubsub, subscription) = (self.pubsub.clone(), self.subscription.clone());
                     let (delayed, copy) = (self.delayed.clone(), message.clone());
-                    let handle = Handle { pubsub, subscription, handler, message: copy, delayed };
-                    let handle = AnyHandle::PubSub(Box::new(handle));
-                    return Received { message, attempt: attempt.unwrap_or(1).max(1), handle };
+                    let lease = Box::new(PubSubLease { pubsub, subscription, handler, message: copy, delayed });
+                    return Received { message, attempt: attempt.unwrap_or(1).max(1), lease };
                 }
                 Some(Err(error)) => {
                     let error = errors::classify(Operation::Receive, self.subscription.id.as_str(), &error);
@@ -164,7 +166,7 @@ impl Source for Consumer {
             let shutdown = stream.shutdown_token();
             drop(stream);
             // Acknowledgements are sent in batches: this waits for the last.
-            let _it_ends_anyway = timeout(self.pubsub.0.settings.attempt_timeout, shutdown.shutdown()).await;
+            let _it_ends_anyway = timeout(self.pubsub.settings().attempt_timeout, shutdown.shutdown()).await;
         }
     }
 }
@@ -173,10 +175,10 @@ fn message(wire: Wire) -> Message {
     Message { body: wire.data.to_vec(), attributes: wire.attributes.into_iter().collect() }
 }
 
-// === impl Handle ===
+// === impl PubSubLease ===
 
-impl Handle {
-    pub(crate) async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
+impl PubSubLease {
+    async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
         match settlement {
             Settlement::Ack => self.ack().await,
             Settlement::Retry(delay) => {
@@ -188,7 +190,7 @@ impl Handle {
                 message.attributes.insert(DEAD_LETTER_REASON.to_owned(), reason);
                 message.attributes.insert(DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string());
                 let dead_letter_subscription = self.pubsub.dead_letters(&self.subscription);
-                // If that fails, Pub/Sub delivers it again, and has_dead_letters it itself after the last attempt.
+                // If that fails, Pub/Sub delivers it again, and dead-letters it itself after the last attempt.
                 self.pubsub.send(&dead_letter_subscription.topic, &message).await?;
                 self.ack().await
             }
@@ -207,6 +209,21 @@ impl Handle {
                 Ok(())
             }
         }
+    }
+}
+
+impl Lease for PubSubLease {
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
+        drop(self);
+        Box::pin(ready(()))
+    }
+
+    fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, Result<(), BrokerError>> {
+        Box::pin(Self::settle(*self, settlement))
+    }
+
+    fn is_counted_by_broker(&self) -> bool {
+        true
     }
 }
 

@@ -42,6 +42,15 @@ pub(super) fn of_publication(topic: &str, error: &PublishError) -> BrokerError {
     }
 }
 
+/// Accepts that an object exists already.
+pub(super) fn accept_existing(path: &str, created: Result<(), Error>) -> Result<(), BrokerError> {
+    match created {
+        Err(error) if error.status().is_some_and(|status| status.code == Code::AlreadyExists) => Ok(()),
+        Err(error) if error.http_status_code() == Some(409) => Ok(()),
+        created => created.map_err(|error| classify(Operation::Prepare, path, &error)),
+    }
+}
+
 fn of_code(code: Code) -> ErrorKind {
     match code {
         Code::NotFound => ErrorKind::NotFound,

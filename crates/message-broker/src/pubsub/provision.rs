@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use google_cloud_gax::error::rpc::Code;
-use google_cloud_pubsub::Error;
 use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription as Found};
 use google_cloud_wkt::Duration as WireDuration;
 
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::name::{Name, Subscription};
-use crate::pubsub::{Provision, PubSub, errors, with_user_agent};
+use crate::pubsub::client::{PubSub, with_user_agent};
+use crate::pubsub::errors;
+use crate::pubsub::settings::Provision;
 use crate::settings::Consume;
 
 /// Time after which Pub/Sub delivers the message of a crashed consumer to another one.
@@ -22,7 +22,7 @@ impl PubSub {
     /// Creates missing topics and subscriptions, if that is allowed, and checks that all are compatible.
     pub(super) async fn prepare(&self, subscription: &Subscription, consume: Consume) -> Result<(), BrokerError> {
         let dead = consume.max_attempts.map(|attempts| (self.dead_letters(subscription), attempts));
-        if self.0.settings.provision == Provision::Create {
+        if self.settings().provision == Provision::Create {
             self.create_topic(&subscription.topic).await?;
             if let Some((dead_letters, _)) = &dead {
                 self.create_topic(&dead_letters.topic).await?;
@@ -44,16 +44,10 @@ impl PubSub {
         Err(BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible).with_detail(missing.join("; ")))
     }
 
-    pub(super) async fn create_topic(&self, topic: &Name) -> Result<(), BrokerError> {
-        let path = self.topic_path(topic.as_str());
-        let created = with_user_agent(self.clients().await?.topics.create_topic().set_name(&path)).send().await;
-        created_or_exists(&path, created.map(drop))
-    }
-
     async fn create_subscription(&self, desired: Found) -> Result<(), BrokerError> {
         let path = desired.name.clone();
         let request = self.clients().await?.subscriptions.create_subscription().with_request(desired);
-        created_or_exists(&path, with_user_agent(request).send().await.map(drop))
+        errors::accept_existing(&path, with_user_agent(request).send().await.map(drop))
     }
 
     fn desired(&self, subscription: &Subscription, consume: Consume, dead: Option<(&Name, u32)>) -> Found {
@@ -153,14 +147,5 @@ impl PubSub {
             Err(error) if error.kind == ErrorKind::PermissionDenied => Ok(()),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Accepts that an object exists already.
-fn created_or_exists(path: &str, created: Result<(), Error>) -> Result<(), BrokerError> {
-    match created {
-        Err(error) if error.status().is_some_and(|status| status.code == Code::AlreadyExists) => Ok(()),
-        Err(error) if error.http_status_code() == Some(409) => Ok(()),
-        created => created.map_err(|error| errors::classify(Operation::Prepare, path, &error)),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use daemon::backoff::Backoff;
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, SelectAll, once, select_all};
 use lapin::message::Delivery;
 use lapin::options::{
@@ -17,13 +18,14 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::deliveries::Source;
-use crate::delivery::{Handle as AnyHandle, Received, Settlement};
+use crate::delivery::{Lease, Received, Settlement};
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::HealthReporter;
 use crate::message::Message;
 use crate::name::Subscription;
 use crate::rabbitmq::link::{Call, Connector, Route};
-use crate::rabbitmq::{Settings, link, topology};
+use crate::rabbitmq::settings::Settings;
+use crate::rabbitmq::{link, topology};
 use crate::settings::Consume;
 use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
@@ -64,7 +66,7 @@ struct Shared {
 }
 
 /// The broker's end of a delivery. A dropped one is delivered again when the session ends.
-pub(crate) struct Handle {
+struct RabbitMqLease {
     shared: Arc<Shared>,
     delivery: Delivery,
     message: Message,
@@ -199,13 +201,13 @@ impl Session {
                 }
                 Some(None) | None => return Err(gone().with_detail("the broker has ended the consumer")),
             };
-            let handle = Handle::new(Arc::clone(&self.shared), delivery);
-            if handle.delivery.redelivered {
-                handle.recount().await?;
+            let lease = RabbitMqLease::new(Arc::clone(&self.shared), delivery);
+            if lease.delivery.redelivered {
+                lease.recount().await?;
                 continue;
             }
-            let (message, attempt) = (handle.message.clone(), handle.attempt);
-            return Ok(Received { message, attempt, handle: AnyHandle::RabbitMq(Box::new(handle)) });
+            let (message, attempt) = (lease.message.clone(), lease.attempt);
+            return Ok(Received { message, attempt, lease: Box::new(lease) });
         }
     }
 
@@ -219,7 +221,7 @@ impl Session {
             let arrived = self.consumers.by_ref().filter_map(async |next| next.and_then(Result::ok));
             arrived
                 .for_each_concurrent(None, async |delivery| {
-                    Handle::new(Arc::clone(&self.shared), delivery).release().await;
+                    RabbitMqLease::new(Arc::clone(&self.shared), delivery).release().await;
                 })
                 .await;
         };
@@ -227,16 +229,16 @@ impl Session {
     }
 }
 
-// === impl Handle ===
+// === impl RabbitMqLease ===
 
-impl Handle {
+impl RabbitMqLease {
     fn new(shared: Arc<Shared>, mut delivery: Delivery) -> Self {
         let message = link::message(std::mem::take(&mut delivery.data), &delivery.properties);
         let counted = message.attribute(ATTEMPT).and_then(|attempt| attempt.parse().ok());
         Self { shared, delivery, message, attempt: counted.unwrap_or(1).max(1) }
     }
 
-    pub(crate) async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
+    async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
         let settled = timeout(self.shared.attempt_timeout, async {
             match settlement {
                 Settlement::Ack => {}
@@ -256,7 +258,7 @@ impl Handle {
 
     /// Returns a message that no consumer received to its queue unchanged. RabbitMQ would mark a requeued message as
     /// delivered.
-    pub(crate) async fn release(self) {
+    async fn release(self) {
         if self.delivery.redelivered {
             // This delivery was not counted yet.
             let _redelivered_anyway = self.requeue().await;
@@ -333,8 +335,18 @@ impl Handle {
     }
 }
 
-impl std::fmt::Debug for Handle {
+impl Lease for RabbitMqLease {
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::release(*self))
+    }
+
+    fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, Result<(), BrokerError>> {
+        Box::pin(Self::settle(*self, settlement))
+    }
+}
+
+impl std::fmt::Debug for RabbitMqLease {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Handle").field("attempt", &self.attempt).finish_non_exhaustive()
+        formatter.debug_struct("RabbitMqLease").field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::message::Message;
-use crate::rabbitmq::Settings;
+use crate::rabbitmq::settings::Settings;
 use fleet_model::names::message::{CONTENT_TYPE, WATERMILL_UUID};
 
 /// Heartbeat of a connection; RabbitMQ's default would notice a silent one after two minutes only.

@@ -11,7 +11,8 @@ use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::message::Message;
 use crate::name::Name;
 use crate::rabbitmq::link::{Call, Connector, Route};
-use crate::rabbitmq::{Settings, link, topology};
+use crate::rabbitmq::settings::Settings;
+use crate::rabbitmq::{link, topology};
 
 pub(super) struct Publisher {
     settings: Settings,

@@ -8,7 +8,8 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::name::{Name, Subscription};
-use crate::rabbitmq::{Exchange, Settings, link};
+use crate::rabbitmq::link;
+use crate::rabbitmq::settings::{Exchange, Settings};
 use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
 /// The shortest wait that has a queue; the others are its doubles.

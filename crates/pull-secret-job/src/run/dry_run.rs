@@ -15,7 +15,7 @@ use crate::outcome::{KUBERNETES_SECRET_PHASE, RunError};
 use crate::session::Session;
 use crate::settings::Settings;
 
-use super::kubernetes_secret::Pass;
+use super::phase::Pass;
 
 /// Logs one line of the dry run.
 fn log_line(line: &str) {

@@ -4,7 +4,7 @@ use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::{AppliedSecret, Cluster, ErrorKind, Form, KubernetesError, ObservedSecret, SecretKey};
+use kubernetes::{AppliedSecret, ErrorKind, Form, KubernetesError, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::VersionNumber;
 use tokio::time::Instant;
@@ -13,21 +13,10 @@ use tracing::{Span, info, info_span, warn};
 use crate::act::elapsed;
 use crate::decide::kubernetes_secret::{self as decide, Observed, Plan, Step};
 use crate::outcome::{KUBERNETES_SECRET_PHASE, RunError};
-use crate::session::Caller;
-use crate::settings::{KubernetesSecretSettings, Settings};
 
+use super::dry_run;
 use super::input::Input;
-use super::{Phase, dry_run};
-
-/// The phase of one run.
-pub(super) struct Pass<'a> {
-    pub(super) cluster: &'a Cluster,
-    pub(super) kubernetes_secret: &'a KubernetesSecretSettings,
-    pub(super) caller: &'a Caller<'a>,
-    pub(super) settings: &'a Settings,
-    /// Full name of the newest stored version.
-    pub(super) stored_as: String,
-}
+use super::phase::{Pass, Phase};
 
 /// Result of a step.
 enum Progress {

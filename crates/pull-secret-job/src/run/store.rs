@@ -10,14 +10,13 @@ use tracing::info;
 use crate::act::{Done, Performer, Progress, elapsed};
 use crate::decide::{self, Cause, Plan, VersionState};
 use crate::observe::Observation;
-use crate::outcome::RunError;
-use crate::report::Details;
+use crate::outcome::{Details, RunError};
 use crate::session::Session;
 use crate::settings::{Settings, Task};
 
-use super::Phase;
 use super::dry_run;
 use super::input::Input;
+use super::phase::Phase;
 
 /// Success of the phase, with the content as it was read back.
 pub(super) struct Stored {

@@ -41,14 +41,14 @@ async fn transient_faults_are_got_over_without_a_second_version(#[case] faults: 
 
 /// Faults that end the run: code, reason, and what the message must say.
 #[rstest]
-#[case::away_for_good(&["*:unavailable*0"], 75, "StoreUnavailable", "the store is unavailable")]
-#[case::throttled_for_good(&["addVersion:resource-exhausted*0"], 75, "QuotaExceeded", "ask for a higher")]
-#[case::no_creation(&["createSecret:permission-denied"], 4, "PermissionDenied", "secretmanager.secrets.create")]
-#[case::no_addition(&["addVersion:permission-denied"], 4, "PermissionDenied", "secretmanager.versions.add")]
-#[case::no_look(&["getSecret:permission-denied"], 4, "PermissionDenied", "secretmanager.secrets.get")]
-#[case::no_reading(&["accessVersion:permission-denied"], 4, "PermissionDenied", "secretmanager.versions.access")]
+#[case::unavailable_throughout(&["*:unavailable*0"], 75, "StoreUnavailable", "the store is unavailable")]
+#[case::throttled_throughout(&["addVersion:resource-exhausted*0"], 75, "QuotaExceeded", "ask for a higher")]
+#[case::creation_denied(&["createSecret:permission-denied"], 4, "PermissionDenied", "secretmanager.secrets.create")]
+#[case::addition_denied(&["addVersion:permission-denied"], 4, "PermissionDenied", "secretmanager.versions.add")]
+#[case::metadata_denied(&["getSecret:permission-denied"], 4, "PermissionDenied", "secretmanager.secrets.get")]
+#[case::reading_denied(&["accessVersion:permission-denied"], 4, "PermissionDenied", "secretmanager.versions.access")]
 #[case::not_authenticated(&["*:unauthenticated"], 4, "Unauthenticated", "gcloud auth application-default login")]
-#[case::an_invalid_request(&["createSecret:invalid-argument"], 2, "InvalidRequest", "calls the request invalid")]
+#[case::an_invalid_request(&["createSecret:invalid-argument"], 2, "InvalidRequest", "rejects the request as invalid")]
 #[tokio::test(flavor = "multi_thread")]
 async fn other_faults_end_the_run_and_say_what_to_do(
     #[case] faults: &[&str],
