@@ -1,5 +1,6 @@
 //! Stores resources in SQLite or PostgreSQL, with one set of statements for both.
 
+mod change;
 mod connect;
 pub mod database;
 mod error;
@@ -26,6 +27,7 @@ use crate::search::{Order, Search};
 use database::{Database, Transaction};
 use sql::{Parameters, Value};
 
+pub use change::{Change, ChangeKind};
 pub use connect::{PoolSettings, Source};
 pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
@@ -78,32 +80,6 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Number of items on all pages.
     pub total: i64,
-}
-
-/// A change of a resource, as readers of the change stream receive it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// The kind of change.
-    pub kind: ChangeKind,
-    /// The kind of the resource.
-    pub resource_kind: String,
-    /// The id of the resource.
-    pub resource_id: String,
-    /// The time of the change.
-    pub time: Timestamp,
-    /// The JSON of the resource after the change; before it if the resource was removed.
-    pub object: String,
-}
-
-/// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// The resource was created.
-    Added,
-    /// The resource or one of its reports changed.
-    Modified,
-    /// The resource was removed.
-    Deleted,
 }
 
 // === impl Store ===
@@ -196,7 +172,7 @@ impl Store {
             parameters.add(Value::Number(limit)),
         );
         let rows = snapshot.fetch(sql, parameters).await?;
-        let version = feed::newest(&mut snapshot).await?;
+        let version = change::newest(&mut snapshot).await?;
         snapshot.commit().await?;
         let objects = rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect::<Result<_, StoreError>>()?;
         Ok((objects, version))
@@ -314,37 +290,5 @@ impl Query {
         }
         conditions.push(format!("({})", self.search.sql(dialect, parameters)));
         conditions.join(" AND ")
-    }
-}
-
-// === impl Change ===
-
-impl Change {
-    fn values(self, version: i64) -> Vec<Value> {
-        vec![
-            Value::Number(version),
-            Value::Text(self.resource_kind),
-            Value::Text(self.resource_id),
-            Value::Text(self.kind.as_str().to_owned()),
-            Value::Number(self.time.as_microsecond()),
-            Value::Text(self.object),
-        ]
-    }
-}
-
-// === impl ChangeKind ===
-
-impl ChangeKind {
-    /// Returns the type of the event in the change stream.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Added => "ADDED",
-            Self::Modified => "MODIFIED",
-            Self::Deleted => "DELETED",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Added, Self::Modified, Self::Deleted].into_iter().find(|kind| kind.as_str() == text)
     }
 }

@@ -1,37 +1,21 @@
 //! Aggregates the reports of all required adapters to conditions: `Reconciled` and its companions.
 
+mod evidence;
 mod last_known;
+mod reason;
 mod reconciled;
 #[cfg(test)]
 mod tests;
 
 use fleet_model::names::condition::{AVAILABLE, SUCCESSFUL_SUFFIX};
-use fleet_model::{Condition, Generation, Report, Status};
-use jiff::Timestamp;
+use fleet_model::{Condition, Report};
 
 use super::draft::ConditionDraft;
 use super::mapped::{self, MappedCondition};
 use crate::resource::Resource;
+use evidence::Evidence;
 
-fleet_model::reasons! {
-    /// Reason of an aggregated condition, as HyperFleet's API names it.
-    pub enum Reason {
-        /// `Reconciled`: every required adapter has reconciled the current generation.
-        ReconciledAll,
-        /// `Reconciled`: every required adapter has finalized, but active children remain.
-        ReconciledWaitingForChildren,
-        /// `Reconciled`: some required adapter has not reconciled the current generation.
-        ReconciledMissingAdapters,
-        /// `LastKnownReconciled`: no required adapter denies the tracked generation.
-        AllAdaptersReconciled,
-        /// `LastKnownReconciled`: some required adapter has never reported.
-        AdaptersMissingReports,
-        /// `LastKnownReconciled`: some required adapter reports `Available=False`.
-        AdapterReportedNotAvailable,
-        /// `LastKnownReconciled`: all required adapters are available, but not at the same generation.
-        AdaptersNotAtSameGeneration,
-    }
-}
+pub use reason::Reason;
 
 /// Returns the conditions of a resource in the order of HyperFleet's API: aggregated, one for each adapter, mapped.
 ///
@@ -83,40 +67,4 @@ fn of_adapter(report: &Report, resource: &Resource) -> Option<Condition> {
         last_updated_time: report.last_report_time,
     };
     Some(draft.after(&resource.state.conditions, report.last_report_time))
-}
-
-/// The facts that are aggregated.
-struct Evidence<'a> {
-    resource: &'a Resource,
-    required: &'a [String],
-    /// The considered reports, in the order of the required adapters.
-    counted: Vec<&'a Report>,
-    has_active_children: bool,
-}
-
-impl<'a> Evidence<'a> {
-    fn of(required: &'a [String], resource: &'a Resource, has_active_children: bool) -> Self {
-        let reports = required.iter().filter_map(|adapter| resource.state.reports.get(adapter));
-        // A report of `Unknown`, or of a generation that does not exist yet, counts as none, as in HyperFleet's API.
-        let counted = reports
-            .filter(|report| report.observed_generation <= resource.generation)
-            .filter(|report| report.status(AVAILABLE) != Status::Unknown)
-            .collect();
-        Self { resource, required, counted, has_active_children }
-    }
-
-    /// Returns the considered reports of that generation.
-    fn at(&self, generation: Generation) -> impl Iterator<Item = &'a Report> + '_ {
-        self.counted.iter().copied().filter(move |report| report.observed_generation == generation)
-    }
-
-    /// Returns the time of the last change, which is the time of everything that no report has a time for.
-    fn reference_time(&self) -> Timestamp {
-        self.resource.updated_time
-    }
-}
-
-/// Returns the time of the oldest report.
-fn oldest<'a>(reports: impl Iterator<Item = &'a Report>) -> Option<Timestamp> {
-    reports.map(|report| report.last_report_time).min()
 }

@@ -1,11 +1,7 @@
-//! Evaluates mapped conditions before a transaction, and gives them to it only for the state that they were evaluated on.
+//! Mapped conditions, valid only for the state of a resource that they were evaluated on.
 
-use fleet_model::Report;
-
-use super::{Address, Failure, Service};
-use crate::decide::change::RequestInfo;
+use super::failure::Failure;
 use crate::decide::mapped::MappedCondition;
-use crate::decide::report::{self, Decision, NewReport};
 use crate::mapping::MappingError;
 use crate::resource::{Resource, State};
 
@@ -30,6 +26,11 @@ impl MappedFacts {
         found.map(|evaluated| &evaluated.result).ok_or_else(|| Failure::Unevaluated(vec![input]))
     }
 
+    /// Adds the result of an evaluation on this input.
+    pub(super) fn add(&mut self, input: Resource, result: Result<Vec<MappedCondition>, MappingError>) {
+        self.0.push(Evaluated { input, result });
+    }
+
     /// Replaces the facts of the resources that `newer` has, and keeps those of all others.
     pub(super) fn update(&mut self, newer: Self) {
         self.0.retain(|old| newer.0.iter().all(|new| new.input.id != old.input.id));
@@ -38,7 +39,7 @@ impl MappedFacts {
 }
 
 /// Returns all of a resource that expressions can read.
-fn input(resource: &Resource) -> Resource {
+pub(super) fn input(resource: &Resource) -> Resource {
     let state = State {
         conditions: Vec::new(),
         labels: resource.state.labels.clone(),
@@ -47,46 +48,4 @@ fn input(resource: &Resource) -> Resource {
         reports: resource.state.reports.clone(),
     };
     Resource { state, ..resource.clone() }
-}
-
-/// Returns the resource with a report in place of the adapter's previous one, which is returned as well.
-pub(super) fn with_report(before: &Resource, report: &Report) -> (Resource, Option<Report>) {
-    let mut after = before.clone();
-    let replaced = after.state.reports.insert(report.adapter.clone(), report.clone());
-    (after, replaced)
-}
-
-impl Service {
-    /// Evaluates the mappings on these resources.
-    pub(super) async fn evaluate(&self, resources: Vec<Resource>) -> MappedFacts {
-        let mut facts = Vec::with_capacity(resources.len());
-        for input in resources {
-            let result = self.parts.evaluator.evaluate(input.clone()).await;
-            facts.push(Evaluated { input, result });
-        }
-        MappedFacts(facts)
-    }
-
-    /// Evaluates the mappings on the state that a report will lead to, unless another write comes first.
-    pub(super) async fn evaluate_report(
-        &self,
-        address: &Address<'_>,
-        new: &NewReport,
-        request: &RequestInfo,
-    ) -> Result<MappedFacts, Failure> {
-        let maps = |kind: &str| self.parts.evaluator.maps(kind);
-        if !address.descriptor.map_or_else(|| self.parts.evaluator.maps_any(), |descriptor| maps(&descriptor.kind)) {
-            return Ok(MappedFacts::default());
-        }
-        let stored = self.store().get(address.id).await?.filter(|stored| maps(&stored.resource.kind));
-        let Some(before) = stored.map(|stored| stored.resource) else { return Ok(MappedFacts::default()) };
-        match report::decide(new, &before, request.time) {
-            Ok(Decision::Store(report)) => {
-                let (after, _replaced) = with_report(&before, &report);
-                Ok(self.evaluate(vec![input(&after)]).await)
-            }
-            // The decision under the lock needs no mapped conditions, or answers with the error.
-            Ok(Decision::Discard(_) | Decision::Unchanged(_)) | Err(_) => Ok(MappedFacts::default()),
-        }
-    }
 }

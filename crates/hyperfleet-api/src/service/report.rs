@@ -3,7 +3,8 @@
 use fleet_model::names::condition::{AVAILABLE, FINALIZED};
 use fleet_model::{Report, Status};
 
-use super::mapped::{MappedFacts, with_report};
+use super::evaluate::with_report;
+use super::mapped::MappedFacts;
 use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, lock, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::database::Transaction;
+use super::change::{Change, ChangeKind, newest};
 use super::sql::{Parameters, Value};
-use super::{Change, ChangeKind, Store, StoreError, rows};
+use super::{Store, StoreError, rows};
 
 /// Limits of the stored changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +114,4 @@ impl Store {
         transaction.commit().await?;
         Ok(removed)
     }
-}
-
-/// Returns the newest version in a snapshot.
-pub(super) async fn newest(snapshot: &mut Transaction) -> Result<i64, StoreError> {
-    let sql = "SELECT version FROM change_counter".to_owned();
-    snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
 }

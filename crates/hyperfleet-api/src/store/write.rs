@@ -2,11 +2,12 @@
 
 use fleet_model::Transition;
 
+use super::change::Change;
 use super::database::Transaction;
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::{Change, transition};
+use super::transition;
 use crate::resource::Resource;
 
 /// Maximum number of transitions stored for a resource.

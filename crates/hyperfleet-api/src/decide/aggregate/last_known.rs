@@ -4,7 +4,9 @@ use fleet_model::names::condition::{AVAILABLE, LAST_KNOWN_RECONCILED};
 use fleet_model::{Condition, Generation, Report, Status};
 use jiff::Timestamp;
 
-use super::{ConditionDraft, Evidence, Reason, oldest};
+use super::evidence::{Evidence, oldest};
+use super::reason::Reason;
+use crate::decide::draft::ConditionDraft;
 
 /// The considered reports, taken together.
 #[derive(Clone, Copy)]

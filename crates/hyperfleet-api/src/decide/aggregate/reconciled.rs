@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use fleet_model::names::condition::{AVAILABLE, FINALIZED, RECONCILED};
 use fleet_model::{Condition, Status};
 
-use super::{ConditionDraft, Evidence, Reason, oldest};
+use super::evidence::{Evidence, oldest};
+use super::reason::Reason;
+use crate::decide::draft::ConditionDraft;
 
 /// Returns the condition `Reconciled`.
 pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {

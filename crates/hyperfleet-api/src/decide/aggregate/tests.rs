@@ -5,8 +5,8 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use fleet_model::ReportedCondition;
 use fleet_model::names::condition::{FINALIZED, LAST_KNOWN_RECONCILED, RECONCILED};
+use fleet_model::{ReportedCondition, Status};
 use jiff::Timestamp;
 
 use super::*;

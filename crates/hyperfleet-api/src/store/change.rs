@@ -1,0 +1,71 @@
+//! Changes of resources, which the change stream delivers.
+
+use jiff::Timestamp;
+
+use super::database::Transaction;
+use super::error::StoreError;
+use super::sql::{Parameters, Value};
+
+/// A change of a resource, as readers of the change stream receive it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The kind of change.
+    pub kind: ChangeKind,
+    /// The kind of the resource.
+    pub resource_kind: String,
+    /// The id of the resource.
+    pub resource_id: String,
+    /// The time of the change.
+    pub time: Timestamp,
+    /// The JSON of the resource after the change; before it if the resource was removed.
+    pub object: String,
+}
+
+/// The kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// The resource was created.
+    Added,
+    /// The resource or one of its reports changed.
+    Modified,
+    /// The resource was removed.
+    Deleted,
+}
+
+// === impl Change ===
+
+impl Change {
+    pub(super) fn values(self, version: i64) -> Vec<Value> {
+        vec![
+            Value::Number(version),
+            Value::Text(self.resource_kind),
+            Value::Text(self.resource_id),
+            Value::Text(self.kind.as_str().to_owned()),
+            Value::Number(self.time.as_microsecond()),
+            Value::Text(self.object),
+        ]
+    }
+}
+
+// === impl ChangeKind ===
+
+impl ChangeKind {
+    /// Returns the type of the event in the change stream.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Self::Added, Self::Modified, Self::Deleted].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Returns the newest version in a snapshot.
+pub(super) async fn newest(snapshot: &mut Transaction) -> Result<i64, StoreError> {
+    let sql = "SELECT version FROM change_counter".to_owned();
+    snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
+}
