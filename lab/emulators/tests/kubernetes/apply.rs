@@ -92,6 +92,22 @@ async fn plain_writes_own_what_they_change() {
 }
 
 #[tokio::test]
+async fn fields_are_handed_over_by_a_patch_of_the_bookkeeping() {
+    let server = Server::plain().await;
+    let path = format!("{CONFIG_MAPS}/c");
+    let object = config_map("c", &json!({"a": "1", "b": "1"}));
+    let mut created = server.post(&format!("{CONFIG_MAPS}?fieldManager=job"), &object).await.expect(201);
+    server.merge(&format!("{path}?fieldManager=other"), &json!({"data": {"c": "1"}})).await.expect(200);
+    created["metadata"]["managedFields"][0]["operation"] = json!("Apply");
+    let entries = json!({"metadata": {"managedFields": created["metadata"]["managedFields"]}});
+    let handed_over = server.merge(&format!("{path}?fieldManager=job"), &entries).await.expect(200);
+    let fields = json!({"f:data": {".": {}, "f:a": {}, "f:b": {}}});
+    assert_eq!(managers(&handed_over), [("job", "Apply", fields)]);
+    let applied = server.apply(&path, "job", &config_map("c", &json!({"a": "1"}))).await.expect(200);
+    assert_eq!(applied["data"], json!({"a": "1", "c": "1"}), "the list around what is applied stays");
+}
+
+#[tokio::test]
 async fn list_items_are_owned_one_by_one() {
     let server = Server::plain().await;
     let path = format!("{DEPLOYMENTS}/d");

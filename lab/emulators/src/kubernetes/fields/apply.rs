@@ -40,7 +40,7 @@ impl Application<'_> {
         self.settle_conflicts(&mut others, &written)?;
         let before = mine.as_ref().map(|entry| entry.set.clone()).unwrap_or_default();
         let theirs = others.iter().fold(Set::default(), |all, entry| all.union(&entry.set));
-        remove(self.schema, &mut merged, &before.minus(&wanted), Some(&theirs));
+        remove(self.schema, &mut merged, &before.without(&wanted), Some(&theirs));
         let unchanged = merged == plain && before == wanted;
         let mut entry = mine.unwrap_or_else(|| Entry::new(self.writer));
         if !unchanged || entry.time.is_empty() || entry.api_version != self.writer.api_version {

@@ -125,11 +125,13 @@ pub(crate) fn strip(set: &mut Set) {
     }
 }
 
-/// Records a plain write: the fields that `writer` changed between `old` and `new` become its own alone.
+/// Records a plain write: the fields that `writer` changed between `old` and `new` become its own alone. Entries that the
+/// write itself brings take the place of the old ones.
 pub(crate) fn note(schema: Schema<'_>, old: &Value, new: &mut Value, writer: &Writer, now: Timestamp) {
     let mut entries = match new.pointer("/metadata/managedFields") {
         // An empty list is how a client resets the bookkeeping.
         Some(Value::Array(given)) if given.is_empty() || given == &[json!({})] => Vec::new(),
+        Some(Value::Array(_)) => entries(new),
         _ => entries(old),
     };
     let difference = compare(schema, old, new);

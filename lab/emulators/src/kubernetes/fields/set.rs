@@ -52,6 +52,16 @@ impl Set {
         self.combine(Some(other), Keep::NotInOther)
     }
 
+    /// The fields that are neither in the other set nor around a field of it.
+    #[must_use]
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let below = self.below.iter().map(|(step, set)| match other.below.get(step) {
+            Some(theirs) => (step.clone(), set.without(theirs)),
+            None => (step.clone(), set.clone()),
+        });
+        Self { own: self.own && other.is_empty(), below: below.filter(|(_, set)| !set.is_empty()).collect() }
+    }
+
     #[must_use]
     pub(crate) fn and(&self, other: &Self) -> Self {
         self.combine(Some(other), Keep::InBoth)
