@@ -172,6 +172,8 @@ names! {
     ANNOTATION_SOURCES = "hypershift.openshift.io/global-pull-secret-sources";
     /// Annotation on the merged Secret: time at which the nodes began to revert to the original.
     ANNOTATION_REVERTING = "hypershift.openshift.io/global-pull-secret-reverting-since";
+    /// Annotation on the syncer's objects: digest of the applied object; another one means that it is to be applied again.
+    ANNOTATION_APPLIED = "hypershift.openshift.io/global-pull-secret-applied";
     /// Annotation on the status: time at which it was written.
     ANNOTATION_WRITTEN_AT = "hypershift.openshift.io/global-pull-secret-written-at";
 }

@@ -12,7 +12,6 @@ pub mod probe;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use docker_config::merge::{self, InvalidEntries};
@@ -21,7 +20,6 @@ use jiff::Timestamp;
 use k8s_openapi::Metadata;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::facts::{Facts, ObservedSecret, is_managed};
 use crate::objects::{self, Syncer};
@@ -89,7 +87,7 @@ pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
         Desired::AsItIs => deployed.map(|deployed| deployed.record),
         Desired::Merged { document, sources, .. } => {
             let record = Record { sources: Some(sources.clone()), ..Record::default() };
-            Some(reconcile.put_global(document, record, deployed.as_ref()))
+            Some(reconcile.apply_global(document, record, deployed.as_ref()))
         }
         Desired::Gone { original } => {
             let original = original.clone();
@@ -97,7 +95,7 @@ pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
         }
     };
     let nodes = record.as_ref().map(|record| {
-        reconcile.put_others(record);
+        reconcile.apply_others(record);
         reconcile.watch_nodes(record)
     });
     reconcile.finish(content, record.as_ref(), nodes)
@@ -113,8 +111,8 @@ fn last_findings(facts: &Facts, deployed: Option<&Deployed>) -> Vec<probe::Repor
 }
 
 impl Reconcile<'_> {
-    /// Writes the merged Secret if it is not as desired. Only new meaning gets a new revision.
-    fn put_global(
+    /// Applies the merged Secret if it is not as desired. Only new meaning gets a new revision.
+    fn apply_global(
         &mut self,
         document: &docker_config::Document,
         desired: Record,
@@ -138,12 +136,12 @@ impl Reconcile<'_> {
                 && !observed.has_other_data
         });
         if !is_right {
-            self.write_global(document, &record, observed);
+            self.push_global(document, &record, observed);
         }
         record
     }
 
-    fn write_global(&mut self, document: &docker_config::Document, record: &Record, observed: Option<&ObservedSecret>) {
+    fn push_global(&mut self, document: &docker_config::Document, record: &Record, observed: Option<&ObservedSecret>) {
         // The type and immutable content cannot be changed.
         let is_stuck = |observed: &ObservedSecret| {
             observed.is_immutable || observed.kind != kubernetes::secret::DOCKER_CONFIG_JSON
@@ -151,7 +149,7 @@ impl Reconcile<'_> {
         let replaced = match observed {
             Some(observed) if is_stuck(observed) => {
                 let metadata = observed.metadata.clone();
-                self.actions.push(remove(ManagedObject::Secret(objects::global_secret(
+                self.actions.push(delete(ManagedObject::Secret(objects::global_secret(
                     metadata,
                     document,
                     &record.revision,
@@ -161,52 +159,52 @@ impl Reconcile<'_> {
             observed => observed.map(|observed| &observed.metadata),
         };
         let metadata = objects::metadata(names::GLOBAL_PULL_SECRET, record.annotations(), replaced);
-        self.actions.push(put(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision))));
+        self.actions.push(apply(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision))));
     }
 
-    /// Writes ServiceAccount, Role, RoleBinding and DaemonSet if they are not as desired.
-    fn put_others(&mut self, record: &Record) {
+    /// Applies ServiceAccount, Role, RoleBinding and DaemonSet if they are not as desired.
+    fn apply_others(&mut self, record: &Record) {
         let facts = self.facts;
         let revision = Some(record.revision.as_str()).filter(|_| self.policy.rollout == Rollout::Rolling);
         let syncer = &self.policy.syncer;
-        self.keep(facts.service_account.as_deref(), objects::service_account, ManagedObject::ServiceAccount);
-        self.keep(facts.role.as_deref(), objects::role, ManagedObject::Role);
+        self.keep(facts.service_account.as_deref(), objects::service_account, &[], ManagedObject::ServiceAccount);
+        self.keep(facts.role.as_deref(), objects::role, &[], ManagedObject::Role);
         // The roleRef of a RoleBinding is immutable.
         let rebound = facts.role_binding.as_deref().filter(|observed| {
             is_managed(&observed.metadata) && observed.role_ref != objects::role_binding(ObjectMeta::default()).role_ref
         });
         if let Some(observed) = rebound {
-            self.actions.push(remove(ManagedObject::RoleBinding(observed.clone())));
+            self.actions.push(delete(ManagedObject::RoleBinding(observed.clone())));
         }
         let observed = facts.role_binding.as_deref().filter(|_| rebound.is_none());
-        self.keep(observed, objects::role_binding, ManagedObject::RoleBinding);
+        self.keep(observed, objects::role_binding, &[], ManagedObject::RoleBinding);
         let make = |metadata| objects::daemon_set(metadata, syncer, revision);
-        self.keep(facts.daemon_set.as_deref(), make, |set| ManagedObject::DaemonSet(Box::new(set)));
+        self.keep(facts.daemon_set.as_deref(), make, objects::POD, |set| ManagedObject::DaemonSet(Box::new(set)));
     }
 
-    fn keep<K>(&mut self, observed: Option<&K>, make: impl Fn(ObjectMeta) -> K, managed: fn(K) -> ManagedObject)
-    where
+    fn keep<K>(
+        &mut self,
+        observed: Option<&K>,
+        make: impl Fn(ObjectMeta) -> K,
+        exclusive: &[&str],
+        managed: fn(K) -> ManagedObject,
+    ) where
         K: Serialize + Metadata<Ty = ObjectMeta>,
     {
-        let desired = make(objects::metadata(names::GLOBAL_SYNCER, BTreeMap::new(), observed.map(K::metadata)));
+        let annotations =
+            [(names::ANNOTATION_APPLIED.to_owned(), objects::digest(&make(ObjectMeta::default())))].into();
+        let desired = make(objects::metadata(names::GLOBAL_SYNCER, annotations, observed.map(K::metadata)));
         let Some(observed) = observed else {
-            self.actions.push(put(managed(desired)));
+            self.actions.push(apply(managed(desired)));
             return;
         };
         if !is_managed(observed.metadata()) {
             self.unmanaged.push(format!("{} {}", managed(desired).kind(), names::GLOBAL_SYNCER));
             return;
         }
-        if observed.metadata().deletion_timestamp.is_some() {
-            return;
-        }
-        let spec = desired_value(&desired);
-        let managed = managed(desired);
-        let written = self.facts.written.get(managed.kind());
-        let as_written = written
-            .is_some_and(|written| written.version == objects::version(observed.metadata()) && written.desired == spec);
-        if !as_written && objects::differs(&spec, observed) {
-            self.actions.push(put(managed));
+        let is_terminating = observed.metadata().deletion_timestamp.is_some();
+        if !is_terminating && objects::is_drifted(&desired, observed, exclusive) {
+            self.actions.push(apply(managed(desired)));
         }
     }
 
@@ -225,7 +223,7 @@ impl Reconcile<'_> {
             let deadline = later(since, self.policy.cleanup_deadline);
             // Its Pods keep their permissions until they are gone.
             if self.facts.pods.is_empty() || self.now >= deadline {
-                self.remove_all();
+                self.delete_all();
             }
             self.requeue_at(deadline);
             return self.finish(content, None, None);
@@ -237,25 +235,25 @@ impl Reconcile<'_> {
             Some(original) => {
                 let sources = content::sources_of_original(original);
                 let desired = Record { sources: Some(sources), reverting: Some(since), ..Record::default() };
-                self.put_global(original, desired, deployed)
+                self.apply_global(original, desired, deployed)
             }
             // Without the original there is nothing to revert to: wait for it.
             None => return self.finish(content, Some(&last), None),
         };
         let is_written = self.actions.is_empty();
-        self.put_others(&record);
+        self.apply_others(&record);
         let nodes = self.watch_nodes(&record);
         let is_back = nodes.in_sync == nodes.all;
         if is_written && (is_back || self.now >= deadline) {
             self.lost = Some(nodes).filter(|_| !is_back);
-            self.actions = vec![remove(ManagedObject::DaemonSet(Box::new(set.clone())))];
+            self.actions = vec![delete(ManagedObject::DaemonSet(Box::new(set.clone())))];
             return self.finish(content, None, None);
         }
         self.finish(content, Some(&record), Some(nodes))
     }
 
     /// Removes the managed objects: first those that need the others.
-    fn remove_all(&mut self) {
+    fn delete_all(&mut self) {
         let facts = self.facts;
         let objects = [
             facts.role_binding.as_deref().cloned().map(ManagedObject::RoleBinding),
@@ -267,7 +265,7 @@ impl Reconcile<'_> {
             }),
         ];
         let ours = objects.into_iter().flatten().filter(|managed| is_managed(managed.metadata()));
-        self.actions.extend(ours.map(remove));
+        self.actions.extend(ours.map(delete));
     }
 
     fn requeue_at(&mut self, at: Timestamp) {
@@ -277,23 +275,12 @@ impl Reconcile<'_> {
     }
 }
 
-fn put(managed: ManagedObject) -> Action {
-    Action::Put(Box::new(managed))
+fn apply(managed: ManagedObject) -> Action {
+    Action::Apply(Box::new(managed))
 }
 
-fn remove(managed: ManagedObject) -> Action {
-    Action::Remove(Box::new(managed))
-}
-
-/// The desired object without the metadata that the server sets.
-pub fn desired_value(object: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|name, _| matches!(name.as_str(), "name" | "namespace"));
-        let label = serde_json::json!({ names::LABEL_KUBERNETES_MANAGED_BY: names::GLOBAL_MANAGER });
-        metadata.insert("labels".to_owned(), label);
-    }
-    value
+fn delete(managed: ManagedObject) -> Action {
+    Action::Delete(Box::new(managed))
 }
 
 fn later(time: Timestamp, by: Duration) -> Timestamp {

@@ -38,8 +38,6 @@ pub struct Facts {
     pub status: Option<Arc<ConfigMap>>,
     /// The syncer's Pods.
     pub pods: Vec<ObservedPod>,
-    /// The last write of each kind: the desired object, and the version that the server gave it.
-    pub written: BTreeMap<&'static str, Written>,
     /// The results of probes, by the digest of the entry's meaning.
     pub results: BTreeMap<Digest, ProbeResult>,
     /// The error of the last write, if it failed.
@@ -80,19 +78,9 @@ pub struct ObservedPod {
     pub failure: Option<String>,
 }
 
-/// A completed write.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Written {
-    /// The desired object.
-    pub desired: serde_json::Value,
-    /// The version that it got: the generation where there is one, else the resource version.
-    pub version: String,
-}
-
 impl From<Secret> for ObservedSecret {
     fn from(secret: Secret) -> Self {
-        let Secret { mut metadata, data, type_, immutable, .. } = secret;
-        metadata.managed_fields = None;
+        let Secret { metadata, data, type_, immutable, .. } = secret;
         let mut data = data.unwrap_or_default();
         let content = data.remove(DOCKER_CONFIG_JSON_KEY);
         let revision = data.remove(REVISION_KEY);

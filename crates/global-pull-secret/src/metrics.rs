@@ -142,7 +142,7 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         metrics.conditions.get_or_create(&ConditionLabels { r#type: "Available".to_owned(), status: "True" }).set(1);
-        metrics.applied("put", "Secret", true);
+        metrics.applied("apply", "secret", true);
         metrics.reconciled(Duration::ZERO);
         metrics.published(Reason::ALL[0]);
         metrics.probed(Verdict::Accepted);

@@ -1,7 +1,7 @@
-//! The desired objects, and their comparison with the live ones.
+//! The desired objects, and the drift of the live ones from them.
 
-mod compare;
 mod daemon_set;
+mod drift;
 #[cfg(test)]
 mod tests;
 
@@ -16,25 +16,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::secret::{DOCKER_CONFIG_JSON, DOCKER_CONFIG_JSON_KEY};
 use secrecy::ExposeSecret as _;
 
-pub use compare::{differs, version};
 pub use daemon_set::{Syncer, daemon_set};
+pub use drift::{digest, is_drifted};
 
-/// The metadata of a managed object that replaces an observed one: labels and annotations of other clients stay.
+/// The fields of the merged Secret and of the status that only the controller sets.
+pub const DATA: &[&str] = &["data"];
+/// The fields of the DaemonSet that only the controller sets: what runs privileged on every node.
+pub const POD: &[&str] = &["spec.template.spec"];
+
+/// The metadata of an object to be applied; over an observed one, with the uid, resourceVersion and managedFields that it has.
 pub fn metadata(name: &str, annotations: BTreeMap<String, String>, observed: Option<&ObjectMeta>) -> ObjectMeta {
-    let mut labels = observed.and_then(|observed| observed.labels.clone()).unwrap_or_default();
-    labels.insert(names::LABEL_KUBERNETES_MANAGED_BY.to_owned(), names::GLOBAL_MANAGER.to_owned());
-    let mut all = observed.and_then(|observed| observed.annotations.clone()).unwrap_or_default();
-    all.remove(names::ANNOTATION_REVERTING);
-    all.extend(annotations);
+    let label = (names::LABEL_KUBERNETES_MANAGED_BY.to_owned(), names::GLOBAL_MANAGER.to_owned());
+    let observed = observed.cloned().unwrap_or_default();
     ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(names::GLOBAL_NAMESPACE.to_owned()),
-        labels: Some(labels),
-        annotations: Some(all).filter(|all| !all.is_empty()),
-        uid: observed.and_then(|observed| observed.uid.clone()),
-        resource_version: observed.and_then(|observed| observed.resource_version.clone()),
-        finalizers: observed.and_then(|observed| observed.finalizers.clone()),
-        owner_references: observed.and_then(|observed| observed.owner_references.clone()),
+        labels: Some(BTreeMap::from([label])),
+        annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
+        uid: observed.uid,
+        resource_version: observed.resource_version,
+        managed_fields: observed.managed_fields,
         ..ObjectMeta::default()
     }
 }

@@ -33,10 +33,10 @@ pub struct Plan {
 /// One write, based on an observed object.
 #[derive(Debug)]
 pub enum Action {
-    /// Creates it, or replaces the one with its uid and resourceVersion.
-    Put(Box<ManagedObject>),
+    /// Creates it, or applies it over the one with its uid and resourceVersion.
+    Apply(Box<ManagedObject>),
     /// Deletes the one with its uid.
-    Remove(Box<ManagedObject>),
+    Delete(Box<ManagedObject>),
 }
 
 /// A managed object. It may contain a Secret's content, so `Debug` shows its kind only.
@@ -113,8 +113,8 @@ impl Action {
     /// Verb and kind, for logs and metrics.
     pub fn label(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Put(managed) => ("put", managed.kind()),
-            Self::Remove(managed) => ("remove", managed.kind()),
+            Self::Apply(managed) => ("apply", managed.kind()),
+            Self::Delete(managed) => ("delete", managed.kind()),
         }
     }
 }

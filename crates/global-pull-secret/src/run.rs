@@ -3,9 +3,8 @@
 mod act;
 mod caches;
 mod probe_pool;
+mod progress;
 
-use fleet_model::ReportedCondition;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
@@ -23,9 +22,9 @@ use crate::plan::Plan;
 use crate::probe::Prober;
 use crate::reason::Reason;
 
-use act::Applier;
 pub use caches::{Caches, WatchTargets};
 use probe_pool::ProbePool;
+pub use progress::Progress;
 
 /// Back-off of a reconcile pass whose writes fail.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)).with_factor(4);
@@ -33,19 +32,6 @@ const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::f
 const GATHER: Duration = Duration::from_millis(20);
 /// Time between reconciles if nothing changes, for events that a watch has missed.
 const RESYNC: Duration = Duration::from_mins(10);
-
-/// The progress of the controller.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Progress {
-    /// Number of reconciles.
-    pub reconciles: u64,
-    /// The conditions of the last reconcile.
-    pub conditions: Vec<ReportedCondition>,
-    /// True once all caches have synced.
-    pub has_synced: bool,
-    /// The present failure of a watch or a write.
-    pub failure: Option<String>,
-}
 
 /// The controller.
 #[derive(Debug)]
@@ -76,18 +62,17 @@ impl Controller {
 
     async fn work(&self, prober: Option<Prober>, caches: &Caches) {
         let changed = caches.changed();
-        let mut applier = Applier::new(&self.hosted);
         let mut pool = ProbePool::new(prober);
         let mut failures = 0_u32;
         let mut refused = None;
         loop {
             caches.wait_until_synced(&self.progress).await;
-            let facts = Facts { refused: refused.take(), results: pool.results(), ..caches.facts(applier.written()) };
+            let facts = Facts { refused: refused.take(), results: pool.results(), ..caches.facts() };
             let began = Instant::now();
             let mut plan = decide(&facts, &self.policy, Timestamp::now());
             self.metrics.decided(&plan);
             pool.start(std::mem::take(&mut plan.requests));
-            let applied = applier.act(std::mem::take(&mut plan.actions), caches, &self.metrics).await;
+            let applied = act::act(std::mem::take(&mut plan.actions), &self.hosted, caches, &self.metrics).await;
             if applied.is_status_current && !applied.is_stale {
                 self.publish(&plan, &facts).await;
             }
@@ -160,6 +145,3 @@ async fn until(next: Option<Timestamp>) {
         None => std::future::pending().await,
     }
 }
-
-/// The last write of each kind.
-pub(crate) type Writes = BTreeMap<&'static str, crate::facts::Written>;

@@ -5,6 +5,8 @@
 //! - No method retries; [`KubernetesError`] says whether another attempt may help (`a_failing_server_is_asked_once_a_call`).
 //! - An object is written only as it was observed, by uid and resourceVersion (`objects_are_written_as_they_were_observed`,
 //!   `a_change_since_the_observation_is_not_overwritten`). Ownership is decided by labels ([`fleet_model::Owner`]).
+//! - An apply leaves the fields of other managers alone, except where its caller is to be the only manager
+//!   (`an_apply_leaves_the_fields_of_others`, `an_exclusive_field_has_no_other_manager`).
 //! - A watch recovers from every outage, and its cache says when it is incomplete (`a_cache_follows_through_outages`,
 //!   `a_cache_reports_why_it_is_incomplete`).
 //! - A Lease expires by the observer's own monotonic clock
@@ -33,6 +35,7 @@ pub mod jobs;
 pub mod leadership;
 pub mod lease;
 pub mod object;
+pub mod ownership;
 pub mod prerequisites;
 pub mod secret;
 mod transport;

@@ -1,15 +1,17 @@
-//! Objects of any namespaced kind: created, replaced and deleted as they were observed.
+//! Objects of any namespaced kind: created, applied and deleted as they were observed.
 
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::error::{ErrorKind, KubernetesError};
+use crate::ownership::transferred;
 use crate::verb::Verb;
 
 /// A namespaced kind of objects.
@@ -45,16 +47,53 @@ impl Cluster {
         self.call(Verb::Create, &name, api.create(&parameters, object)).await
     }
 
-    /// Replaces the object that was observed, whose uid and resourceVersion `object` carries, as a whole: fields of other
-    /// managers go. Fails with `Changed` if it has changed since, or does not exist any more.
-    pub async fn replace<K: Object>(&self, object: &K) -> Result<K, KubernetesError> {
+    /// Applies the object, with this program as the field manager: creates one that was not observed, and otherwise changes the
+    /// one whose uid, resourceVersion and managedFields `object` carries. Fails with `AlreadyExists` or `Changed` if that is no
+    /// longer the newest state.
+    ///
+    /// Fields that this program has set before and `object` lacks are removed. Fields that only other managers set stay, except at and
+    /// below the paths in `exclusive`, such as `spec.template.spec`.
+    pub async fn apply<K: Object>(&self, object: &K, exclusive: &[&str]) -> Result<K, KubernetesError> {
+        if object.meta().uid.is_none() {
+            return self.create(object).await;
+        }
+        let mut applied = object.clone();
+        let entries = applied.meta_mut().managed_fields.take().unwrap_or_default();
+        if let Some(entries) = transferred(&entries, self.program(), exclusive) {
+            let metadata = applied.meta();
+            let metadata = json!({
+                "uid": metadata.uid, "resourceVersion": metadata.resource_version, "managedFields": entries,
+            });
+            let transfer = Patch::Merge(json!({"metadata": metadata}));
+            let parameters = PatchParams { field_manager: Some(self.program().to_owned()), ..PatchParams::default() };
+            let transferred = self.patch(&applied, &parameters, &transfer).await?;
+            applied.meta_mut().resource_version = transferred.resource_version();
+        }
+        self.patch(&applied, &self.application(), &Patch::Apply(&applied)).await
+    }
+
+    /// The parameters of a server-side apply by this program. It is forced: ownership was decided by the labels, and changes
+    /// that other managers made to applied fields are drift to be repaired.
+    pub(crate) fn application(&self) -> PatchParams {
+        PatchParams::apply(self.program()).force()
+    }
+
+    /// Patches the object, whose uid and resourceVersion the patch contains; fails with `Changed` if they are not the newest.
+    pub(crate) async fn patch<K: Object, P: Serialize + Debug>(
+        &self,
+        object: &K,
+        parameters: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, KubernetesError> {
         let (api, name) = self.api_of(object);
-        let parameters = self.creation();
-        let request = api.replace(object.meta().name.as_deref().unwrap_or_default(), &parameters, object);
-        self.call(Verb::Replace, &name, request).await.map_err(|error| match error.kind {
-            ErrorKind::NotFound => KubernetesError { kind: ErrorKind::Changed, ..error },
-            _ => error,
-        })
+        let request = api.patch(object.meta().name.as_deref().unwrap_or_default(), parameters, patch);
+        match self.call(Verb::Apply, &name, request).await {
+            // With a uid in it, a patch of a deleted object does not create one, and one of another object of the name is refused.
+            Err(error) if error.kind == ErrorKind::NotFound || is_about_uid(&error) => {
+                Err(KubernetesError { kind: ErrorKind::Changed, ..error })
+            }
+            other => other,
+        }
     }
 
     /// Deletes the object that was observed, by its uid. One that is gone is a success, another of its name is `Changed`.
@@ -73,6 +112,11 @@ impl Cluster {
         let namespace = object.namespace().unwrap_or_default();
         (Api::namespaced(self.client(), &namespace), called::<K>(&namespace, &object.name_any()))
     }
+}
+
+/// Servers refuse another uid either as a conflict or as the change of an immutable field.
+fn is_about_uid(error: &KubernetesError) -> bool {
+    error.kind == ErrorKind::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
 }
 
 /// The name of an object in messages, such as `daemonset kube-system/x`.

@@ -129,8 +129,7 @@ impl Cluster {
     /// Applies the Secret over the one that was observed; fails with `Changed` if it has changed since.
     ///
     /// Labels and annotations that [`Cluster::create_secret`] has set and `secret` does not have stay, as they belong to
-    /// that creation. The apply is forced: ownership was decided by the labels, and changes that other managers made to managed
-    /// fields are drift to be repaired.
+    /// that creation.
     pub async fn apply_secret(
         &self,
         key: &SecretKey,
@@ -138,18 +137,9 @@ impl Cluster {
         observed: &ObservedSecret,
         dry_run: bool,
     ) -> Result<(), KubernetesError> {
-        let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
-        let parameters = PatchParams { dry_run, ..PatchParams::apply(self.program()).force() };
-        let patch = Patch::Apply(secret.object(key, Some(observed)));
-        let request = api.patch(&key.name, &parameters, &patch);
-        match self.call(Verb::Apply, &key.to_string(), request).await {
-            Ok(_) => Ok(()),
-            // With a uid in it, an apply to a deleted Secret does not create one, and one to another Secret of the name is refused.
-            Err(error) if error.kind == ErrorKind::NotFound || is_about_uid(&error) => {
-                Err(KubernetesError { kind: ErrorKind::Changed, ..error })
-            }
-            Err(error) => Err(error),
-        }
+        let object = secret.object(key, Some(observed));
+        let parameters = PatchParams { dry_run, ..self.application() };
+        self.patch(&object, &parameters, &Patch::Apply(&object)).await.map(drop)
     }
 
     /// Deletes the Secret that was observed; returns true if it is gone, false if it waits for a finalizer. One that is gone
@@ -174,11 +164,6 @@ impl Cluster {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Servers refuse another uid either as a conflict or as the change of an immutable field.
-fn is_about_uid(error: &KubernetesError) -> bool {
-    error.kind == ErrorKind::Invalid && error.detail.as_deref().is_some_and(|detail| detail.contains("metadata.uid"))
 }
 
 // === impl Form ===

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fleet_model::{ReportedCondition, names};
 
 use super::content::{Content, Desired, conflicts, is_additional};
-use super::{Reconcile, later, put, remove};
+use super::{Reconcile, apply, delete, later};
 use crate::facts::is_managed;
 use crate::objects;
 use crate::plan::{Event, ManagedObject, Nodes, Plan};
@@ -47,7 +47,7 @@ impl Reconcile<'_> {
         if is_gone && !is_incomplete {
             events.clear();
             if let Some(observed) = self.facts.status.as_deref().filter(|observed| is_managed(&observed.metadata)) {
-                self.actions.push(remove(ManagedObject::Status(observed.clone())));
+                self.actions.push(delete(ManagedObject::Status(observed.clone())));
                 let note = "the nodes are back at the original, and everything was removed".to_owned();
                 events.push(Event {
                     about: names::ADDITIONAL_PULL_SECRET.to_owned(),
@@ -56,7 +56,7 @@ impl Reconcile<'_> {
                     note,
                 });
             }
-        } else if !self.put_status(&conditions, &before, &content, record) {
+        } else if !self.apply_status(&conditions, &before, &content, record) {
             // Changes that are not written now are published with the status that contains them.
             events.clear();
         }
@@ -163,8 +163,8 @@ impl Reconcile<'_> {
         !metadata.into_iter().flatten().any(is_managed)
     }
 
-    /// Writes the status if it has changed; returns true if it is up to date then.
-    fn put_status(
+    /// Applies the status if it has changed; returns true if it is up to date then.
+    fn apply_status(
         &mut self,
         conditions: &[ReportedCondition],
         before: &[ReportedCondition],
@@ -200,7 +200,7 @@ impl Reconcile<'_> {
         let annotations = [(names::ANNOTATION_WRITTEN_AT.to_owned(), self.now.to_string())].into();
         let metadata =
             objects::metadata(names::GLOBAL_STATUS, annotations, observed.map(|observed| &observed.metadata));
-        self.actions.push(put(ManagedObject::Status(objects::status(metadata, data))));
+        self.actions.push(apply(ManagedObject::Status(objects::status(metadata, data))));
         true
     }
 }

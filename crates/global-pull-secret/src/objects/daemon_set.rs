@@ -67,12 +67,12 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         "selector": {"matchLabels": labels},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": max_unavailable}},
         "template": {
-            "metadata": {"labels": labels, "annotations": annotations},
+            "metadata": {"labels": labels, "annotations": given(&annotations)},
             "spec": {
                 "serviceAccountName": names::GLOBAL_SYNCER,
                 "automountServiceAccountToken": true,
                 "priorityClassName": syncer.priority_class,
-                "nodeSelector": syncer.node_selector,
+                "nodeSelector": given(&syncer.node_selector),
                 "tolerations": [{"operator": "Exists"}],
                 "terminationGracePeriodSeconds": 30,
                 "containers": [container],
@@ -81,4 +81,9 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         },
     });
     DaemonSet { metadata, spec: serde_json::from_value(spec).ok(), status: None }
+}
+
+/// `None` for an empty map, which servers drop.
+fn given<K, V>(map: &BTreeMap<K, V>) -> Option<&BTreeMap<K, V>> {
+    Some(map).filter(|map| !map.is_empty())
 }

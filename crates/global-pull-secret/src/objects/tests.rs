@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
 
-use super::{Syncer, daemon_set, differs, metadata};
+use super::{Syncer, daemon_set, digest, is_drifted, metadata};
 
 fn syncer() -> Syncer {
     Syncer {
@@ -32,32 +33,27 @@ fn the_daemon_set_is_what_the_syncer_needs() {
 }
 
 #[test]
-fn others_labels_and_finalizers_stay() {
-    let observed = ObjectMeta {
-        labels: Some([("theirs".to_owned(), "x".to_owned())].into()),
-        finalizers: Some(vec!["theirs/f".to_owned()]),
-        uid: Some("u".to_owned()),
-        ..ObjectMeta::default()
+fn drift_is_what_is_missing_or_set_by_another_manager_alone() {
+    let desired = |value: Value| -> ConfigMap { serde_json::from_value(value).unwrap() };
+    let live = |data: Value, fields: Value| -> ConfigMap {
+        let entry = json!({"manager": "x", "operation": "Update", "fieldsV1": fields});
+        let metadata = json!({"labels": {"a": "b", "theirs": "c"}, "managedFields": [entry]});
+        serde_json::from_value(json!({"metadata": metadata, "data": data})).unwrap()
     };
-    let ours = metadata("a", BTreeMap::new(), Some(&observed));
-    assert_eq!(
-        (ours.labels.unwrap().len(), ours.finalizers, ours.uid),
-        (2, observed.finalizers.clone(), observed.uid.clone())
-    );
+    let wanted = desired(json!({"metadata": {"labels": {"a": "b"}}, "data": {"a": "1"}}));
+    let theirs = json!({"f:data": {"f:b": {}}});
+    let same = live(json!({"a": "1", "b": "2"}), theirs);
+    assert!(!is_drifted(&wanted, &same, &[]) && !is_drifted(&wanted, &same, &["data.a", "binaryData"]));
+    assert!(is_drifted(&wanted, &same, &["data"]) && is_drifted(&wanted, &same, &["data.b"]));
+    for data in [json!({"a": "2"}), json!({"b": "1"}), json!({})] {
+        assert!(is_drifted(&wanted, &live(data, json!({})), &[]));
+    }
 }
 
 #[test]
-fn differences_count_both_ways() {
-    let desired = serde_json::json!({"spec": {"a": 1, "list": [{"b": "x"}]}});
-    let same = serde_json::json!({"metadata": {"uid": "u"}, "status": {"x": 1}, "spec": {"a": 1, "list": [{"b": "x", "dnsPolicy": "ClusterFirst", "empty": {}}]}});
-    assert!(!differs(&desired, &same));
-    for other in [
-        serde_json::json!({"spec": {"a": 2, "list": [{"b": "x"}]}}),
-        serde_json::json!({"spec": {"a": 1, "list": []}}),
-        serde_json::json!({"spec": {"a": 1, "list": [{"b": "x", "c": "y"}]}}),
-        serde_json::json!({"spec": {"a": 1, "list": [{"b": "x"}], "more": true}}),
-        serde_json::json!({"spec": {"list": [{"b": "x"}]}}),
-    ] {
-        assert!(differs(&desired, &other), "{other}");
-    }
+fn a_digest_is_about_everything_but_the_metadata() {
+    let set = |name: &str, revision| daemon_set(metadata(name, BTreeMap::new(), None), &syncer(), revision);
+    assert_eq!(digest(&set("a", None)), digest(&set("b", None)));
+    assert_ne!(digest(&set("a", None)), digest(&set("a", Some("7"))));
+    assert_eq!(digest(&set("a", None)).len(), 32);
 }

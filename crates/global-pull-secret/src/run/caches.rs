@@ -10,7 +10,7 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kubernetes::{Cache, Cluster, Object, Selection};
 use tokio::sync::{Notify, watch};
 
-use super::{Progress, Writes};
+use super::progress::Progress;
 use crate::facts::{Facts, ObservedPod, ObservedSecret};
 
 /// One cache with its writing end.
@@ -106,7 +106,7 @@ impl Caches {
     }
 
     /// The facts for a decision.
-    pub fn facts(&self, written: Writes) -> Facts {
+    pub fn facts(&self) -> Facts {
         let mut additional = self.named.all();
         let further = self.labelled.as_ref().map(CachedObjects::all).unwrap_or_default();
         additional.extend(further.into_iter().filter(|secret| secret.name() != names::ADDITIONAL_PULL_SECRET));
@@ -122,7 +122,6 @@ impl Caches {
             daemon_set: self.daemon_set.one(),
             status: self.status.one(),
             pods: self.pods.all(),
-            written,
             results: BTreeMap::new(),
             refused: None,
         }

@@ -85,9 +85,15 @@ async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
     rig.cluster.put_secret(SYSTEM, ADDITIONAL, &document("r.io=2").replace(": ", " :\n")).await;
     rig.cluster.put_secret(&rig.cluster.namespace, "pull-secret", &document("q.io=1").replace(": ", "  :  ")).await;
     rig.stop();
+    let calls = rig.cluster.emulator.as_ref().map(|emulator| emulator.calls().len()).unwrap_or_default();
     rig.restart().await;
     let complete = rig.progress.wait_for(|progress| progress.has_synced).await.unwrap().clone();
     assert_eq!(complete.failure, None);
+    let since = rig.cluster.emulator.as_ref().map(|emulator| emulator.calls().split_off(calls)).unwrap_or_default();
+    let its = since.iter().filter(|call| call.user_agent.starts_with("global-pull-secret/"));
+    let writes: Vec<&str> =
+        its.map(|call| call.verb.as_str()).filter(|verb| !["list", "watch"].contains(verb)).collect();
+    assert_eq!(writes, [""; 0]);
     let rig = rig;
     let version = async || rig.cluster.get::<Secret>(GLOBAL).await.unwrap().metadata.resource_version.unwrap();
     assert_eq!(version().await, before[0]);
@@ -105,7 +111,7 @@ async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn drift_is_repaired_and_foreign_objects_are_not_touched(#[case] kind: Kind) {
+async fn drift_is_repaired_and_unmanaged_objects_are_not_touched(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind, &[]).await else { return };
     let theirs = json!({"metadata": {"name": SYNCER}, "rules": []});
     drop(rig.cluster.create::<Role>(SYSTEM, theirs).await);
@@ -117,9 +123,12 @@ async fn drift_is_repaired_and_foreign_objects_are_not_touched(#[case] kind: Kin
     rig.shows("Degraded=False/AsExpected").await;
     assert_eq!(rig.cluster.get::<Role>(SYNCER).await.unwrap().rules.unwrap().len(), 1);
     let parameters = PatchParams::default();
-    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "extra", "image": "evil"}]}}}});
+    let extra = json!([{"name": "extra", "image": "evil"}]);
+    let volume = json!({"name": "root", "hostPath": {"path": "/"}});
+    let pod = json!({"containers": extra, "initContainers": [{"name": "early", "image": "evil"}], "volumes": [volume], "hostPID": true});
+    let drift = json!({"spec": {"template": {"spec": pod}}});
     let sets = rig.cluster.api::<DaemonSet>(SYSTEM);
-    drop(sets.patch(SYNCER, &parameters, &Patch::Strategic(image)).await.unwrap());
+    drop(sets.patch(SYNCER, &parameters, &Patch::Strategic(drift)).await.unwrap());
     let secrets = rig.cluster.api::<Secret>(SYSTEM);
     let evil = json!({"stringData": {".dockerconfigjson": document("evil.io=9")}});
     drop(secrets.patch(GLOBAL, &parameters, &Patch::Merge(evil)).await.unwrap());
@@ -128,13 +137,59 @@ async fn drift_is_repaired_and_foreign_objects_are_not_touched(#[case] kind: Kin
     rig.deploys("q.io=1 r.io=2").await;
     until("all is repaired", async || {
         let set: DaemonSet = rig.cluster.get(SYNCER).await?;
-        let containers = set.spec?.template.spec?.containers;
+        let pod = set.spec?.template.spec?;
+        let is_right = pod.containers.len() == 1
+            && pod.init_containers.unwrap_or_default().is_empty()
+            && pod.volumes?.len() == 2
+            && !pod.host_pid.unwrap_or_default();
         let all = rig.cluster.get::<RoleBinding>(SYNCER).await.is_some()
             && rig.cluster.get::<ServiceAccount>(SYNCER).await.is_some();
-        (containers.len() == 1 && all).then_some(())
+        (is_right && all).then_some(())
     })
     .await;
     rig.shows("RolledOut=True/RolledOut").await;
+}
+
+/// OpenShift's controllers add pull secrets and tokens to every ServiceAccount, and would add them again and again.
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_secrets_that_others_add_to_the_service_account_stay(#[case] kind: Kind) {
+    let Some(mut rig) = Rig::new(kind, &[]).await else { return };
+    rig.add("r.io=2").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    let parameters =
+        PatchParams { field_manager: Some("openshift-controller-manager".to_owned()), ..Default::default() };
+    let theirs = json!([{"name": "syncer-dockercfg"}]);
+    let patch = Patch::Strategic(json!({"imagePullSecrets": theirs, "secrets": theirs}));
+    let accounts = rig.cluster.api::<ServiceAccount>(SYSTEM);
+    let patched = accounts.patch(SYNCER, &parameters, &patch).await.unwrap();
+    // A controller that starts sees it, and so does one that applies everything anew.
+    rig.restart().await;
+    rig.add("r.io=3").await;
+    rig.deploys("q.io=1 r.io=3").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    let now: ServiceAccount = rig.cluster.get(SYNCER).await.unwrap();
+    assert_eq!(now.metadata.resource_version, patched.metadata.resource_version);
+    drop(
+        accounts
+            .patch(SYNCER, &parameters, &Patch::Merge(json!({"automountServiceAccountToken": true})))
+            .await
+            .unwrap(),
+    );
+    let repaired = until("the rest is repaired", async || {
+        let account: ServiceAccount = rig.cluster.get(SYNCER).await?;
+        (account.automount_service_account_token == Some(false)).then_some(account)
+    })
+    .await;
+    assert_eq!(
+        (
+            json!(repaired.image_pull_secrets),
+            repaired.secrets.is_some_and(|all| all.iter().any(|one| one.name.as_deref() == Some("syncer-dockercfg")))
+        ),
+        (theirs, true)
+    );
 }
 
 #[rstest]

@@ -3,7 +3,9 @@
 use futures_util::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubernetes::{Cache, ErrorKind, JobEvent, Selection};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubernetes::ownership::is_shared;
+use kubernetes::{Cache, ErrorKind, FIELD_MANAGER, JobEvent, Selection};
 use rstest::rstest;
 use serde_json::json;
 use tokio::sync::watch;
@@ -14,6 +16,14 @@ impl Rig {
     fn map(&self, value: &str) -> ConfigMap {
         let metadata = json!({"name": "map", "namespace": self.namespace, "labels": {"a": "b"}});
         serde_json::from_value(json!({"metadata": metadata, "data": {"key": value}})).unwrap()
+    }
+
+    /// The map over an observed one.
+    fn over(&self, observed: &ConfigMap, value: &str) -> ConfigMap {
+        let ObjectMeta { uid, resource_version, managed_fields, .. } = observed.metadata.clone();
+        let mut map = self.map(value);
+        map.metadata = ObjectMeta { uid, resource_version, managed_fields, ..map.metadata };
+        map
     }
 }
 
@@ -31,20 +41,78 @@ async fn objects_are_written_as_they_were_observed(#[case] kind: Kind) {
     assert!(cluster.find::<ConfigMap>(namespace, "map").await.unwrap().is_none());
     let first = cluster.create(&rig.map("1")).await.unwrap();
     assert_eq!(cluster.create(&rig.map("2")).await.unwrap_err().kind, ErrorKind::AlreadyExists);
-    let mut desired = first.clone();
-    desired.data = rig.map("2").data;
-    let second = cluster.replace(&desired).await.unwrap();
+    let second = cluster.apply(&rig.over(&first, "2"), &[]).await.unwrap();
     assert_eq!(value(&second), "2");
-    let again = cluster.replace(&second).await.unwrap();
+    let again = cluster.apply(&rig.over(&second, "2"), &[]).await.unwrap();
     assert_eq!(again.metadata.resource_version, second.metadata.resource_version, "nothing has changed");
-    assert_eq!(cluster.replace(&desired).await.unwrap_err().kind, ErrorKind::Changed);
+    assert_eq!(cluster.apply(&rig.over(&first, "3"), &[]).await.unwrap_err().kind, ErrorKind::Changed);
     assert_eq!(cluster.list::<ConfigMap>(namespace, "a=b").await.unwrap().len(), 1);
     assert!(cluster.list::<ConfigMap>(namespace, "a=c").await.unwrap().is_empty());
     cluster.delete(&second).await.unwrap();
     cluster.delete(&second).await.unwrap();
-    assert_eq!(cluster.replace(&second).await.unwrap_err().kind, ErrorKind::Changed);
-    drop(cluster.create(&rig.map("3")).await.unwrap());
+    assert_eq!(cluster.apply(&rig.over(&second, "3"), &[]).await.unwrap_err().kind, ErrorKind::Changed);
+    drop(cluster.apply(&rig.map("3"), &[]).await.unwrap());
+    assert_eq!(cluster.apply(&rig.map("4"), &[]).await.unwrap_err().kind, ErrorKind::AlreadyExists);
+    assert_eq!(
+        cluster.apply(&rig.over(&second, "4"), &[]).await.unwrap_err().kind,
+        ErrorKind::Changed,
+        "it is another one"
+    );
     assert_eq!(cluster.delete(&second).await.unwrap_err().kind, ErrorKind::Changed, "it is another one");
+}
+
+/// Also what was set at the creation, which is no apply.
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_is_no_longer_applied_goes(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let mut more = rig.map("1");
+    more.metadata.labels.get_or_insert_default().insert("c".to_owned(), "d".to_owned());
+    let created = rig.cluster.apply(&more, &[]).await.unwrap();
+    let labels = |map: &ConfigMap| json!(map.metadata.labels);
+    assert_eq!(labels(&created), json!({"a": "b", "c": "d"}));
+    let applied = rig.cluster.apply(&rig.over(&created, "1"), &[]).await.unwrap();
+    assert_eq!(labels(&applied), json!({"a": "b"}));
+    let again = rig.cluster.apply(&rig.over(&applied, "1"), &[]).await.unwrap();
+    assert_eq!(again.metadata.resource_version, applied.metadata.resource_version, "nothing has changed");
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_leaves_the_fields_of_others(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    drop(rig.cluster.apply(&rig.map("1"), &[]).await.unwrap());
+    let theirs = json!({
+        "metadata": {"labels": {"a": "x", "c": "d"}, "finalizers": ["example.com/theirs"]},
+        "data": {"key": "x", "more": "y"},
+    });
+    let changed: ConfigMap = rig.merge("map", theirs).await;
+    let applied = rig.cluster.apply(&rig.over(&changed, "1"), &[]).await.unwrap();
+    assert_eq!(json!(applied.metadata.labels), json!({"a": "b", "c": "d"}));
+    assert_eq!(json!(applied.data), json!({"key": "1", "more": "y"}));
+    assert_eq!(json!(applied.metadata.finalizers), json!(["example.com/theirs"]));
+    drop(rig.merge::<ConfigMap>("map", json!({"metadata": {"finalizers": null}})).await);
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exclusive_field_has_no_other_manager(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    drop(rig.cluster.apply(&rig.map("1"), &["data"]).await.unwrap());
+    let changed: ConfigMap = rig.merge("map", json!({"metadata": {"labels": {"c": "d"}}, "data": {"more": "y"}})).await;
+    assert!(is_shared(&changed.metadata, FIELD_MANAGER, &["data"]));
+    let applied = rig.cluster.apply(&rig.over(&changed, "1"), &["data"]).await.unwrap();
+    assert_eq!(
+        (json!(applied.data), json!(applied.metadata.labels)),
+        (json!({"key": "1"}), json!({"a": "b", "c": "d"}))
+    );
+    assert!(!is_shared(&applied.metadata, FIELD_MANAGER, &["data"]));
 }
 
 /// Waits until the cache is as expected.
@@ -75,9 +143,7 @@ async fn a_cache_follows_through_outages(#[case] kind: Kind, #[case] selection: 
         for _ in 0..3 {
             let made = rig.cluster.create(&rig.map("1")).await.unwrap();
             shows(&mut cache, |cache| cache.objects.get("map").map(String::as_str) == Some("1")).await;
-            let mut desired = made;
-            desired.data = rig.map("2").data;
-            let changed = rig.cluster.replace(&desired).await.unwrap();
+            let changed = rig.cluster.apply(&rig.over(&made, "2"), &[]).await.unwrap();
             shows(&mut cache, |cache| cache.objects.get("map").map(String::as_str) == Some("2")).await;
             rig.cluster.delete(&changed).await.unwrap();
             shows(&mut cache, |cache| cache.objects.is_empty()).await;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::Rollout;
 use super::world::{ADDITIONAL, World, document, message, reported};
 
-const REMOVED: [&str; 4] = ["remove rolebinding", "remove role", "remove serviceaccount", "remove secret"];
+const REMOVED: [&str; 4] = ["delete rolebinding", "delete role", "delete serviceaccount", "delete secret"];
 
 fn deployed() -> World {
     let mut world = World::new("q.io=O");
@@ -22,16 +22,16 @@ fn nodes_are_brought_back_before_anything_is_removed() {
     let mut world = deployed();
     world.delete(ADDITIONAL);
     let plan = world.settle();
-    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    assert_eq!(world.take_done(), ["apply secret", "apply configmap"]);
     assert_eq!((world.deployed().as_str(), reported(&plan)[2].as_str()), ("q.io O", "RolledOut=False/Reverting"));
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes are back at the original");
     world.settle_nodes();
-    assert_eq!(world.take_done()[0], "remove daemonset");
+    assert_eq!(world.take_done()[0], "delete daemonset");
     assert!(world.facts.role.is_some(), "Pods keep their permission until they are gone");
     world.end_pods();
     world.settle();
     let done = world.take_done();
-    assert_eq!(done[done.len() - 5..], [&REMOVED[..], &["remove configmap"]].concat());
+    assert_eq!(done[done.len() - 5..], [&REMOVED[..], &["delete configmap"]].concat());
     assert!(world.facts.status.is_none() && world.deployed() == "-");
     assert_eq!(world.events.last().unwrap().reason.as_str(), "CleanedUp");
     world.settle();

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{EnvVar, PodSecurityContext};
+use k8s_openapi::api::core::v1::{Container, EnvVar, LocalObjectReference, PodSecurityContext, PodSpec, Volume};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use rstest::rstest;
+use serde_json::{Value, json};
 
 use super::super::Rollout;
 use super::world::{ADDITIONAL, World, document, message, reported};
@@ -18,24 +20,36 @@ fn deployed() -> World {
 }
 
 #[rstest]
-#[case::secret_deleted(|world: &mut World| world.facts.global = None, "put secret")]
-#[case::account_deleted(|world: &mut World| world.facts.service_account = None, "put serviceaccount")]
-#[case::account_changed(|world: &mut World| Arc::make_mut(world.facts.service_account.as_mut().unwrap()).automount_service_account_token = None, "put serviceaccount")]
-#[case::role_deleted(|world: &mut World| world.facts.role = None, "put role")]
-#[case::role_widened(|world: &mut World| Arc::make_mut(world.facts.role.as_mut().unwrap()).rules.as_mut().unwrap()[0].resource_names = None, "put role")]
+#[case::secret_deleted(|world: &mut World| world.facts.global = None, "apply secret")]
+#[case::account_deleted(|world: &mut World| world.facts.service_account = None, "apply serviceaccount")]
+#[case::account_changed(|world: &mut World| Arc::make_mut(world.facts.service_account.as_mut().unwrap()).automount_service_account_token = None, "apply serviceaccount")]
+#[case::role_deleted(|world: &mut World| world.facts.role = None, "apply role")]
+#[case::role_widened(|world: &mut World| Arc::make_mut(world.facts.role.as_mut().unwrap()).rules.as_mut().unwrap()[0].resource_names = None, "apply role")]
 #[case::binding_widened(|world: &mut World| {
     let subjects = &mut Arc::make_mut(world.facts.role_binding.as_mut().unwrap()).subjects;
     let first = subjects.as_ref().unwrap()[0].clone();
     subjects.as_mut().unwrap().push(first);
-}, "put rolebinding")]
-#[case::set_deleted(|world: &mut World| world.facts.daemon_set = None, "put daemonset")]
-#[case::image_changed(|world: &mut World| container(world).image = Some("evil".to_owned()), "put daemonset")]
-#[case::environment_added(|world: &mut World| container(world).env = Some(vec![EnvVar::default()]), "put daemonset")]
+}, "apply rolebinding")]
+#[case::set_deleted(|world: &mut World| world.facts.daemon_set = None, "apply daemonset")]
+#[case::image_changed(|world: &mut World| container(world).image = Some("evil".to_owned()), "apply daemonset")]
+#[case::environment_added(|world: &mut World| {
+    container(world).env = Some(vec![EnvVar::default()]);
+    another_manager(world, &json!({"f:containers": {r#"k:{"name":"global-pull-secret-syncer"}"#: {"f:env": {}}}}));
+}, "apply daemonset")]
 #[case::selector_added(|world: &mut World| {
-    let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
-    let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
-    pod.node_selector = Some([("a".to_owned(), "b".to_owned())].into());
-}, "put daemonset")]
+    pod(world).node_selector = Some([("a".to_owned(), "b".to_owned())].into());
+    another_manager(world, &json!({"f:nodeSelector": {".": {}, "f:a": {}}}));
+}, "apply daemonset")]
+#[case::host_namespace_added(|world: &mut World| {
+    pod(world).host_pid = Some(true);
+    another_manager(world, &json!({"f:hostPID": {}}));
+}, "apply daemonset")]
+#[case::init_container_added(|world: &mut World| {
+    pod(world).init_containers = Some(vec![Container::default()]);
+    another_manager(world, &json!({"f:initContainers": {}}));
+}, "apply daemonset")]
+#[case::container_added(|world: &mut World| pod(world).containers.push(Container::default()), "apply daemonset")]
+#[case::volume_added(|world: &mut World| pod(world).volumes.as_mut().unwrap().push(Volume::default()), "apply daemonset")]
 fn drift_is_repaired(#[case] break_it: impl Fn(&mut World), #[case] expected: &str) {
     let mut world = deployed();
     break_it(&mut world);
@@ -46,9 +60,25 @@ fn drift_is_repaired(#[case] break_it: impl Fn(&mut World), #[case] expected: &s
     assert!(again.is_empty());
 }
 
-fn container(world: &mut World) -> &mut k8s_openapi::api::core::v1::Container {
+fn pod(world: &mut World) -> &mut PodSpec {
     let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
-    &mut set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().containers[0]
+    set.spec.as_mut().unwrap().template.spec.as_mut().unwrap()
+}
+
+fn container(world: &mut World) -> &mut Container {
+    &mut pod(world).containers[0]
+}
+
+/// Another manager has set these fields of the DaemonSet's Pods.
+fn another_manager(world: &mut World, fields: &Value) {
+    let fields = json!({"f:spec": {"f:template": {"f:spec": fields}}});
+    let entry = ManagedFieldsEntry {
+        manager: Some("kubectl-edit".to_owned()),
+        operation: Some("Update".to_owned()),
+        fields_v1: Some(FieldsV1(fields)),
+        ..ManagedFieldsEntry::default()
+    };
+    Arc::make_mut(world.facts.daemon_set.as_mut().unwrap()).metadata.managed_fields = Some(vec![entry]);
 }
 
 #[test]
@@ -85,13 +115,40 @@ fn what_the_server_fills_in_is_no_drift() {
     assert!(world.take_done().is_empty());
 }
 
+/// OpenShift adds pull secrets and tokens to every ServiceAccount, and `kubectl rollout restart` an annotation to the Pods.
 #[test]
-fn foreign_objects_are_left_alone_and_named() {
+fn fields_of_other_managers_are_left_alone() {
+    let mut world = deployed();
+    let account = Arc::make_mut(world.facts.service_account.as_mut().unwrap());
+    account.image_pull_secrets = Some(vec![LocalObjectReference { name: "syncer-dockercfg".to_owned() }]);
+    account.metadata.labels.as_mut().unwrap().insert("theirs".to_owned(), "x".to_owned());
+    account.metadata.finalizers = Some(vec!["theirs/f".to_owned()]);
+    let set = Arc::make_mut(world.facts.daemon_set.as_mut().unwrap());
+    let template = set.spec.as_mut().unwrap().template.metadata.as_mut().unwrap();
+    template.annotations = Some([("kubectl.kubernetes.io/restartedAt".to_owned(), "now".to_owned())].into());
+    world.settle();
+    assert_eq!(world.take_done(), [""; 0]);
+}
+
+/// Without it the live object still contains everything that is desired: only its digest differs.
+#[test]
+fn a_setting_that_is_taken_back_is_applied() {
+    let mut world = deployed();
+    let selector: std::collections::BTreeMap<_, _> = [("pool".to_owned(), "a".to_owned())].into();
+    for node_selector in [selector, std::collections::BTreeMap::new()] {
+        world.policy.syncer.node_selector = node_selector;
+        world.settle();
+        assert_eq!(world.take_done()[0], "apply daemonset");
+    }
+}
+
+#[test]
+fn unmanaged_objects_are_left_alone_and_named() {
     let mut world = World::new("q.io=O");
     world.facts.global = Some(world.secret(names::GLOBAL_PULL_SECRET, Some(&document("z.io=W"))));
     world.additional("r.io=V");
     let plan = world.settle();
-    assert_eq!(world.take_done(), ["put configmap"]);
+    assert_eq!(world.take_done(), ["apply configmap"]);
     assert_eq!((world.deployed().as_str(), reported(&plan)[3].as_str()), ("z.io W", "Degraded=True/UnmanagedObject"));
     assert_eq!(message(&plan, "Degraded"), "unmanaged, left alone: secret global-pull-secret");
     let mut world = deployed();
@@ -153,7 +210,7 @@ fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
     world.take_done();
     world.additional("r.io=W");
     let plan = world.settle();
-    assert_eq!(world.take_done(), ["put secret", "put daemonset", "put configmap"]);
+    assert_eq!(world.take_done(), ["apply secret", "apply daemonset", "apply configmap"]);
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
     world.wait(3);
     world.roll(&["node-a"]);

@@ -8,7 +8,7 @@ use super::world::{ADDITIONAL, World, document, message, reported};
 
 const INVALID: &str = r#"{"auths":{"a.io":{"auth":"SECRET!"}}}"#;
 const ALL: [&str; 6] =
-    ["put secret", "put serviceaccount", "put role", "put rolebinding", "put daemonset", "put configmap"];
+    ["apply secret", "apply serviceaccount", "apply role", "apply rolebinding", "apply daemonset", "apply configmap"];
 
 #[test]
 fn original_only_deploys_nothing() {
@@ -39,7 +39,7 @@ fn a_valid_additional_secret_is_merged_and_brought_to_the_nodes() {
     assert!(plan.next.is_some());
     let plan = world.settle_nodes();
     assert_eq!(reported(&plan)[2], "RolledOut=True/RolledOut");
-    assert_eq!(world.take_done(), ["put configmap"]);
+    assert_eq!(world.take_done(), ["apply configmap"]);
     let reasons: Vec<&str> = world.events.iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(reasons, ["Valid", "Merged", "RollingOut", "RolledOut"]);
     world.wait(3_600);
@@ -60,7 +60,7 @@ fn a_change_makes_a_new_revision_and_another_spelling_none() {
     assert!(world.take_done().is_empty());
     world.additional("r.io=W");
     world.settle();
-    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    assert_eq!(world.take_done(), ["apply secret", "apply configmap"]);
     assert_eq!(world.deployed(), "q.io O r.io W");
     assert!(world.record().revision > first.revision);
 }
@@ -74,7 +74,7 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
     world.add(ADDITIONAL, Some(INVALID));
     let plan = world.settle();
     assert_eq!(reported(&plan)[..2], ["Valid=False/InvalidSecret", "Merged=True/Merged"]);
-    assert_eq!(world.take_done(), ["put configmap"]);
+    assert_eq!(world.take_done(), ["apply configmap"]);
     assert_eq!(
         message(&plan, "Valid"),
         r#"auths["a.io"].auth: not base64 (line 1, column 26) (its last good entries stay)"#
@@ -83,7 +83,7 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
     world.original(&document("q.io=P s.io=O"));
     world.settle();
     assert_eq!(world.deployed(), "q.io P r.io V s.io O");
-    assert_eq!(world.take_done(), ["put secret", "put configmap"]);
+    assert_eq!(world.take_done(), ["apply secret", "apply configmap"]);
     world.additional("r.io=W");
     let plan = world.settle_nodes();
     assert_eq!(world.deployed(), "q.io P r.io W s.io O");
@@ -95,7 +95,7 @@ fn one_that_was_never_valid_deploys_nothing_and_says_so() {
     let mut world = World::new("q.io=O");
     world.add(ADDITIONAL, Some(INVALID));
     let plan = world.settle();
-    assert_eq!((world.deployed().as_str(), world.take_done()), ("-", vec!["put configmap".to_owned()]));
+    assert_eq!((world.deployed().as_str(), world.take_done()), ("-", vec!["apply configmap".to_owned()]));
     assert_eq!(
         reported(&plan),
         [

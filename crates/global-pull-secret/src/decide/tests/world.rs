@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) policy: Policy,
     pub(super) now: Timestamp,
-    /// The actions since the last call of `take_done`, such as `put secret`.
+    /// The actions since the last call of `take_done`, such as `apply secret`.
     pub(super) done: Vec<String>,
     pub(super) events: Vec<Event>,
     versions: u64,
@@ -161,8 +161,8 @@ impl World {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Put(managed) => self.put(*managed),
-            Action::Remove(managed) => match *managed {
+            Action::Apply(managed) => self.apply(*managed),
+            Action::Delete(managed) => match *managed {
                 ManagedObject::Secret(_) => self.facts.global = None,
                 ManagedObject::ServiceAccount(_) => self.facts.service_account = None,
                 ManagedObject::Role(_) => self.facts.role = None,
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    fn put(&mut self, managed: ManagedObject) {
+    fn apply(&mut self, managed: ManagedObject) {
         let version = self.version();
         let stamp = |metadata: &mut ObjectMeta, observed: Option<&ObjectMeta>| {
             assert_eq!(
@@ -194,6 +194,8 @@ impl World {
             );
             metadata.uid.get_or_insert(version.clone());
             metadata.resource_version = Some(version.clone());
+            // An apply leaves no other manager of the fields that are the controller's alone.
+            metadata.managed_fields = None;
         };
         let facts = &mut self.facts;
         match managed {
