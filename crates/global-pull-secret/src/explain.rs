@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 
 use crate::cli::{self, ExplainArguments, Output};
 use crate::decide::Rollout;
-use crate::decide::nodes::why_behind;
+use crate::decide::nodes::behind_reason;
 use crate::facts::{ObservedPod, ObservedSecret};
 use crate::record::{ORIGINAL, Record};
 use crate::status;
@@ -179,7 +179,7 @@ impl NodeStates {
         let there: Vec<&ObservedPod> = pods.iter().filter(|pod| !pod.is_terminating).collect();
         for pod in &there {
             let node = pod.node.clone().unwrap_or_else(|| pod.name.clone());
-            match why_behind(pod, &record.revision, rollout, is_settled) {
+            match behind_reason(pod, &record.revision, rollout, is_settled) {
                 None => nodes.in_sync.push(node),
                 Some(why) => drop(nodes.behind.insert(node, why)),
             }

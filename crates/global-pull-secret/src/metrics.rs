@@ -102,8 +102,8 @@ impl Metrics {
         let nodes = plan.nodes.clone().unwrap_or_default();
         self.in_sync.set(count(nodes.in_sync));
         self.nodes.set(count(nodes.all));
-        self.registries.set(count(plan.because.len()));
-        self.conflicts.set(count(plan.because.iter().filter(|decision| !decision.overridden.is_empty()).count()));
+        self.registries.set(count(plan.decisions.len()));
+        self.conflicts.set(count(plan.decisions.iter().filter(|decision| !decision.overridden.is_empty()).count()));
     }
 
     /// Records an attempted action.

@@ -95,10 +95,10 @@ impl Verdict {
                 return Ok(None);
             }
         };
-        let Merged { document, decisions: because, left_out } = merged;
+        let Merged { document, decisions, left_out } = merged;
         self.merged = true;
         self.notes.extend(left_out.iter().map(|(origin, name)| format!("{origin}: {name} is not taken over")));
-        self.registries = because
+        self.registries = decisions
             .iter()
             .map(|decision| Registry {
                 key: decision.registry.clone(),

@@ -21,7 +21,7 @@ pub struct Plan {
     /// The Events to publish.
     pub events: Vec<Event>,
     /// The merge decision for each registry; empty if nothing was merged.
-    pub because: Vec<Decision>,
+    pub decisions: Vec<Decision>,
     /// The progress of the nodes; `None` if nothing is deployed.
     pub nodes: Option<Nodes>,
     /// The probes to start.

@@ -116,7 +116,7 @@ impl Controller {
                 tracing::warn!(operation = "publish_event", reason = reason.as_str(), "{error}");
             }
         }
-        for decision in plan.because.iter().filter(|_| !plan.events.is_empty()) {
+        for decision in plan.decisions.iter().filter(|_| !plan.events.is_empty()) {
             tracing::debug!(operation = "merge", registry = decision.registry, "{decision}");
         }
     }

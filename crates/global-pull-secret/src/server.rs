@@ -24,7 +24,7 @@ pub struct Server {
     hosted: Cluster,
     control_plane: Cluster,
     probes: Probes,
-    counts: Metrics,
+    metrics: Metrics,
     prober: Option<Prober>,
     progress: watch::Sender<Progress>,
 }
@@ -71,18 +71,18 @@ impl Server {
     pub async fn prepare(checked: Checked) -> Result<Self, StartError> {
         let (hosted, control_plane) = connect(&checked).await?;
         let mut registry = Registry::default();
-        let counts = Metrics::register(&mut registry);
+        let metrics = Metrics::register(&mut registry);
         let readiness = ReadinessSender::not_ready("has not read the clusters yet");
-        let (health, metrics) = (&checked.settings.health, &checked.settings.metrics);
-        let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
-        let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
+        let settings = &checked.settings;
+        let health = Endpoint::new(&table::TABLE, "health", "probes", &settings.health.host, settings.health.port);
+        let exposed = Endpoint::new(&table::TABLE, "metrics", "metrics", &settings.metrics.host, settings.metrics.port);
         Ok(Self {
-            probes: Probes::listen(&health, &metrics, registry, readiness).await?,
+            probes: Probes::listen(&health, &exposed, registry, readiness).await?,
             prober: prober(&checked)?,
             checked,
             hosted,
             control_plane,
-            counts,
+            metrics,
             progress: watch::Sender::new(Progress::default()),
         })
     }
@@ -104,20 +104,15 @@ impl Server {
 
     /// Reconciles the hosted cluster until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { checked, hosted, control_plane, probes, counts, prober, progress } = self;
+        let Self { checked, hosted, control_plane, probes, metrics, prober, progress } = self;
         let targets = WatchTargets {
             hosted: &hosted,
             control_plane: &control_plane,
             namespace: &checked.namespace,
             original: &checked.settings.original_secret,
         };
-        let controller = Controller {
-            hosted: hosted.clone(),
-            policy: checked.policy,
-            prober,
-            metrics: counts,
-            progress: progress.clone(),
-        };
+        let controller =
+            Controller { hosted: hosted.clone(), policy: checked.policy, prober, metrics, progress: progress.clone() };
         let caches = Caches::new(checked.settings.labelled_additional);
         let readiness = probes.readiness();
         let work = async {

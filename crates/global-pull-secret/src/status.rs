@@ -91,7 +91,7 @@ pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
 /// The data of the ConfigMap.
 pub fn data(
     conditions: &[ReportedCondition],
-    because: &[Decision],
+    decisions: &[Decision],
     reported: &[ReportedFinding],
     revision: Option<(&str, Timestamp)>,
 ) -> BTreeMap<String, String> {
@@ -104,7 +104,7 @@ pub fn data(
     let all = [
         (key::CONDITIONS.to_owned(), serde_json::to_string(&CamelCase(conditions)).unwrap_or_default()),
         (key::SUMMARY.to_owned(), lines(conditions.iter().map(line).collect())),
-        (key::REGISTRIES.to_owned(), lines(because.iter().map(ToString::to_string).collect())),
+        (key::REGISTRIES.to_owned(), lines(decisions.iter().map(ToString::to_string).collect())),
     ];
     all.into_iter().chain(revision).chain(credentials).collect()
 }

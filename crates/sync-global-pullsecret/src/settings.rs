@@ -129,7 +129,7 @@ impl<'a, E: Environment> Values<'a, E> {
         let socket = self.socket_beside(kubelet_file.as_deref());
         let listen = self.optional("listen", loopback);
         let unit = self.unit();
-        let unmanaged_entries = self.or_default("foreign-entries", |text| match text {
+        let unmanaged_entries = self.or_default("unmanaged-entries", |text| match text {
             "keep" => Ok(UnmanagedEntries::Keep),
             "remove" => Ok(UnmanagedEntries::Remove),
             _ => Err("must be keep or remove".to_owned()),

@@ -61,8 +61,8 @@ impl Reconcile<'_> {
             events.clear();
         }
         let Self { actions, next, .. } = self;
-        let Content { because, probing, .. } = content;
-        Plan { actions, conditions, events, because, nodes, requests: probing.requests, next }
+        let Content { decisions, probing, .. } = content;
+        Plan { actions, conditions, events, decisions, nodes, requests: probing.requests, next }
     }
 
     fn valid(&self, content: &Content) -> ReportedCondition {
@@ -181,7 +181,7 @@ impl Reconcile<'_> {
         }
         let revision = record.map(|record| (record.revision.as_str(), later(record.changed_at, self.policy.settle)));
         let reported = &content.probing.reported;
-        let data = status::data(conditions, &content.because, reported, revision);
+        let data = status::data(conditions, &content.decisions, reported, revision);
         if observed.is_some_and(|observed| observed.data.as_ref() == Some(&data)) {
             return true;
         }
@@ -237,9 +237,9 @@ fn events(content: &Content, conditions: &[ReportedCondition], before: &[Reporte
 }
 
 fn summary(content: &Content) -> String {
-    let (over, protected) = conflicts(&content.because);
-    let additional = content.because.iter().filter(|decision| is_additional(decision)).count();
-    let mut parts = vec![format!("{} registries, {additional} from additional Secrets", content.because.len())];
+    let (over, protected) = conflicts(&content.decisions);
+    let additional = content.decisions.iter().filter(|decision| is_additional(decision)).count();
+    let mut parts = vec![format!("{} registries, {additional} from additional Secrets", content.decisions.len())];
     let listed = |registries: std::collections::BTreeSet<&str>| {
         registries.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ")
     };

@@ -28,7 +28,7 @@ pub(super) struct Deployed {
 pub(super) struct Content {
     pub(super) validated: Vec<ValidatedSecret>,
     pub(super) desired: Desired,
-    pub(super) because: Vec<Decision>,
+    pub(super) decisions: Vec<Decision>,
     /// The reason and message of the condition `Merged`, if there is a problem.
     pub(super) problem: Option<(Reason, String)>,
     /// The findings of probes, and the probes to start.
@@ -107,7 +107,7 @@ impl Content {
         let mut content = Self {
             validated,
             desired: Desired::Nothing,
-            because: Vec::new(),
+            decisions: Vec::new(),
             problem: None,
             probing: Probing::default(),
             notes: Vec::new(),
@@ -180,17 +180,17 @@ impl Content {
                 }
             }
         };
-        let Merged { document, decisions: because, left_out } = merged;
+        let Merged { document, decisions, left_out } = merged;
         let left_out = left_out
             .iter()
             .map(|(origin, name)| format!("{name} of {origin} is not merged: only entries of auths are"));
         self.notes.extend(left_out);
-        let sources = because.iter().flat_map(|decision| {
+        let sources = decisions.iter().flat_map(|decision| {
             let winner = decision.winner.as_ref().map(source_name).unwrap_or_default();
             decision.keys.iter().map(move |key| (key.clone(), winner.to_owned()))
         });
         self.desired = Desired::Merged { document, sources: sources.collect() };
-        self.because = because;
+        self.decisions = decisions;
     }
 }
 
@@ -279,10 +279,10 @@ impl ValidatedSecret {
 }
 
 /// The registries in conflict, and those with a protected prefix.
-pub(super) fn conflicts(because: &[Decision]) -> (BTreeSet<&str>, BTreeSet<&str>) {
+pub(super) fn conflicts(decisions: &[Decision]) -> (BTreeSet<&str>, BTreeSet<&str>) {
     use docker_config::merge::MergeReason;
     let of = |rules: &[MergeReason]| {
-        let fitting = because.iter().filter(|decision| rules.contains(&decision.reason));
+        let fitting = decisions.iter().filter(|decision| rules.contains(&decision.reason));
         fitting.map(|decision| decision.registry.as_str()).collect()
     };
     (of(&[MergeReason::AdditionalWins, MergeReason::OriginalWins, MergeReason::First]), of(&[MergeReason::Protected]))

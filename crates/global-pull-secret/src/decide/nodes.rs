@@ -27,7 +27,7 @@ impl Reconcile<'_> {
         let pods: Vec<&ObservedPod> = self.facts.pods.iter().filter(|pod| !pod.is_terminating).collect();
         let mut nodes = Nodes { in_sync: 0, all: self.desired_pods().max(pods.len()), behind: Vec::new() };
         for pod in &pods {
-            match self.why_behind(pod, record) {
+            match self.behind_reason(pod, record) {
                 None => nodes.in_sync += 1,
                 Some(why) => nodes.behind.push((pod.node.clone().unwrap_or_else(|| pod.name.clone()), why)),
             }
@@ -50,8 +50,8 @@ impl Reconcile<'_> {
     }
 
     /// The reason for which the node of a Pod does not have the content; `None` if it has.
-    fn why_behind(&self, pod: &ObservedPod, record: &Record) -> Option<String> {
-        why_behind(pod, &record.revision, self.policy.rollout, self.now >= self.settled(record))
+    fn behind_reason(&self, pod: &ObservedPod, record: &Record) -> Option<String> {
+        behind_reason(pod, &record.revision, self.policy.rollout, self.now >= self.settled(record))
     }
 
     /// Time from which readiness is about the newest content.
@@ -62,7 +62,7 @@ impl Reconcile<'_> {
 
 /// The reason for which the node of a Pod does not have the revision; `None` if it has. `is_settled` means that readiness is
 /// about that revision already, where Pods are not created for one.
-pub(crate) fn why_behind(pod: &ObservedPod, revision: &str, rollout: Rollout, is_settled: bool) -> Option<String> {
+pub(crate) fn behind_reason(pod: &ObservedPod, revision: &str, rollout: Rollout, is_settled: bool) -> Option<String> {
     if pod.ready_since.is_none() {
         return Some(pod.failure.clone().unwrap_or_else(|| "NotReady".to_owned()));
     }

@@ -173,18 +173,18 @@ impl ProbeResult {
 
 impl Probing {
     /// Evaluates all entries that a merge would take, and withdraws those that must wait or are refused.
-    pub(super) fn of(validated: &mut [ValidatedSecret], because: &[Decision], known: &Known<'_>) -> Self {
+    pub(super) fn of(validated: &mut [ValidatedSecret], decisions: &[Decision], known: &Known<'_>) -> Self {
         let mut probing = Self::default();
         for validated in validated {
             let winner = Some(Origin::Additional(validated.name.clone()));
-            let its = because.iter().filter(|decision| decision.winner == winner);
+            let its = decisions.iter().filter(|decision| decision.winner == winner);
             let keys: BTreeSet<&String> = its.flat_map(|decision| &decision.keys).collect();
-            probing.look(validated, &keys, known);
+            probing.evaluate(validated, &keys, known);
         }
         probing
     }
 
-    fn look(&mut self, validated: &mut ValidatedSecret, keys: &BTreeSet<&String>, known: &Known<'_>) {
+    fn evaluate(&mut self, validated: &mut ValidatedSecret, keys: &BTreeSet<&String>, known: &Known<'_>) {
         let Some(used) = &validated.used else { return };
         let deployed = known.deployed.and_then(|deployed| deployed.document.as_ref());
         let (mut refused, mut reported, mut waits) = (Vec::new(), Vec::new(), false);
@@ -193,7 +193,7 @@ impl Probing {
             let is_new = deployed.and_then(|deployed| deployed.entry_digest(key)) != Some(digest);
             let (finding, since) = match known.results.get(&digest) {
                 Some(result) => {
-                    self.again(result, (key, entry, digest), known);
+                    self.retry(result, (key, entry, digest), known);
                     (result.finding.clone(), Some(result.since))
                 }
                 // Probed before it was rolled out; a restarted controller need not probe again.
@@ -232,7 +232,7 @@ impl Probing {
     }
 
     /// Probes again what was refused or not answered, when it is due.
-    fn again(&mut self, result: &ProbeResult, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
+    fn retry(&mut self, result: &ProbeResult, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
         let Some(due) = result.due() else { return };
         if due > known.now {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
@@ -302,6 +302,6 @@ impl Verdict {
 
 impl fmt::Debug for ProbeRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Question(redacted)")
+        formatter.write_str("ProbeRequest(redacted)")
     }
 }

@@ -33,7 +33,7 @@ fn the_daemon_set_is_what_the_syncer_needs() {
 }
 
 #[test]
-fn drift_is_what_is_missing_or_set_by_another_manager_alone() {
+fn a_missing_field_or_another_manager_of_an_exclusive_one_is_drift() {
     let desired = |value: Value| -> ConfigMap { serde_json::from_value(value).unwrap() };
     let live = |data: Value, fields: Value| -> ConfigMap {
         let entry = json!({"manager": "x", "operation": "Update", "fieldsV1": fields});

@@ -64,7 +64,7 @@ fn a_file_that_is_refused_ends_with_3_and_is_named() {
 }
 
 #[test]
-fn what_is_missing_is_named_at_once() {
+fn missing_settings_are_named_at_once() {
     let (code, _, error) = run(&["run"]);
     assert_eq!(code, 2);
     assert!(error.contains("control_plane_namespace: missing") && error.contains("syncer.image: missing"));
@@ -74,7 +74,7 @@ fn what_is_missing_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explaining_says_which_key_wins_for_an_image() {
+async fn explain_names_the_key_that_wins_for_an_image() {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     let kubeconfig = rig.cluster.kubeconfig().to_str().unwrap().to_owned();
     let (code, out, _) = run(&["explain", "--hosted-kubeconfig", &kubeconfig]);

@@ -63,7 +63,7 @@ async fn a_failed_write_is_reported_in_the_status() {
 
 /// Ended at any write, on the way in and on the way out: another controller goes on.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_controller_may_die_at_any_write() {
+async fn another_controller_continues_after_any_write() {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     for write in 1..=6 {
         rig.cluster.emulator.as_ref().unwrap().clear_faults();

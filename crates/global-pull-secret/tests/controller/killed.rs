@@ -47,7 +47,7 @@ impl Drop for Program {
 #[case::done("commit-then-hang")]
 #[case::not_done("hang")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_program_is_gone_on_from(#[case] fault: &str) {
+async fn another_controller_continues_after_a_kill(#[case] fault: &str) {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.stop();
     let emulator = rig.cluster.emulator.as_ref().unwrap();

@@ -28,7 +28,7 @@ async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_ref
     assert_eq!(machine.in_namespace(&["logs", "waiting"]), "pulled\n");
     machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
     the_specifications_three_commands(&machine);
-    what_the_documentation_names(&machine);
+    the_documented_commands(&machine);
     assert_eq!(machine.registries_of_kubelet_file(), [machine.registry.as_str(), "original.example.com"]);
     assert_eq!(machine.kubelet_starts(), restarts + 1, "one change is one restart");
 
@@ -62,7 +62,7 @@ fn the_specifications_three_commands(machine: &Machine) {
 }
 
 /// `docs/guides/node-agent.md` documents these commands.
-fn what_the_documentation_names(machine: &Machine) {
+fn the_documented_commands(machine: &Machine) {
     let name = machine.kubectl(&["get", "pods", "-n", SYSTEM, "-l", "name=global-pull-secret-syncer", "-o", "name"]);
     let ask = ["exec", "-n", SYSTEM, name.trim(), "--", "sync-global-pullsecret", "status", "--output", "json"];
     let status: Value = serde_json::from_str(&machine.kubectl(&ask)).unwrap();

@@ -43,7 +43,7 @@ pub const SETTINGS: &[Row] = &[
         .help(
             "Credential file of the kubelet. The syncer's state is stored in the folder `global-pull-secret` beside it",
         ),
-    Row::at("foreign_entries").flag("foreign-entries").of(Kind::Choice(&[&["keep"], &["remove"]])).default("keep").help(
+    Row::at("unmanaged_entries").flag("unmanaged-entries").of(Kind::Choice(&[&["keep"], &["remove"]])).default("keep").help(
         "Treatment of entries that other programs have written to the kubelet's file",
     ),
     Row::at("unit").flag("unit").placeholder("NAME").default("kubelet.service").help("systemd unit of the kubelet"),

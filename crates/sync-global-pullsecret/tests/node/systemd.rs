@@ -132,7 +132,7 @@ fn a_busy_systemd_restarts_the_kubelet_nevertheless() {
     let Some(node) = node() else { return };
     node.put_file(&bad("hang"));
     node.publish(NEW);
-    let mut syncer = node.sync(&["--foreign-entries", "remove"]);
+    let mut syncer = node.sync(&["--unmanaged-entries", "remove"]);
     syncer.until("Applied");
     assert_runs_with(&node, Some(NEW));
 }

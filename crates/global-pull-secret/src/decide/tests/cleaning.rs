@@ -18,7 +18,7 @@ fn deployed() -> World {
 }
 
 #[test]
-fn nodes_are_brought_back_before_anything_is_removed() {
+fn nodes_are_reverted_before_anything_is_removed() {
     let mut world = deployed();
     world.delete(ADDITIONAL);
     let plan = world.settle();
@@ -39,7 +39,7 @@ fn nodes_are_brought_back_before_anything_is_removed() {
 }
 
 #[test]
-fn a_deadline_ends_the_waiting_and_names_who_is_not_back() {
+fn a_deadline_ends_the_revert_and_names_the_nodes_left() {
     let mut world = deployed();
     world.delete(ADDITIONAL);
     world.settle();
@@ -63,7 +63,7 @@ fn a_deadline_ends_the_waiting_and_names_who_is_not_back() {
 }
 
 #[test]
-fn a_secret_that_comes_back_in_the_middle_is_merged_again() {
+fn a_secret_that_is_created_again_meanwhile_is_merged() {
     for seconds in [0, 20] {
         let mut world = deployed();
         world.delete(ADDITIONAL);
@@ -83,7 +83,7 @@ fn a_secret_that_comes_back_in_the_middle_is_merged_again() {
 }
 
 #[test]
-fn an_original_that_is_rotated_in_the_middle_is_what_nodes_come_back_to() {
+fn nodes_revert_to_an_original_that_is_rotated_meanwhile() {
     let mut world = deployed();
     world.delete(ADDITIONAL);
     world.settle();
@@ -95,7 +95,7 @@ fn an_original_that_is_rotated_in_the_middle_is_what_nodes_come_back_to() {
 }
 
 #[test]
-fn without_an_original_there_is_nothing_to_go_back_to_yet() {
+fn without_an_original_the_revert_waits() {
     let mut world = deployed();
     let original = world.facts.original.take();
     world.delete(ADDITIONAL);
@@ -120,7 +120,7 @@ fn a_merged_secret_deleted_during_a_revert_leaves_no_node_behind() {
 
 /// One thing that happens to a hosted cluster.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum Incident {
     Original(&'static str),
     Additional(&'static str, &'static str),
     Deleted(&'static str),
@@ -132,34 +132,34 @@ enum Happening {
     PodsEnded,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn incident() -> impl Strategy<Value = Incident> {
     let name = || prop::sample::select(&[ADDITIONAL, "b-team"][..]);
     let entries = || prop::sample::select(&["q.io=V", "r.io=V", "r.io=W q.io=W", "r.io=!", ""][..]);
     let node = || prop::sample::select(&["node-a", "node-b"][..]);
     prop_oneof![
-        prop::sample::select(&["q.io=O", "q.io=P", "q.io=O s.io=O"][..]).prop_map(Happening::Original),
-        (name(), entries()).prop_map(|(name, entries)| Happening::Additional(name, entries)),
-        name().prop_map(Happening::Deleted),
-        prop::sample::select(&[1, 20, 301, 601][..]).prop_map(Happening::Waited),
-        Just(Happening::GlobalDeleted),
-        Just(Happening::SetDeleted),
-        node().prop_map(Happening::NodeFailed),
-        node().prop_map(Happening::NodeBack),
-        Just(Happening::PodsEnded),
+        prop::sample::select(&["q.io=O", "q.io=P", "q.io=O s.io=O"][..]).prop_map(Incident::Original),
+        (name(), entries()).prop_map(|(name, entries)| Incident::Additional(name, entries)),
+        name().prop_map(Incident::Deleted),
+        prop::sample::select(&[1, 20, 301, 601][..]).prop_map(Incident::Waited),
+        Just(Incident::GlobalDeleted),
+        Just(Incident::SetDeleted),
+        node().prop_map(Incident::NodeFailed),
+        node().prop_map(Incident::NodeBack),
+        Just(Incident::PodsEnded),
     ]
 }
 
-fn happen(world: &mut World, happening: Happening) {
+fn cause(world: &mut World, happening: Incident) {
     match happening {
-        Happening::Original(entries) => world.original(&document(entries)),
-        Happening::Additional(name, entries) => world.add(name, Some(&document(entries))),
-        Happening::Deleted(name) => world.delete(name),
-        Happening::Waited(seconds) => world.wait(seconds),
-        Happening::GlobalDeleted => world.facts.global = None,
-        Happening::SetDeleted => world.facts.daemon_set = None,
-        Happening::NodeFailed(node) => world.fail(node, "Error"),
-        Happening::NodeBack(node) => world.roll(&[node]),
-        Happening::PodsEnded => world.end_pods(),
+        Incident::Original(entries) => world.original(&document(entries)),
+        Incident::Additional(name, entries) => world.add(name, Some(&document(entries))),
+        Incident::Deleted(name) => world.delete(name),
+        Incident::Waited(seconds) => world.wait(seconds),
+        Incident::GlobalDeleted => world.facts.global = None,
+        Incident::SetDeleted => world.facts.daemon_set = None,
+        Incident::NodeFailed(node) => world.fail(node, "Error"),
+        Incident::NodeBack(node) => world.roll(&[node]),
+        Incident::PodsEnded => world.end_pods(),
     }
 }
 
@@ -167,11 +167,11 @@ proptest! {
     /// Whatever happens, in whatever order: there is a rest at every moment; once the Secret is good again and nodes are well
     /// everything is rolled out, and once it is gone no managed object is left.
     #[test]
-    fn everything_ends_well(happenings in proptest::collection::vec(happening(), 0..12), rolling in any::<bool>()) {
+    fn everything_ends_well(happenings in proptest::collection::vec(incident(), 0..12), rolling in any::<bool>()) {
         let mut world = World::new("q.io=O");
         world.policy.rollout = if rolling { Rollout::Rolling } else { Rollout::Immediate };
         for happening in happenings {
-            happen(&mut world, happening);
+            cause(&mut world, happening);
             world.settle();
             let deployed = world.deployed();
             prop_assert!(deployed == "-" || deployed.contains("q.io"), "the original's registry is lost: {}", deployed);

@@ -107,7 +107,7 @@ fn the_last_good_entry_replaces_a_refused_one() {
 }
 
 #[test]
-fn what_is_rolled_out_is_not_taken_away_by_a_later_refusal() {
+fn a_later_refusal_keeps_what_is_rolled_out() {
     let mut world = world(Mode::Block);
     world.additional("r.io=V");
     world.result(|_| Verdict::Unreachable);

@@ -82,7 +82,7 @@ fn another_manager(world: &mut World, fields: &Value) {
 }
 
 #[test]
-fn changed_content_is_put_back_with_a_new_revision() {
+fn changed_content_is_restored_with_a_new_revision() {
     let mut world = deployed();
     let revision = world.record().revision;
     let observed = world.facts.global.as_ref().unwrap();
@@ -99,7 +99,7 @@ fn changed_content_is_put_back_with_a_new_revision() {
 }
 
 #[test]
-fn what_the_server_fills_in_is_no_drift() {
+fn server_defaults_are_no_drift() {
     let mut world = deployed();
     let container = container(&mut world);
     container.termination_message_path = Some("/dev/termination-log".to_owned());

@@ -27,7 +27,7 @@ fn original_only_deploys_nothing() {
 }
 
 #[test]
-fn a_valid_additional_secret_is_merged_and_brought_to_the_nodes() {
+fn a_valid_additional_secret_is_merged_and_rolled_out() {
     let mut world = World::new("q.io=O");
     world.additional("r.io=V");
     let plan = world.settle();
@@ -91,7 +91,7 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
 }
 
 #[test]
-fn one_that_was_never_valid_deploys_nothing_and_says_so() {
+fn a_secret_that_was_never_valid_deploys_nothing_and_is_reported() {
     let mut world = World::new("q.io=O");
     world.add(ADDITIONAL, Some(INVALID));
     let plan = world.settle();
@@ -164,7 +164,7 @@ fn without_an_original_nothing_is_touched(#[case] is_there: bool, #[case] text: 
 #[rstest]
 #[case(ConflictPolicy::AdditionalWins, "r1.io O r2.io V r3.io V", "r1.io=O r2.io=O", "r2.io=V r3.io=V")]
 #[case(ConflictPolicy::OriginalWins, "r1.io O r2.io O r3.io V", "r1.io=O r2.io=O", "r2.io=V r3.io=V")]
-fn the_policy_says_who_wins(
+fn the_conflict_policy_decides(
     #[case] conflict: ConflictPolicy,
     #[case] expected: &str,
     #[case] original: &str,
@@ -214,7 +214,7 @@ fn several_additional_secrets_come_in_order_of_priority_and_name() {
 }
 
 #[test]
-fn what_would_not_fit_is_refused_and_what_fitted_stays() {
+fn content_that_is_too_large_is_refused_and_the_last_stays() {
     let mut world = World::new("q.io=O");
     world.additional("r.io=V");
     world.settle_nodes();
