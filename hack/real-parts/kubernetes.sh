@@ -148,7 +148,7 @@ up() {
     return
   fi
   get
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! is_up; then
     kill_all
     rm -rf "$run"
@@ -237,24 +237,7 @@ END
   say "'$name' is up after $((took / 10)).$((took % 10)) s at https://127.0.0.1:$port"
 }
 
-# --- down ---
-
-down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -d $run ]]; then
-    kill_all
-    rm -rf "$run"
-    say "'$name' is ended and removed"
-  else
-    say "there is no '$name'"
-  fi
-  rm -f "$run.lock"
-}
-
-name=${2:-default}
-[[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
-run=$real_parts/run/kubernetes-$name
-need flock setpriv setsid
+instance "${2:-}"
 case ${1:-} in
   get) get ;;
   get-node) get_node && echo "$bin" ;;

@@ -217,3 +217,59 @@ free_ports() (
   done
   echo "${ports[*]}" | tee "$run/ports"
 )
+
+# --- commands of an instance; a script may define `remove` anew ---
+
+# instance NAME: sets `name`, `run` (its folder) and `script` for the instance that a command is for.
+instance() {
+  name=${1:-default}
+  [[ $name =~ ^[a-z0-9][a-z0-9-]{0,60}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
+  run=$real_parts/run/$part-$name
+  # shellcheck disable=SC2034 # the scripts export it
+  script=$(realpath "$0")
+  need flock setpriv setsid
+}
+
+lock_instance() { lock "$run.lock" "another run is working on '$name'; waiting for it"; }
+
+# remove: ends the instance, whatever its state is, and removes all of it.
+remove() {
+  kill_all
+  rm -rf "$run"
+}
+
+down() {
+  lock_instance
+  if [[ -d $run ]]; then
+    remove
+    say "'$name' is ended and removed"
+  else
+    say "there is no '$name'"
+  fi
+  rm -f "$run.lock"
+}
+
+# existing: takes hold of an instance that `up` has started; `load` reads its settings.
+existing() {
+  lock_instance
+  if [[ -e $run/exports ]]; then
+    load
+  else
+    [[ -d $run ]] || rm -f "$run.lock"
+    fail "there is no '$name'; 'up' starts one"
+  fi
+}
+
+# signal PROCESS NAME: to a process of the instance, which must be running.
+signal() {
+  local pid
+  existing
+  is_up || fail "'$name' is not running"
+  read -r pid _ <"$run/$1.pid"
+  kill -s "$2" "$pid"
+}
+
+start_again() {
+  existing
+  is_up || launch
+}

@@ -190,7 +190,7 @@ up() {
     return
   fi
   get
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! is_up; then
     began=${EPOCHREALTIME/[.,]/}
     if [[ -e $run/exports && -e $run/stopped ]]; then
@@ -229,28 +229,6 @@ discard() {
   say "not started; logs are in $run"
 }
 
-down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -d $run ]]; then
-    remove
-    say "'$name' is ended and removed"
-  else
-    say "there is no '$name'"
-  fi
-  rm -f "$run.lock"
-}
-
-# existing: takes hold of an instance that `up` has started.
-existing() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -e $run/exports ]]; then
-    load
-  else
-    [[ -d $run ]] || rm -f "$run.lock"
-    fail "there is no '$name'; 'up' starts one"
-  fi
-}
-
 stop() {
   existing
   halt INT
@@ -263,21 +241,12 @@ crash() {
   rm -f "$run/stopped"
 }
 
-start_again() {
-  existing
-  is_up || launch
-}
-
 restart() {
   stop
   launch
 }
 
-name=${2:-default}
-[[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
-run=$real_parts/run/postgresql-$name
-script=$(realpath "$0")
-need flock setpriv setsid
+instance "${2:-}"
 cd / # `nobody` may be unable to enter where this is called
 (($# <= 2)) || set --
 case ${1:-} in

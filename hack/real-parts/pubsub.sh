@@ -68,7 +68,7 @@ up() {
     printf 'export REAL_PUBSUB_HOST=%q\n' "$REAL_PUBSUB_HOST"
     return
   fi
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! is_up; then
     if ! load; then
       find_jar
@@ -88,47 +88,7 @@ up() {
   cat "$run/exports"
 }
 
-down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -d $run ]]; then
-    kill_all
-    rm -rf "$run"
-    say "'$name' is ended and removed"
-  else
-    say "there is no '$name'"
-  fi
-  rm -f "$run.lock"
-}
-
-# existing: takes hold of an instance that `up` has started.
-existing() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -e $run/exports ]]; then
-    load
-  else
-    [[ -d $run ]] || rm -f "$run.lock"
-    fail "there is no '$name'; 'up' starts one"
-  fi
-}
-
-signal() {
-  local pid
-  existing
-  is_up || fail "'$name' is not running"
-  read -r pid _ <"$run/emulator.pid"
-  kill -s "$1" "$pid"
-}
-
-start_again() {
-  existing
-  is_up || launch
-}
-
-name=${2:-default}
-[[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
-run=$real_parts/run/pubsub-$name
-script=$(realpath "$0")
-need flock setpriv setsid
+instance "${2:-}"
 mkdir -p "$real_parts/run"
 (($# <= 2)) || set --
 case ${1:-} in
@@ -136,7 +96,7 @@ case ${1:-} in
   down) down ;;
   crash) existing && kill_all ;;
   start) start_again ;;
-  pause) signal STOP ;;
-  resume) signal CONT ;;
+  pause) signal emulator STOP ;;
+  resume) signal emulator CONT ;;
   *) fail "usage: pubsub.sh {up | down | crash | start | pause | resume} [NAME]" ;;
 esac

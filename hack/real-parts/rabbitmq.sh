@@ -132,7 +132,7 @@ up() {
     return
   fi
   get
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! is_up; then
     began=${EPOCHREALTIME/[.,]/}
     if [[ -e $run/exports ]]; then
@@ -170,48 +170,8 @@ discard() {
   say "not started; logs are in $run"
 }
 
-down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -d $run ]]; then
-    kill_all
-    rm -rf "$run"
-    say "'$name' is ended and removed"
-  else
-    say "there is no '$name'"
-  fi
-  rm -f "$run.lock"
-}
-
-# existing: takes hold of an instance that `up` has started.
-existing() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -e $run/exports ]]; then
-    load
-  else
-    [[ -d $run ]] || rm -f "$run.lock"
-    fail "there is no '$name'; 'up' starts one"
-  fi
-}
-
-# signal NAME: to the broker, which must be there.
-signal() {
-  local pid
-  existing
-  is_up || fail "'$name' is not running"
-  read -r pid _ <"$run/server.pid"
-  kill -s "$1" "$pid"
-}
-
-start_again() {
-  existing
-  is_up || launch
-}
-
-name=${2:-default}
-[[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
-run=$real_parts/run/rabbitmq-$name
-script=$(realpath "$0")
-need flock setpriv setsid getent
+instance "${2:-}"
+need getent
 (($# <= 2)) || set --
 case ${1:-} in
   get) get ;;
@@ -221,7 +181,7 @@ case ${1:-} in
   crash) existing && kill_all ;;
   start) start_again ;;
   restart) existing && halt && launch ;;
-  pause) signal STOP ;;
-  resume) signal CONT ;;
+  pause) signal server STOP ;;
+  resume) signal server CONT ;;
   *) fail "usage: rabbitmq.sh get | {up | down | stop | crash | start | restart | pause | resume} [NAME]" ;;
 esac

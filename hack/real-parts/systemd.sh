@@ -248,7 +248,7 @@ forget() {
 
 up() {
   get
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! { [[ -e $run/exports ]] && alive "$run/node.pid"; }; then replace; fi
   cat "$run/exports"
 }
@@ -276,17 +276,10 @@ replace() {
   say "'$name' is up after $((took / 10)).$((took % 10)) s"
 }
 
-down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
-  if [[ -d $run ]]; then
-    kill_all
-    forget
-    rm -rf "$run"
-    say "'$name' is ended and removed"
-  else
-    say "there is no '$name'"
-  fi
-  rm -f "$run.lock"
+remove() {
+  kill_all
+  forget
+  rm -rf "$run"
 }
 
 # bus stop|start: systemd does it itself, as the way to it over D-Bus is what is cut.
@@ -295,12 +288,9 @@ bus() {
   "$run/enter" env SYSTEMD_IGNORE_CHROOT=1 systemctl "$1" dbus.socket dbus.service
 }
 
-name=${2:-default}
-[[ $name =~ ^[a-z0-9][a-z0-9-]{0,60}$ ]] || fail "the name '$name' should be a-z, 0-9 and -"
-run=$real_parts/run/systemd-$name
+instance "${2:-}"
 instance=$name
-script=$(realpath "$0")
-need flock setsid unshare
+need unshare
 (($# <= 2)) || set --
 case ${1:-} in
   get) get ;;
