@@ -1,8 +1,9 @@
 //! A folder that one server uses at a time.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::start_error::StartError;
 
 /// The folder, locked as long as this lives.
 #[derive(Debug)]
@@ -11,25 +12,18 @@ pub(crate) struct Folder {
     _lock: File,
 }
 
-/// The cause of an unusable folder.
-#[derive(Debug)]
-pub(crate) enum OpenError {
-    /// Another server uses it.
-    Locked,
-    /// It cannot be made or locked.
-    Failed(io::Error),
-}
-
 impl Folder {
     /// Makes the folder if need be, and locks it.
-    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        fs::create_dir_all(path).map_err(OpenError::Failed)?;
+    pub(crate) fn open(path: &Path) -> Result<Self, StartError> {
+        let folder = || path.to_path_buf();
+        let fail = |source| StartError::Folder { folder: folder(), source };
+        fs::create_dir_all(path).map_err(fail)?;
         let lock = File::options().create(true).truncate(false).write(true).open(path.join("lock"));
-        let lock = lock.map_err(OpenError::Failed)?;
+        let lock = lock.map_err(fail)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked),
-            Err(TryLockError::Error(source)) => Err(OpenError::Failed(source)),
+            Ok(()) => Ok(Self { path: folder(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StartError::Locked { folder: folder() }),
+            Err(TryLockError::Error(source)) => Err(fail(source)),
         }
     }
 

@@ -54,8 +54,9 @@ use controllers::Controllers;
 use engine::Engine;
 
 pub use crate::scripted::ParseFaultError;
+pub use crate::start_error::StartError;
 pub use faults::Fault;
-pub use settings::{Authorization, Call, PodLine, Settings, StartError};
+pub use settings::{Authorization, Call, PodLine, Settings};
 pub use tokens::User;
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.

@@ -9,3 +9,6 @@ pub mod kubernetes;
 mod scripted;
 pub mod secret_manager;
 mod serving;
+mod start_error;
+
+pub use start_error::StartError;

@@ -35,9 +35,10 @@ use crate::serving::{Running, Serving};
 use engine::Engine;
 
 pub use crate::scripted::ParseFaultError;
+pub use crate::start_error::StartError;
 pub use faults::Fault;
 pub use method::Method;
-pub use settings::{Call, Quotas, Settings, StartError, Wire};
+pub use settings::{Call, Quotas, Settings, Wire};
 pub use status::Code;
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.

@@ -20,6 +20,7 @@ pub mod broker;
 pub mod cluster;
 pub mod environment;
 pub mod fleet;
+pub mod http;
 pub mod leaks;
 pub mod program;
 pub mod rig;

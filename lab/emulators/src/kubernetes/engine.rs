@@ -9,11 +9,12 @@ use tokio::sync::watch;
 use super::faults::{Aim, Effect, Fault};
 use super::meta;
 use super::rbac::{Attributes, allows};
-use super::settings::{Authorization, Call, Settings, StartError};
+use super::settings::{Authorization, Call, Settings};
 use super::status::Status;
 use super::store::Store;
 use super::tokens::{MASTERS, User};
 use crate::scripted::Script;
+use crate::start_error::StartError;
 
 /// The server, shared by all connections.
 pub(crate) struct Engine {

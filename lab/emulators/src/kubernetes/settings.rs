@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,47 +76,6 @@ pub struct Call {
     pub content_type: String,
     /// The HTTP status that was answered; none while it waits, and for good if its connection was cut or it hung.
     pub outcome: Option<u16>,
-}
-
-/// The cause of a failed start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The folder cannot be made or read.
-    #[error("cannot use the data folder {}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another server uses the folder.
-    #[error("the data folder {} is in use by another server", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A stored object cannot be read.
-    #[error("cannot read the stored object {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The problem, without any of the content.
-        reason: String,
-    },
-    /// The first objects cannot be made.
-    #[error("cannot make the first objects: {reason}")]
-    Initial {
-        /// The refusal.
-        reason: String,
-    },
 }
 
 /// A line that a Pod's program has written. `Debug` does not show it: a program may print its secrets.

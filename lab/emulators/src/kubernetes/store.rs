@@ -16,8 +16,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::settings::{Settings, StartError};
+use super::settings::Settings;
 use super::status::Status;
+use crate::start_error::StartError;
 
 mod change;
 mod delete;

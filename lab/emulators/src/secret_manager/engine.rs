@@ -11,10 +11,11 @@ use super::faults::{Effect, Fault};
 use super::files::Files;
 use super::gate::Gate;
 use super::method::Method;
-use super::settings::{Call, Settings, StartError, Wire};
+use super::settings::{Call, Settings, Wire};
 use super::state::{State, Write};
 use super::status::{Code, Status};
 use super::wire::{Request, Response};
+use crate::start_error::StartError;
 
 /// The end of a call: an answer, or silence.
 pub(crate) type Answer = Result<Result<Response, Status>, Silence>;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::names::Key;
-use super::settings::StartError;
 use super::state::{Record, State, Version, Write};
 use super::wire::{Secret, SecretPayload, SecretVersion};
-use crate::folder::{Folder, OpenError, fnv};
+use crate::folder::{Folder, fnv};
+use crate::start_error::StartError;
 
 /// The layout of the files; another number is not read.
 const FORMAT: u32 = 1;
@@ -45,12 +45,7 @@ struct Stored {
 impl Files {
     /// Makes the folder if need be, and locks it.
     pub(crate) fn open(folder: &Path) -> Result<Self, StartError> {
-        let at = folder.to_path_buf();
-        match Folder::open(folder) {
-            Ok(folder) => Ok(Self(folder)),
-            Err(OpenError::Locked) => Err(StartError::Locked { folder: at }),
-            Err(OpenError::Failed(source)) => Err(StartError::Folder { folder: at, source }),
-        }
+        Folder::open(folder).map(Self)
     }
 
     /// Fills `state` with all that is stored.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,41 +62,6 @@ pub enum Wire {
     Rest,
     /// gRPC over HTTP/2 without TLS.
     Grpc,
-}
-
-/// The cause of a failed start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The folder cannot be made or read.
-    #[error("cannot use the data folder {}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another server uses the folder.
-    #[error("the data folder {} is in use by another server", folder.display())]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A stored secret cannot be read.
-    #[error("cannot read the stored secret {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The problem, without any of the content.
-        reason: String,
-    },
 }
 
 // === impl Settings ===

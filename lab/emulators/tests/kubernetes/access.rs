@@ -4,7 +4,7 @@ use emulators::kubernetes::{Authorization, Settings, User};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{SECRETS, Server, secret};
+use super::client::{Refused as _, SECRETS, Server, secret};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 

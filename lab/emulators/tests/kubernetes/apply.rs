@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{CONFIG_MAPS, DEPLOYMENTS, SECRETS, Server, config_map, deployment, secret};
+use super::client::{CONFIG_MAPS, DEPLOYMENTS, Refused as _, SECRETS, Server, config_map, deployment, secret};
 
 fn labelled(labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": labels}})

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use emulators::kubernetes::{Kubernetes, Settings};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use testkit::http::{Reply, exchange};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// The namespace of the tests' Secrets.
@@ -24,14 +25,6 @@ pub(crate) const MERGE: &str = "application/merge-patch+json";
 /// A server under test, with short ways to call it.
 pub(crate) struct Server {
     pub(crate) kubernetes: Kubernetes,
-}
-
-/// An answer.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Value,
 }
 
 /// A watch that goes on.
@@ -105,17 +98,15 @@ impl Server {
     }
 }
 
-impl Reply {
-    /// The body, if the status is this one.
-    #[track_caller]
-    pub(crate) fn expect(self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{:#}", self.body);
-        self.body
-    }
+/// Refusals as Kubernetes writes them.
+pub(crate) trait Refused {
+    /// Checks a refusal's status, reason and a part of its message; returns the whole `Status`.
+    fn refused(self, code: u16, reason: &str, text: &str) -> Value;
+}
 
-    /// Checks a refusal's status, reason and a part of its message; gives the whole `Status`.
+impl Refused for Reply {
     #[track_caller]
-    pub(crate) fn refused(self, code: u16, reason: &str, text: &str) -> Value {
+    fn refused(self, code: u16, reason: &str, text: &str) -> Value {
         let body = self.body;
         assert_eq!(
             (self.status, body["code"].as_u64(), &body["kind"], &body["status"]),
@@ -167,30 +158,6 @@ impl Watch {
         let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
         format!("{} {name}", event["type"].as_str().unwrap()).trim().to_owned()
     }
-}
-
-/// One request on a connection of its own.
-pub(crate) async fn exchange(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    body: &str,
-    headers: &str,
-) -> Option<Reply> {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    // A reset is as good as an end: what counts is whether an answer came.
-    drop(stream.read_to_end(&mut answer).await);
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let body = serde_json::from_str(body).unwrap_or_else(|_| json!(body));
-    Some(Reply { status, head: head.to_lowercase(), body })
 }
 
 /// A Secret with one entry.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
 use serde_json::json;
 
-use super::client::{CONFIG_MAPS, SECRETS, Server, config_map, secret};
+use super::client::{CONFIG_MAPS, Refused as _, SECRETS, Server, config_map, secret};
 
 fn durable(folder: &Path) -> Settings {
     Settings { data_dir: Some(folder.join("data")), ..Settings::default() }

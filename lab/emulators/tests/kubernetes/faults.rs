@@ -4,7 +4,8 @@ use emulators::kubernetes::Fault;
 use rstest::rstest;
 use serde_json::json;
 
-use super::client::{SECRETS, Server, exchange, secret};
+use super::client::{Refused as _, SECRETS, Server, secret};
+use testkit::http::exchange;
 
 #[tokio::test]
 async fn refusals_are_answered_and_nothing_is_done() {

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{SECRETS, Server, secret};
+use super::client::{Refused as _, SECRETS, Server, secret};
 
 async fn server() -> Server {
     let server = Server::plain().await;

@@ -3,7 +3,9 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{CONFIG_MAPS, DEPLOYMENTS, JOBS, PODS, SECRETS, Server, config_map, deployment, job, pod, secret};
+use super::client::{
+    CONFIG_MAPS, DEPLOYMENTS, JOBS, PODS, Refused as _, SECRETS, Server, config_map, deployment, job, pod, secret,
+};
 
 #[tokio::test]
 async fn a_secret_is_created_completed_and_read() {

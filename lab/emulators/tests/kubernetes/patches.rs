@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{CONFIG_MAPS, PODS, Server, config_map, pod};
+use super::client::{CONFIG_MAPS, PODS, Refused as _, Server, config_map, pod};
 
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 

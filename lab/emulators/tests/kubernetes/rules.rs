@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{CONFIG_MAPS, JOBS, PODS, SECRETS, Server, config_map, job, pod, secret};
+use super::client::{CONFIG_MAPS, JOBS, PODS, Refused as _, SECRETS, Server, config_map, job, pod, secret};
 
 #[rstest]
 #[case::upper("S", "metadata.name: Invalid value: \"S\": a lowercase RFC 1123 subdomain must consist of lower case")]

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use emulators::secret_manager::{Code, Method, SecretManager, Settings};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use testkit::http::{Reply, exchange};
 
 /// The parent of the tests' secrets.
 pub(crate) const PARENT: &str = "/v1/projects/fleet-dev";
@@ -14,14 +13,6 @@ pub(crate) const PARENT: &str = "/v1/projects/fleet-dev";
 /// A server under test, with short ways to call it.
 pub(crate) struct Server {
     pub(crate) manager: SecretManager,
-}
-
-/// An answer.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Value,
 }
 
 impl Server {
@@ -50,7 +41,7 @@ impl Server {
 
     /// None if the connection ended without an answer.
     pub(crate) async fn raw(&self, method: &str, path: &str, body: &str, headers: &str) -> Option<Reply> {
-        exchange(self.manager.address(), method, path, body, headers).await
+        call(self.manager.address(), method, path, body, headers).await
     }
 
     pub(crate) async fn create(&self, id: &str, extra: Value) -> Reply {
@@ -82,17 +73,18 @@ impl Server {
     }
 }
 
-impl Reply {
-    /// The body, if the status is this one.
-    #[track_caller]
-    pub(crate) fn expect(self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{:#}", self.body);
-        self.body
-    }
+/// Answers as Secret Manager writes them.
+pub(crate) trait SecretManagerReply {
+    /// Checks an error's status, name and a part of its text; returns its text.
+    fn refused(self, status: u16, name: &str, text: &str) -> String;
 
-    /// Checks an error's status, name and a part of its text; gives its text.
+    /// The text that an access answered.
+    fn content(self) -> String;
+}
+
+impl SecretManagerReply for Reply {
     #[track_caller]
-    pub(crate) fn refused(self, status: u16, name: &str, text: &str) -> String {
+    fn refused(self, status: u16, name: &str, text: &str) -> String {
         assert_eq!(self.body["error"]["status"], name, "{:#}", self.body);
         assert_eq!((self.status, self.body["error"]["code"].as_u64()), (status, Some(status.into())));
         let message = self.body["error"]["message"].as_str().unwrap();
@@ -100,9 +92,8 @@ impl Reply {
         message.to_owned()
     }
 
-    /// The text that an access answered.
     #[track_caller]
-    pub(crate) fn content(self) -> String {
+    fn content(self) -> String {
         let body = self.expect(200);
         let data = BASE64_STANDARD.decode(body["payload"]["data"].as_str().unwrap()).unwrap();
         assert_eq!(body["payload"]["dataCrc32c"], crc32c::crc32c(&data).to_string());
@@ -114,25 +105,7 @@ pub(crate) fn payload(data: &str) -> Value {
     json!({"payload": {"data": BASE64_STANDARD.encode(data), "dataCrc32c": crc32c::crc32c(data.as_bytes()).to_string()}})
 }
 
-/// One request on a connection of its own.
-pub(crate) async fn exchange(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    body: &str,
-    headers: &str,
-) -> Option<Reply> {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    // A reset is as good as an end: what counts is whether an answer came.
-    drop(stream.read_to_end(&mut answer).await);
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Some(Reply { status, head: head.to_lowercase(), body: serde_json::from_str(body).unwrap() })
+/// One request with a JSON body; `None` if the connection ended without an answer.
+pub(crate) async fn call(address: SocketAddr, method: &str, path: &str, body: &str, headers: &str) -> Option<Reply> {
+    exchange(address, method, path, body, &format!("content-type: application/json\r\n{headers}")).await
 }

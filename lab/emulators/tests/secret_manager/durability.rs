@@ -6,7 +6,7 @@ use std::time::Duration;
 use emulators::secret_manager::{SecretManager, Settings};
 use serde_json::json;
 
-use super::client::{PARENT, Server};
+use super::client::{PARENT, SecretManagerReply as _, Server};
 
 fn durable(folder: &Path) -> Settings {
     Settings { data_dir: Some(folder.join("data")), ..Settings::default() }

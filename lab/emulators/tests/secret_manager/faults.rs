@@ -4,7 +4,7 @@ use emulators::secret_manager::{Fault, Method, Settings};
 use rstest::rstest;
 use serde_json::json;
 
-use super::client::{PARENT, Server, exchange, payload};
+use super::client::{PARENT, SecretManagerReply as _, Server, call, payload};
 
 fn faults(texts: &[&str]) -> Settings {
     Settings { faults: texts.iter().map(|text| text.parse().unwrap()).collect(), ..Settings::default() }
@@ -59,7 +59,7 @@ async fn a_hanging_call_ends_with_the_server(#[case] fault: &str, #[case] commit
     let address = server.manager.address();
     let hanging = tokio::spawn(async move {
         let (path, body) = (format!("{PARENT}/secrets/s:addVersion"), payload("a").to_string());
-        exchange(address, "POST", &path, &body, "").await
+        call(address, "POST", &path, &body, "").await
     });
     server.manager.wait_for_calls(2).await;
     assert_eq!(server.access("1").await.status == 200, committed);

@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::client::{PARENT, Server};
+use super::client::{PARENT, SecretManagerReply as _, Server};
 
 #[tokio::test]
 async fn quotas_are_per_minute_class_and_project() {

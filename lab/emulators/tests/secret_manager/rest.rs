@@ -4,7 +4,7 @@ use emulators::secret_manager::{Method, Settings};
 use rstest::rstest;
 use serde_json::json;
 
-use super::client::{PARENT, Server, payload};
+use super::client::{PARENT, SecretManagerReply as _, Server, payload};
 
 #[tokio::test]
 async fn a_secret_lives() {

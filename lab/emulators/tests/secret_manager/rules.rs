@@ -4,7 +4,7 @@ use emulators::secret_manager::Settings;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::client::{PARENT, Server, payload};
+use super::client::{PARENT, SecretManagerReply as _, Server, payload};
 
 #[rstest]
 #[case("a.b", json!({}), "Secret ID [a.b] must be")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use emulators::secret_manager::Settings;
 use serde_json::json;
 
-use super::client::{PARENT, Server};
+use super::client::{PARENT, SecretManagerReply as _, Server};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);

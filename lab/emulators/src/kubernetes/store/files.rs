@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::meta;
-use super::super::settings::StartError;
 use super::change::Key;
-use crate::folder::{Folder, OpenError, fnv};
+use crate::folder::{Folder, fnv};
+use crate::start_error::StartError;
 
 /// The layout of the files; another number is not read.
 const FORMAT: u64 = 1;
@@ -29,12 +29,7 @@ pub(crate) struct Files(Folder);
 impl Files {
     /// Makes the folder if need be, and locks it.
     pub(crate) fn open(folder: &Path) -> Result<Self, StartError> {
-        let at = folder.to_path_buf();
-        match Folder::open(folder) {
-            Ok(folder) => Ok(Self(folder)),
-            Err(OpenError::Locked) => Err(StartError::Locked { folder: at }),
-            Err(OpenError::Failed(source)) => Err(StartError::Folder { folder: at, source }),
-        }
+        Folder::open(folder).map(Self)
     }
 
     /// The key with which tokens are signed, made the first time.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::super::resources::Catalog;
-use super::super::settings::{Settings, StartError};
+use super::super::settings::Settings;
 use super::super::status::Status;
 use super::super::tokens::Tokens;
 use super::super::{meta, rbac};
@@ -16,6 +16,7 @@ use super::files::Files;
 use super::state::State;
 use super::unsettled::Unsettled;
 use super::writing::Writing;
+use crate::start_error::StartError;
 
 impl State {
     /// Loads what is stored, ends what a crash has interrupted, and makes what must be there.
