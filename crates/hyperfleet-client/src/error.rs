@@ -71,7 +71,7 @@ pub enum Error {
         after: Duration,
     },
     /// The API answered that it will not, or cannot.
-    #[error("cannot {call}: the API answers {status}{}; {}", words(problem.as_deref()), hint(*status))]
+    #[error("cannot {call}: the API answers {status}{}; {}", detail(problem.as_deref()), hint(*status))]
     Refused {
         /// The request.
         call: String,
@@ -140,7 +140,7 @@ impl Error {
         }
     }
 
-    /// True if the same call may succeed later without a change.
+    /// Returns true if the same call may succeed later without a change.
     pub fn transient(&self) -> bool {
         match self {
             Self::Token { .. } | Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Cut { .. } => true,
@@ -173,12 +173,12 @@ impl Error {
         self.problem()?.code.as_deref()
     }
 
-    /// The API's words; another's, so take care where they are shown.
+    /// Message of the API; not trusted.
     pub fn detail(&self) -> Option<&str> {
         self.problem()?.detail.as_deref()
     }
 
-    /// True if the API answers that there is no such resource, and not merely that nothing is served at the address.
+    /// Returns true if the API answers that there is no such resource, and not merely that nothing is served at the address.
     pub fn is_absent(&self) -> bool {
         let unknown_path = || self.code().is_some_and(|code| code.ends_with("NTF-000"));
         self.status() == Some(404) && self.problem().is_some() && !unknown_path()
@@ -198,7 +198,7 @@ impl Transient for Error {
     }
 }
 
-fn words(problem: Option<&Problem>) -> String {
+fn detail(problem: Option<&Problem>) -> String {
     problem.map(|problem| format!(": {problem}")).unwrap_or_default()
 }
 

@@ -14,7 +14,7 @@ pub struct NewReport {
     pub observed_generation: Generation,
     /// Its conditions; at least `Available`, `Applied` and `Health`.
     pub conditions: Vec<NewCondition>,
-    /// Whatever else it tells.
+    /// Further data.
     pub data: Map<String, Value>,
     /// The time of the observation, by [`Client::observe`](crate::Client::observe): the API discards a report that was observed
     /// before the one it has. Without it the client gives the time of sending.
@@ -101,16 +101,16 @@ impl NewCondition {
         let mut members = Map::new();
         members.insert("type".to_owned(), json!(self.kind));
         members.insert("status".to_owned(), json!(self.status));
-        for (name, words) in [("reason", &self.reason), ("message", &self.message)] {
-            if let Some(words) = words {
-                members.insert(name.to_owned(), json!(words));
+        for (name, text) in [("reason", &self.reason), ("message", &self.message)] {
+            if let Some(text) = text {
+                members.insert(name.to_owned(), json!(text));
             }
         }
         members
     }
 }
 
-/// A time with all six digits: two reports within a second must not look alike.
+/// A time with all six digits: two reports within a second must differ.
 fn shown(time: Timestamp) -> String {
     format!("{time:.6}")
 }

@@ -126,7 +126,7 @@ impl BaseUrl {
         self.0.as_str()
     }
 
-    /// True if requests are not encrypted.
+    /// Returns true if requests are not encrypted.
     pub fn is_plain(&self) -> bool {
         self.0.scheme() == "http"
     }

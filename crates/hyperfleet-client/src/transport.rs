@@ -68,7 +68,7 @@ impl Transport {
     pub(crate) async fn ask(self: &Arc<Self>, request: Request, budget: &Budget) -> Result<Answer, Error> {
         let call = request.call.clone();
         let (repeatable, transport, request) = (request.repeatable, Arc::clone(self), Arc::new(request));
-        // Each attempt owns what it needs: with borrowed parts, the compiler cannot tell that the whole is `Send`.
+        // Each attempt owns its parts: with borrowed parts, the compiler cannot prove that the future is `Send`.
         let attempt = move || {
             let (transport, request) = (Arc::clone(&transport), Arc::clone(&request));
             async move { transport.attempt(&request).await }
@@ -89,9 +89,9 @@ impl Transport {
         })
     }
 
-    /// Begins an answer that has no end; once it has begun, its reader looks after the time.
-    pub(crate) async fn open(&self, request: &Request, patience: Duration) -> Result<Response, Error> {
-        in_time(request, patience, self.exchange(request)).await
+    /// Begins a response without an end. The time limit covers its beginning; its reader limits the rest.
+    pub(crate) async fn open(&self, request: &Request, time_limit: Duration) -> Result<Response, Error> {
+        in_time(request, time_limit, self.exchange(request)).await
     }
 
     async fn attempt(&self, request: &Request) -> Result<Answer, Error> {
@@ -156,7 +156,7 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>, SetupError> {
     Ok(certificates)
 }
 
-/// The connection failed; the address stays out of the error, as it is configuration and not news.
+/// Returns the error of a failed connection, without the address.
 pub(crate) fn unreachable(call: &str, error: reqwest::Error) -> Error {
     Error::Unreachable { call: call.to_owned(), source: error.without_url() }
 }

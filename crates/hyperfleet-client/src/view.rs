@@ -28,8 +28,7 @@ impl View {
         }
     }
 
-    /// The reports by adapter: members `available`, `data`, `observed_generation`, as far as the API
-    /// tells.
+    /// Returns the reports by adapter: members `available`, `data`, `observed_generation`, as far as the API has them.
     pub fn adapters(&self) -> impl Iterator<Item = (&str, &Value)> {
         let adapters = self.status.get("adapters").and_then(Value::as_object);
         adapters.into_iter().flatten().map(|(name, report)| (name.as_str(), report))

@@ -1,4 +1,4 @@
-//! The expression language of preconditions, with an explanation of every answer.
+//! The expression language of preconditions, with an explanation of every result.
 //!
 //! ```
 //! use precondition::{AdapterFacts, Context, Outcome, Precondition};
@@ -119,9 +119,9 @@ pub struct Precondition {
     expression: Arc<syntax::Expr>,
 }
 
-/// The outcome of a precondition, and its explanation.
+/// Result of an evaluation.
 #[derive(Debug, Clone)]
-pub struct Verdict {
+pub struct Evaluation {
     /// The outcome.
     pub outcome: Outcome,
     /// The explanation, whose text is for people.
@@ -151,14 +151,14 @@ impl Precondition {
     }
 
     /// Evaluates the expression in a context. Never fails: an expression without an answer is `Unanswerable`.
-    pub fn evaluate(&self, context: &Context<'_>) -> Verdict {
+    pub fn evaluate(&self, context: &Context<'_>) -> Evaluation {
         let (truth, root) = evaluate::evaluate(&self.expression, context);
         let outcome = match truth {
             Some(true) => Outcome::Met,
             Some(false) => Outcome::NotMet,
             None => Outcome::Unanswerable,
         };
-        Verdict { outcome, explanation: Explanation { source: Arc::clone(&self.source), root } }
+        Evaluation { outcome, explanation: Explanation { source: Arc::clone(&self.source), root } }
     }
 
     /// The expression as it was written.

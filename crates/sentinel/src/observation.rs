@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fleet_model::names;
 use hyperfleet_client::{Resource, Status, View, known_time};
-use precondition::{AdapterFacts, Context, Outcome, Precondition, Verdict};
+use precondition::{AdapterFacts, Context, Evaluation, Outcome, Precondition};
 use serde_json::Value;
 
 use crate::decide::{Facts, State};
@@ -54,8 +54,8 @@ impl Projector {
 
     /// Projects a resource.
     pub fn project(&mut self, resource: &Resource) -> Observation {
-        let verdicts = if self.rules.is_empty() { Vec::new() } else { self.verdicts(resource) };
-        let met = verdicts.iter().enumerate().filter(|(_, (_, verdict))| verdict.outcome == Outcome::Met);
+        let evaluations = if self.rules.is_empty() { Vec::new() } else { self.evaluations(resource) };
+        let met = evaluations.iter().enumerate().filter(|(_, (_, evaluation))| evaluation.outcome == Outcome::Met);
         let met = met.fold(0, |met, (bit, _)| met | 1 << bit);
         let state = State {
             generation: resource.generation.into(),
@@ -72,7 +72,7 @@ impl Projector {
     }
 
     /// Evaluates each adapter's `publish_when` for a resource.
-    pub fn verdicts(&self, resource: &Resource) -> Vec<(&str, Verdict)> {
+    pub fn evaluations(&self, resource: &Resource) -> Vec<(&str, Evaluation)> {
         let view = View::of(resource);
         let adapters =
             view.reported_generations().map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
@@ -209,7 +209,7 @@ mod tests {
         let today = resource(&json!({"conditions": conditions}));
         let observed = projector.project(&today);
         assert_eq!(projector.addressees(observed.facts.state.met).as_deref(), Some("validation"));
-        let why = projector.verdicts(&today)[0].1.explanation.to_string();
+        let why = projector.evaluations(&today)[0].1.explanation.to_string();
         assert!(why.contains("Unknown"), "{why}");
     }
 }

@@ -257,8 +257,8 @@ impl<'a, P: Publisher> Leader<'a, P> {
     fn log_decision(&self, resource: &Resource, decision: Decision) {
         let (id, reason) = (resource.id.as_str(), decision.reason.as_str());
         if decision.reason == Reason::PublishWhenNotMet {
-            for (adapter, verdict) in self.projector.verdicts(resource) {
-                let because = verdict.explanation.to_string();
+            for (adapter, evaluation) in self.projector.evaluations(resource) {
+                let because = evaluation.explanation.to_string();
                 tracing::info!(
                     operation = "decide",
                     resource_id = id,

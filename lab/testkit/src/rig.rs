@@ -159,7 +159,7 @@ impl Rig {
         self.raw("POST", &format!("/v1/projects/{PROJECT}/secrets/{SECRET}/versions/{version}:disable")).await;
     }
 
-    /// A request that the promise of a store does not have.
+    /// A request that the contract of a store does not have.
     pub async fn raw(&self, method: &str, path: &str) -> Value {
         let mut stream = TcpStream::connect(self.emulator.address()).await.unwrap();
         let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");

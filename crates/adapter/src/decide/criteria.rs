@@ -27,12 +27,12 @@ pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
         .at_generation(generation)
         .with_adapters(adapters);
     let conditions = config.preconditions.iter().filter_map(|precondition| {
-        let verdict = precondition.evaluate(&context);
-        if verdict.outcome == Outcome::Met {
+        let evaluation = precondition.evaluate(&context);
+        if evaluation.outcome == Outcome::Met {
             return None;
         }
-        let line = verdict.explanation.lines().join("; ");
-        Some(Unmet { line, detail: Some(verdict.explanation.tree().to_string()) })
+        let line = evaluation.explanation.lines().join("; ");
+        Some(Unmet { line, detail: Some(evaluation.explanation.tree().to_string()) })
     });
     let dependencies = config.dependencies.iter().filter_map(|adapter| {
         let why = unavailable(view.adapter(adapter), generation)?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::wire::Resource;
 
-/// Something that a watch tells.
+/// An event of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchEvent {
     /// The kind of change.

@@ -136,7 +136,7 @@ impl<S: Source> Watcher<S> {
         match (Line::parse(&line), ended) {
             (Line::List, _) if self.is_silent() => self.begin_polling(),
             (Line::Malformed, _) => self.unreadable("a line of the stream is no event").await,
-            (Line::Event(event), false) => self.tell(event),
+            (Line::Event(event), false) => self.deliver(event),
             (Line::Other, false) => self.alive(),
             (_, true) => self.cut(self.interruption("the connection was closed")).await,
             (Line::List, false) => self.unreadable("a line of the stream is a list").await,
@@ -187,7 +187,7 @@ impl<S: Source> Watcher<S> {
         self.set_health(Health::Streaming);
     }
 
-    fn tell(&mut self, mut event: WatchEvent) {
+    fn deliver(&mut self, mut event: WatchEvent) {
         self.alive();
         let Mode::Read(reading) = &mut self.mode else { return };
         let is_first = std::mem::take(&mut reading.is_silent);

@@ -43,7 +43,7 @@ pub struct FieldError {
     pub value: Option<Value>,
     /// The kind of rule that it breaks.
     pub constraint: Option<String>,
-    /// The rule in words.
+    /// The rule that was broken.
     pub message: String,
 }
 
@@ -59,9 +59,9 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.detail.as_deref().or(self.title.as_deref()).unwrap_or("no detail");
-        // The words are another's: they must neither end a line of our log nor flood it.
-        let shown: String = words.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let message = self.detail.as_deref().or(self.title.as_deref()).unwrap_or("no detail");
+        // The message is not trusted: it must neither end a line of the log nor flood it.
+        let shown: String = message.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
         match &self.code {
             Some(code) => write!(formatter, "{shown} ({})", code.escape_debug().take(64).collect::<String>()),
             None => formatter.write_str(&shown),

@@ -72,7 +72,7 @@ pub struct ResourceStatus {
     /// The conditions that the API computes.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// The view of each adapter that the specification's expressions look at; empty where the API has none.
+    /// View of each adapter that the specification's expressions read; empty if the API has none.
     #[serde(default, deserialize_with = "super::null_is_default", skip_serializing_if = "Map::is_empty")]
     pub adapters: Map<String, Value>,
 }
@@ -113,7 +113,7 @@ pub struct NewResource {
 // === impl Resource ===
 
 impl Resource {
-    /// True if the resource is terminating.
+    /// Returns true if the resource is terminating.
     pub fn is_deleting(&self) -> bool {
         self.deleted_time.is_some()
     }

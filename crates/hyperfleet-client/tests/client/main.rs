@@ -1,6 +1,6 @@
 //! The client against a server with scripted faults.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "what is missing fails the test that looks for it")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a missing value fails the test")]
 
 mod calls;
 mod changes;

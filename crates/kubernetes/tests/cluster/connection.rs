@@ -242,13 +242,13 @@ async fn an_address_without_a_server_is_unavailable() {
     ErrorKind::Unavailable
 )]
 #[case::by_a_proxy("503 Service Unavailable", "<html>no backend</html>", ErrorKind::Unavailable)]
-#[case::patience(
+#[case::retry_after(
     "429 Too Many Requests\r\nretry-after: 1",
     r#"{"kind": "Status", "apiVersion": "v1", "code": 429,
     "status": "Failure", "message": "too many", "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#,
     ErrorKind::TooManyRequests
 )]
-#[case::patience_in_text("429 Too Many Requests\r\nretry-after: 1", "Too many requests", ErrorKind::TooManyRequests)]
+#[case::retry_after_in_text("429 Too Many Requests\r\nretry-after: 1", "Too many requests", ErrorKind::TooManyRequests)]
 #[case::gateway("504 Gateway Timeout", "", ErrorKind::TimedOut)]
 #[case::nonsense("200 OK", "<html>welcome</html>", ErrorKind::Internal)]
 #[tokio::test(flavor = "multi_thread")]

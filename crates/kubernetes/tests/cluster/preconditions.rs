@@ -60,7 +60,7 @@ async fn another_secret_of_the_same_name_is_not_written_over(#[case] kind: Kind)
     rig.assert_changed(&gone).await;
     let refused = rig.cluster.delete_secret(&rig.key(), &gone, false).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");
-    // Where the version is the right one, the uid alone tells them apart.
+    // With the right version, only the uid differs.
     let impostor = ObservedSecret { resource_version: other.resource_version.clone(), ..gone };
     let refused = rig.cluster.delete_secret(&rig.key(), &impostor, false).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Changed, "{refused}");

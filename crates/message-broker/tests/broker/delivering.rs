@@ -98,7 +98,7 @@ pub(crate) async fn what_hyperfleet_writes_is_read(subject: &Subject) {
     delivery.ack().await.unwrap();
 }
 
-/// Pub/Sub does not tell.
+/// Pub/Sub does not report it.
 pub(crate) async fn a_topic_without_subscription_is_an_error(subject: &Subject) {
     let (broker, topic) = (subject.broker(), subject.topic());
     let published = broker.publish(&topic, &event("1"), &budget(std::time::Duration::from_mins(1))).await;

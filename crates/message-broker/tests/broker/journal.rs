@@ -21,7 +21,7 @@ async fn open(path: &str) -> Broker {
     Broker::Memory(Memory::open(path.as_ref()).await.unwrap())
 }
 
-/// Run by the test below in a process of its own: publishes and consumes, and tells what was confirmed and what it has
+/// Run by the test below in a process of its own: publishes and consumes, and prints what was confirmed and what it has
 /// acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doomed() {

@@ -1,4 +1,4 @@
-//! Every broker held to the one promise; RabbitMQ and Google's emulator for real, where they are.
+//! Conformance of every broker to the contract, on the real RabbitMQ and Google's emulator where they run.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what is missing fails the test")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]

@@ -175,7 +175,7 @@ pub(crate) fn budget(time: Duration) -> Budget {
     Budget::new(time, CancellationToken::new())
 }
 
-/// Little patience between deliveries, and no dead letters.
+/// Short back-off between deliveries, and no dead letters.
 pub(crate) fn eager(concurrency: u16) -> Consume {
     Consume {
         concurrency,

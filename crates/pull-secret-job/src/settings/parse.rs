@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         labels
     }
 
-    /// The cluster's name, unless it looks like a piece of a document, which must not be printed.
+    /// Returns the cluster's name, unless it resembles a piece of a document, which must not be printed.
     pub(super) fn cluster_name(&mut self) -> Option<String> {
         let name = self.given.cluster_name.clone()?;
         let checked = if is_document(&name) { Err("must be a name") } else { Ok(name) };

@@ -53,14 +53,14 @@ impl Fake {
     }
 
     /// Answers the head of the first request on every connection with these bytes, and closes it.
-    pub(crate) async fn speaking(words: &'static str) -> Self {
+    pub(crate) async fn speaking(bytes: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(async move {
             while let Ok((mut connection, _)) = listener.accept().await {
                 let mut head = BufReader::new(&mut connection).lines();
                 while head.next_line().await.unwrap().is_some_and(|line| !line.is_empty()) {}
-                connection.write_all(words.as_bytes()).await.unwrap();
+                connection.write_all(bytes.as_bytes()).await.unwrap();
             }
         });
         Self { address, received: Arc::default(), task }

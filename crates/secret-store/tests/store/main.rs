@@ -1,6 +1,6 @@
 //! Conformance of every store to the contract; failures and requests of Google Secret Manager.
 
-#![expect(clippy::unwrap_used, reason = "what is missing fails the test that looks for it")]
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod conformance;
 mod failures;

@@ -68,8 +68,8 @@ fn explain(plan: &Plan, projector: &mut Projector, resource: &Resource) -> Expla
     let decision = decide(&facts, None, resync_slot::number(&id), &plan.policy, now);
     let because = decision.explain(&facts, None, projector.adapters(), now);
     let conditions = projector
-        .verdicts(resource)
+        .evaluations(resource)
         .into_iter()
-        .map(|(adapter, verdict)| (adapter.to_owned(), verdict.outcome, verdict.explanation.to_string()));
+        .map(|(adapter, evaluation)| (adapter.to_owned(), evaluation.outcome, evaluation.explanation.to_string()));
     Explained { id, reason: decision.reason, because, conditions: conditions.collect() }
 }

@@ -148,15 +148,11 @@ daemon::settings! {
         pub min_interval: Duration = Row::at("decision.min_interval")
             .flag("min-interval")
             .default("10s")
-            .least("1s")
-            .or_keys(&["decision.gap"])
-            .or_variables(&["HYPERFLEET_DECISION_GAP"]),
+            .least("1s"),
         /// Maximum time until the event of a resource that is not reconciled is published again
         pub max_interval: Duration = Row::at("decision.max_interval")
             .flag("max-interval")
-            .default("1m")
-            .or_keys(&["decision.longest_gap"])
-            .or_variables(&["HYPERFLEET_DECISION_LONGEST_GAP"]),
+            .default("1m"),
         /// Interval of events of a reconciled resource
         pub resync: Duration = Row::at("decision.resync").flag("resync").default("30m").least("1m"),
     }

@@ -64,7 +64,7 @@ fn hyperfleets_variables_are_accepted() {
 #[case::poll("{poll_interval: 10ms}", "poll_interval: must be a duration of 1s or more")]
 #[case::sweep("{sweep_interval: 1s}", "sweep_interval: must be a duration of 10s or more")]
 #[case::concurrency("{publish: {concurrency: 1001}}", "publish.concurrency: must be a whole number from 1 to 1000")]
-#[case::intervals("{decision: {gap: 2m}}", "decision.max_interval: must not be shorter")]
+#[case::intervals("{decision: {min_interval: 2m}}", "decision.max_interval: must not be shorter")]
 #[case::namespace("{leader_election: {namespace: x}}", "leader_election.namespace: must be set with")]
 #[case::lease("{leader_election: {method: lease}}", "leader_election.namespace: must be set with")]
 #[case::postgres("{leader_election: {method: postgres}}", "leader_election.database_url: must be set with")]

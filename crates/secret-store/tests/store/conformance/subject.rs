@@ -1,4 +1,4 @@
-//! A store under test, with the ways into it that the promise does not have.
+//! A store under test, with operations of an administrator that the contract does not have.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct Subject<S> {
     administrator: Administrator,
 }
 
-/// Disables versions behind the store's back.
+/// Disables versions as an administrator does.
 enum Administrator {
     OfMemory(Arc<MemoryStore>),
     OfEmulator(SecretManager),

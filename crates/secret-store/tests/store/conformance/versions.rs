@@ -138,7 +138,7 @@ pub(super) async fn many_adders_get_a_number_each(subject: &Subject<impl SecretS
     }
 }
 
-/// States and stale etags are recognised by the store's words, which quote the secret's name and are cut.
+/// States and stale etags are recognised by the store's message, which quote the secret's name and are cut.
 pub(super) async fn the_longest_name_hides_no_state(subject: &Subject<impl SecretStore>) {
     let (store, secret) = (&subject.store, "s".repeat(255).parse().unwrap());
     store.create(&secret, &crate::rig::new_secret(subject.replication.clone())).await.unwrap();

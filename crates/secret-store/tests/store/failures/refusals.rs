@@ -1,4 +1,4 @@
-//! Proper refusals: codes, permissions, waits, words.
+//! Refusals of the store itself: codes, permissions, delays, messages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -82,14 +82,14 @@ async fn a_hint_is_given_where_there_is_one(#[case] code: &str, #[case] hint: Op
 async fn a_denial_names_the_permission(
     #[case] operation: Operation,
     #[case] permission: Permission,
-    #[case] words: &str,
+    #[case] verb: &str,
 ) {
     let permission = GoogleSecretManager::permission_name(permission);
     let denied_permissions = BTreeSet::from([permission.to_owned()]);
     let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
     let error = attempt(&store, operation).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
-    let beginning = format!("cannot {words} {}: permission denied (needs {permission}; ", error.resource);
+    let beginning = format!("cannot {verb} {}: permission denied (needs {permission}; ", error.resource);
     assert!(error.to_string().starts_with(&beginning), "{error}");
     assert!(error.resource.starts_with(PATH) && error.hint().unwrap().contains(permission));
 }
@@ -142,7 +142,7 @@ async fn a_disabled_api_is_distinguished_from_a_missing_permission(
 #[case("failed-precondition", Operation::ReadVersion, ErrorKind::Invalid)]
 #[case("failed-precondition", Operation::DestroyVersion, ErrorKind::Invalid)]
 #[tokio::test]
-async fn what_a_code_means_depends_on_the_operation(
+async fn the_meaning_of_a_code_depends_on_the_operation(
     #[case] code: &str,
     #[case] operation: Operation,
     #[case] kind: ErrorKind,
@@ -156,7 +156,7 @@ async fn what_a_code_means_depends_on_the_operation(
 #[case("0s", Duration::ZERO)]
 #[case("3600s", Duration::from_hours(1))]
 #[tokio::test]
-async fn the_wait_that_a_status_asks_for_is_reported(#[case] asked: &str, #[case] expected: Duration) {
+async fn the_delay_that_a_status_asks_for_is_reported(#[case] asked: &str, #[case] expected: Duration) {
     let (_server, store) = emulated(faulty(&format!("*:resource-exhausted(retry-after={asked})*0"))).await;
     for operation in OPERATIONS {
         assert_eq!(attempt(&store, operation).await.unwrap_err().retry_after(), Some(expected), "{operation:?}");
@@ -172,7 +172,7 @@ async fn the_wait_that_a_status_asks_for_is_reported(#[case] asked: &str, #[case
 #[case("", None)]
 #[case("18446744073709551615", Some(24 * 60 * 60))]
 #[tokio::test]
-async fn the_wait_that_a_header_asks_for_is_reported(#[case] header: &str, #[case] seconds: Option<u64>) {
+async fn the_delay_that_a_header_asks_for_is_reported(#[case] header: &str, #[case] seconds: Option<u64>) {
     for mut answer in [page(503, "busy"), document(503, &json!({"error": {"status": "UNAVAILABLE"}}))] {
         answer.headers_mut().insert("retry-after", header.parse().unwrap());
         let fake = Fake::answering(answer).await;
@@ -182,7 +182,7 @@ async fn the_wait_that_a_header_asks_for_is_reported(#[case] header: &str, #[cas
 }
 
 #[tokio::test]
-async fn an_exhausted_quota_is_the_stores_to_mend() {
+async fn an_exhausted_quota_is_transient() {
     let quotas = Quotas { writes_per_minute: Some(1), ..Quotas::default() };
     let (_server, store) = emulated(Emulator { quotas, ..Emulator::default() }).await;
     attempt(&store, Operation::Create).await.unwrap();
@@ -196,14 +196,14 @@ async fn an_exhausted_quota_is_the_stores_to_mend() {
 #[case("\u{1b}[31mRed\u{0}\u{7}alert", "[31mRed alert")]
 #[case("  First\r\n\tsecond\u{2028}third\n\n", "First second third")]
 #[tokio::test]
-async fn the_stores_words_are_put_on_one_line(#[case] message: &str, #[case] expected: &str) {
+async fn the_stores_message_is_put_on_one_line(#[case] message: &str, #[case] expected: &str) {
     let error = refused_with(400, json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"})).await;
     assert_eq!(error.detail.as_deref(), Some(expected));
     assert_eq!(error.to_string().lines().count(), 1);
 }
 
 #[tokio::test]
-async fn the_stores_words_are_cut() {
+async fn the_stores_message_is_cut() {
     let message = "\u{f6}".repeat(100_000);
     let error = refused_with(400, json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"})).await;
     assert_eq!(error.detail.unwrap(), format!("{}…", "\u{f6}".repeat(400)));
@@ -233,17 +233,17 @@ async fn a_refusal_without_a_code_is_identified_by_its_status(
 }
 
 #[tokio::test]
-async fn a_store_without_words_is_not_quoted() {
+async fn a_store_without_a_message_is_not_quoted() {
     let error = refused_with(503, json!({"code": 503, "status": "UNAVAILABLE"})).await;
     assert_eq!(error.to_string(), format!("cannot create {PATH}: the store is unavailable"));
 }
 
-/// The work was done, but the answer says otherwise or does not come: reading by number tells.
+/// The operation was carried out, but the answer is an error or missing: reading by number shows it.
 #[rstest]
 #[case("addVersion:commit-then-timeout", ErrorKind::TimedOut)]
 #[case("addVersion:commit-then-cut", ErrorKind::Unavailable)]
 #[tokio::test]
-async fn a_version_may_have_been_added_all_the_same(#[case] script: &str, #[case] kind: ErrorKind) {
+async fn a_version_may_have_been_added_nevertheless(#[case] script: &str, #[case] kind: ErrorKind) {
     let (_server, store) = emulated(faulty(script)).await;
     attempt(&store, Operation::Create).await.unwrap();
     let error = attempt(&store, Operation::AddVersion).await.unwrap_err();

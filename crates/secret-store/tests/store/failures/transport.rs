@@ -41,8 +41,8 @@ async fn a_cut_connection_is_an_unavailable_store() {
 #[case::half_an_error("HTTP/1.1 404 Not Found\r\ncontent-length: 1000\r\n\r\n{\"error\": {\"status\": \"NOT_FOUND\"")]
 #[case::another_protocol("SSH-2.0-OpenSSH_9.9\r\n")]
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_an_unavailable_store(#[case] words: &'static str) {
-    let fake = Fake::speaking(words).await;
+async fn an_answer_that_breaks_off_is_an_unavailable_store(#[case] bytes: &'static str) {
+    let fake = Fake::speaking(bytes).await;
     let store = store_at(fake.address).await;
     for operation in [Operation::Find, Operation::ReadVersion] {
         let error = attempt(&store, operation).await.unwrap_err();
