@@ -12,9 +12,6 @@ use syn::{Attribute, Expr, Item, ItemMod, ItemUse, Macro, Token, UseTree, Visibi
 
 use crate::tree::SourceFile;
 
-/// Circles that are still to be resolved, per crate. The numbers may only go down.
-const OPEN: &[(&str, usize)] = &[("global-pull-secret", 3)];
-
 /// A re-export may lead to another; more than this many in a row lead nowhere.
 const MAX_REEXPORTS: usize = 8;
 
@@ -34,7 +31,7 @@ struct Module {
     used: Vec<(ModulePath, ModulePath)>,
 }
 
-/// Returns one line for each circle of a crate that has more of them than it may.
+/// Returns one line for each circle of files.
 pub(crate) fn check(sources: &[SourceFile]) -> anyhow::Result<Vec<String>> {
     let mut crates: BTreeMap<&str, Crate> = BTreeMap::new();
     for source in sources {
@@ -45,13 +42,7 @@ pub(crate) fn check(sources: &[SourceFile]) -> anyhow::Result<Vec<String>> {
         collector.visit_file(&syntax);
         crates.entry(folder).or_default().insert(module, collector.found);
     }
-    let beyond = |(folder, modules): (&&str, &Crate)| {
-        let name = folder.rsplit('/').next().unwrap_or_default();
-        let open = OPEN.iter().find(|(open, _)| *open == name).map_or(0, |(_, count)| *count);
-        let found = circles(modules);
-        if found.len() > open { found } else { Vec::new() }
-    };
-    Ok(crates.iter().flat_map(beyond).collect())
+    Ok(crates.values().flat_map(circles).collect())
 }
 
 /// The crate's folder and the module's path of a source file; `None` for tests, benches and the roots of binaries.

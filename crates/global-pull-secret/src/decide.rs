@@ -7,14 +7,15 @@
 mod conditions;
 mod content;
 mod credentials;
+mod deployed;
 pub(crate) mod nodes;
-pub mod probe;
+mod probe;
+mod reconcile;
 #[cfg(test)]
 mod tests;
+mod time;
+mod validated;
 
-use std::time::Duration;
-
-use docker_config::merge::{self, InvalidEntries};
 use fleet_model::names;
 use jiff::Timestamp;
 use k8s_openapi::Metadata;
@@ -22,60 +23,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use crate::facts::{Facts, ObservedSecret, is_managed};
-use crate::objects::{self, Syncer};
-use crate::plan::{Action, ManagedObject, Nodes, Plan};
+use crate::objects;
+use crate::plan::{ManagedObject, Plan};
+use crate::policy::{Policy, Rollout};
 use crate::record::Record;
-use crate::status;
 
-use content::{Content, Deployed, Desired};
-
-/// The settings that decisions depend on.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// The conflict policy, and the protected prefixes.
-    pub merge: merge::Policy,
-    /// The handling of an additional Secret with an invalid entry.
-    pub invalid: InvalidEntries,
-    /// The rules of probing registries about new credentials.
-    pub probe: probe::Rules,
-    /// The roll-out mode.
-    pub rollout: Rollout,
-    /// The options of the syncer's DaemonSet.
-    pub syncer: Syncer,
-    /// Time after a change until uninterrupted readiness counts: the syncer observes the change and its probe runs.
-    pub settle: Duration,
-    /// Maximum time for a node to apply a change before it is reported as degraded.
-    pub node_deadline: Duration,
-    /// Maximum time for the nodes to revert to the original before everything is removed all the same.
-    pub cleanup_deadline: Duration,
-}
-
-/// The roll-out mode of a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rollout {
-    /// The syncers watch the Secret: all nodes at once.
-    #[default]
-    Immediate,
-    /// A Pod is for one revision: the DaemonSet replaces them step by step.
-    Rolling,
-}
-
-/// A decision in progress.
-struct Reconcile<'a> {
-    facts: &'a Facts,
-    policy: &'a Policy,
-    now: Timestamp,
-    actions: Vec<Action>,
-    unmanaged: Vec<String>,
-    next: Option<Timestamp>,
-    /// The nodes, if some were not reverted in time.
-    lost: Option<Nodes>,
-}
+use content::{Content, Desired};
+use deployed::Deployed;
+use reconcile::Reconcile;
+use time::later;
 
 /// Decides on the facts observed at `now`.
 pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
-    let mut reconcile =
-        Reconcile { facts, policy, now, actions: Vec::new(), unmanaged: Vec::new(), next: None, lost: None };
+    let mut reconcile = Reconcile::new(facts, policy, now);
     let deployed = Deployed::of(facts);
     let content = Content::of(facts, policy, deployed.as_ref(), now);
     if let Some(global) = facts.global.as_deref().filter(|global| !is_managed(&global.metadata)) {
@@ -99,15 +59,6 @@ pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
         reconcile.watch_nodes(record)
     });
     reconcile.finish(content, record.as_ref(), nodes)
-}
-
-/// The last reported findings on credentials, if they are about the deployed revision.
-fn last_findings(facts: &Facts, deployed: Option<&Deployed>) -> Vec<probe::ReportedFinding> {
-    let status = facts.status.as_deref().filter(|status| is_managed(&status.metadata));
-    let is_current = |status: &&k8s_openapi::api::core::v1::ConfigMap| {
-        status::revision_of(status) == deployed.map(|deployed| deployed.record.revision.as_str())
-    };
-    status.filter(is_current).map(status::findings_of).unwrap_or_default()
 }
 
 impl Reconcile<'_> {
@@ -149,17 +100,13 @@ impl Reconcile<'_> {
         let replaced = match observed {
             Some(observed) if is_stuck(observed) => {
                 let metadata = observed.metadata.clone();
-                self.actions.push(delete(ManagedObject::Secret(objects::global_secret(
-                    metadata,
-                    document,
-                    &record.revision,
-                ))));
+                self.delete(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision)));
                 None
             }
             observed => observed.map(|observed| &observed.metadata),
         };
         let metadata = objects::metadata(names::GLOBAL_PULL_SECRET, record.annotations(), replaced);
-        self.actions.push(apply(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision))));
+        self.apply(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision)));
     }
 
     /// Applies ServiceAccount, Role, RoleBinding and DaemonSet if they are not as desired.
@@ -174,7 +121,7 @@ impl Reconcile<'_> {
             is_managed(&observed.metadata) && observed.role_ref != objects::role_binding(ObjectMeta::default()).role_ref
         });
         if let Some(observed) = rebound {
-            self.actions.push(delete(ManagedObject::RoleBinding(observed.clone())));
+            self.delete(ManagedObject::RoleBinding(observed.clone()));
         }
         let observed = facts.role_binding.as_deref().filter(|_| rebound.is_none());
         self.keep(observed, objects::role_binding, &[], ManagedObject::RoleBinding);
@@ -195,7 +142,7 @@ impl Reconcile<'_> {
             [(names::ANNOTATION_APPLIED.to_owned(), objects::digest(&make(ObjectMeta::default())))].into();
         let desired = make(objects::metadata(names::GLOBAL_SYNCER, annotations, observed.map(K::metadata)));
         let Some(observed) = observed else {
-            self.actions.push(apply(managed(desired)));
+            self.apply(managed(desired));
             return;
         };
         if !is_managed(observed.metadata()) {
@@ -204,7 +151,7 @@ impl Reconcile<'_> {
         }
         let is_terminating = observed.metadata().deletion_timestamp.is_some();
         if !is_terminating && objects::is_drifted(&desired, observed, exclusive) {
-            self.actions.push(apply(managed(desired)));
+            self.apply(managed(desired));
         }
     }
 
@@ -246,7 +193,8 @@ impl Reconcile<'_> {
         let is_back = nodes.in_sync == nodes.all;
         if is_written && (is_back || self.now >= deadline) {
             self.lost = Some(nodes).filter(|_| !is_back);
-            self.actions = vec![delete(ManagedObject::DaemonSet(Box::new(set.clone())))];
+            self.actions.clear();
+            self.delete(ManagedObject::DaemonSet(Box::new(set.clone())));
             return self.finish(content, None, None);
         }
         self.finish(content, Some(&record), Some(nodes))
@@ -264,25 +212,8 @@ impl Reconcile<'_> {
                 ManagedObject::Secret(k8s_openapi::api::core::v1::Secret { metadata, ..Default::default() })
             }),
         ];
-        let ours = objects.into_iter().flatten().filter(|managed| is_managed(managed.metadata()));
-        self.actions.extend(ours.map(delete));
-    }
-
-    fn requeue_at(&mut self, at: Timestamp) {
-        if at > self.now {
-            self.next = Some(self.next.map_or(at, |next| next.min(at)));
+        for managed in objects.into_iter().flatten().filter(|managed| is_managed(managed.metadata())) {
+            self.delete(managed);
         }
     }
-}
-
-fn apply(managed: ManagedObject) -> Action {
-    Action::Apply(Box::new(managed))
-}
-
-fn delete(managed: ManagedObject) -> Action {
-    Action::Delete(Box::new(managed))
-}
-
-fn later(time: Timestamp, by: Duration) -> Timestamp {
-    time.checked_add(by).unwrap_or(Timestamp::MAX)
 }

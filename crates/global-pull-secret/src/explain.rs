@@ -14,10 +14,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kubernetes::Cluster;
 use serde::{Serialize, Serializer};
 
-use crate::cli::{self, ExplainArguments, Output};
-use crate::decide::Rollout;
+use crate::arguments::{CommandResult, ExplainArguments, Output};
 use crate::decide::nodes::behind_reason;
 use crate::facts::{ObservedPod, ObservedSecret};
+use crate::policy::Rollout;
 use crate::record::{ORIGINAL, Record};
 use crate::status;
 
@@ -77,40 +77,44 @@ pub struct Key {
     pub from: String,
 }
 
-/// Prints the explanation.
-pub fn explain(arguments: &ExplainArguments) -> anyhow::Result<ExitCode> {
+/// Explains the state of the hosted cluster.
+pub async fn explain(arguments: &ExplainArguments) -> anyhow::Result<CommandResult> {
     let image = match &arguments.image {
         // The argument is not repeated: it may be a credential.
         Some(text) => Some(Image::parse(text).context("IMAGE is no name of an image, such as quay.io/team/app:1")?),
         None => None,
     };
-    let (secret, status, syncers) = cli::runtime()?.block_on(async {
-        let kubeconfig = arguments.hosted_kubeconfig.clone();
-        let settings =
-            kubernetes::Settings { kubeconfig, program: names::GLOBAL_MANAGER, ..kubernetes::Settings::default() };
-        let cluster = Cluster::connect(&settings).await?;
-        let status: Option<ConfigMap> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_STATUS).await?;
-        let secret: Option<Secret> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET).await?;
-        let daemon_set: Option<DaemonSet> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_SYNCER).await?;
-        let label = format!("name={}", names::GLOBAL_SYNCER);
-        let pods: Vec<Pod> = cluster.list(names::GLOBAL_NAMESPACE, &label).await?;
-        let pods: Vec<ObservedPod> = pods.into_iter().map(ObservedPod::from).collect();
-        let syncers = daemon_set.map(|daemon_set| Syncers { daemon_set, pods, now: Timestamp::now() });
-        anyhow::Ok((secret.map(ObservedSecret::from), status, syncers))
-    })?;
-    let Some(secret) = secret else {
+    let kubeconfig = arguments.hosted_kubeconfig.clone();
+    let settings =
+        kubernetes::Settings { kubeconfig, program: names::GLOBAL_MANAGER, ..kubernetes::Settings::default() };
+    let cluster = Cluster::connect(&settings).await?;
+    let status: Option<ConfigMap> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_STATUS).await?;
+    let secret: Option<Secret> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET).await?;
+    let syncers = Syncers::observe(&cluster).await?;
+    let Some(secret) = secret.map(ObservedSecret::from) else {
         let summary = status.as_ref().map(|status| conditions_text(&status::conditions_of(status)));
-        cli::print(format!("there is no {}\n{}", names::GLOBAL_PULL_SECRET, summary.unwrap_or_default()))?;
-        return Ok(ExitCode::FAILURE);
+        let text = format!("there is no {}\n{}", names::GLOBAL_PULL_SECRET, summary.unwrap_or_default());
+        return Ok(CommandResult { text, code: ExitCode::FAILURE });
     };
     let record = Record::of(&secret);
     let nodes = syncers.map(|syncers| NodeStates::of(&record, status.as_ref(), &syncers));
     let explanation = Explanation { nodes, ..Explanation::of(&record, status.as_ref(), image.as_ref()) };
-    match arguments.output {
-        Output::Text => cli::print(explanation.text())?,
-        Output::Json => cli::print(serde_json::to_string_pretty(&explanation)? + "\n")?,
+    let text = match arguments.output {
+        Output::Text => explanation.text(),
+        Output::Json => serde_json::to_string_pretty(&explanation)? + "\n",
+    };
+    Ok(CommandResult { text, code: ExitCode::SUCCESS })
+}
+
+impl Syncers {
+    /// Reads them; `None` without a DaemonSet.
+    async fn observe(cluster: &Cluster) -> anyhow::Result<Option<Self>> {
+        let daemon_set: Option<DaemonSet> = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_SYNCER).await?;
+        let label = format!("name={}", names::GLOBAL_SYNCER);
+        let pods: Vec<Pod> = cluster.list(names::GLOBAL_NAMESPACE, &label).await?;
+        let pods = pods.into_iter().map(ObservedPod::from).collect();
+        Ok(daemon_set.map(|daemon_set| Self { daemon_set, pods, now: Timestamp::now() }))
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 impl Explanation {

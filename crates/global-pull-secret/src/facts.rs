@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
 
-use crate::decide::probe::ProbeResult;
+use crate::finding::ProbeResult;
 use crate::objects::REVISION_KEY;
 
 /// The observed state of the hosted cluster.

@@ -14,14 +14,17 @@
 //! | Refused credentials are held back, and no probe reaches an internal address. | `decide::tests::probing`, `probing` |
 //! | No credential is printed, logged, published or exposed. | `leaks::no_credential_is_printed_anywhere` |
 
+pub mod arguments;
 pub mod cli;
 pub mod decide;
 pub mod explain;
 pub mod facts;
+pub mod finding;
 pub mod metrics;
 pub mod objects;
 pub mod offline;
 pub mod plan;
+pub mod policy;
 pub mod probe;
 pub mod reason;
 pub mod record;

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::decide::probe::Verdict;
+use crate::finding::Verdict;
 use crate::plan::Plan;
 use crate::reason::Reason;
 

@@ -14,7 +14,7 @@ use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 use serde::Serialize;
 
-use crate::cli::{self, MergeArguments, Output};
+use crate::arguments::{CommandResult, MergeArguments, Output};
 use crate::record::source_name;
 
 /// The exit code of a rejected file, as in `pull-secret`.
@@ -45,7 +45,7 @@ struct Registry {
 }
 
 /// Merges the files; the exit code is 3 where one of them is refused.
-pub fn merge(arguments: &MergeArguments) -> anyhow::Result<ExitCode> {
+pub fn merge(arguments: &MergeArguments) -> anyhow::Result<CommandResult> {
     let mut verdict = Verdict::default();
     let document = verdict.merge(arguments)?;
     if let (Some(document), Some(path)) = (&document, &arguments.write) {
@@ -54,12 +54,12 @@ pub fn merge(arguments: &MergeArguments) -> anyhow::Result<ExitCode> {
         let written = daemon::file::replace(path, bytes.expose_secret());
         written.map_err(|error| anyhow::anyhow!("cannot write the merged document: {}", error.kind()))?;
     }
-    match arguments.output {
-        Output::Text => cli::print(verdict.text())?,
-        Output::Json => cli::print(serde_json::to_string_pretty(&verdict)? + "\n")?,
-    }
-    let refused = document.is_none() || !verdict.problems.is_empty();
-    Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    let text = match arguments.output {
+        Output::Text => verdict.text(),
+        Output::Json => serde_json::to_string_pretty(&verdict)? + "\n",
+    };
+    let is_refused = document.is_none() || !verdict.problems.is_empty();
+    Ok(CommandResult { text, code: if is_refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS } })
 }
 
 impl Verdict {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::decide::probe::ProbeRequest;
+use crate::finding::ProbeRequest;
 use crate::reason::Reason;
 
 /// The actions, the conditions and Events to publish, and the time of the next reconcile.
@@ -87,9 +87,7 @@ impl ManagedObject {
             Self::Status(_) => "configmap",
         }
     }
-}
 
-impl ManagedObject {
     /// The metadata of whichever it is.
     pub fn metadata(&self) -> &ObjectMeta {
         match self {

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::decide::probe::{Finding, ProbeRequest, Verdict, is_denied};
+use crate::finding::{Finding, ProbeRequest, Verdict, is_denied};
 use challenge::Challenge;
 
 /// Maximum number of concurrent probes.

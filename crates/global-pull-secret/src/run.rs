@@ -15,10 +15,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::decide::{Policy, decide};
+use crate::decide::decide;
 use crate::facts::Facts;
 use crate::metrics::Metrics;
 use crate::plan::Plan;
+use crate::policy::Policy;
 use crate::probe::Prober;
 use crate::reason::Reason;
 

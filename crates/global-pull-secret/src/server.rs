@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::decide::probe::Mode;
+use crate::finding::Mode;
 use crate::metrics::Metrics;
 use crate::probe::{Gate, Prober, SetupError};
 use crate::run::{Caches, Controller, Progress, WatchTargets};

@@ -12,9 +12,9 @@ use daemon::settings::{Given, configuration};
 use docker_config::Limits;
 use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Prefix};
 
-use crate::decide::probe::{Mode, Rules};
-use crate::decide::{Policy, Rollout};
+use crate::finding::{Mode, Rules};
 use crate::objects::Syncer;
+use crate::policy::{Policy, Rollout};
 
 use table::CONFIG_VARIABLE;
 

@@ -7,7 +7,7 @@ use fleet_model::{CamelCase, ReportedCondition, names};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::decide::probe::ReportedFinding;
+use crate::finding::ReportedFinding;
 use crate::reason::Reason;
 
 /// The keys of the ConfigMap.

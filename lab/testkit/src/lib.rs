@@ -15,12 +15,12 @@
 )]
 
 pub mod api;
-pub mod api_server;
 pub mod broker;
 pub mod cluster;
 pub mod environment;
 pub mod fleet;
 pub mod http;
+pub mod hyperfleet;
 pub mod leaks;
 pub mod program;
 pub mod rig;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use hyperfleet_client::{Generation, NewReport, NewResource, Report, Resource, Status};
 use serde_json::{Value, json};
-use testkit::api_server::{self, ApiServer};
+use testkit::hyperfleet::{self, ApiServer};
 
 /// Returns a pull secret whose content is searched for in logs and objects.
 pub(crate) fn pull_secret(content: &str) -> Value {
@@ -47,7 +47,7 @@ impl Api {
 
     pub(crate) async fn create_of(&self, id: &str, secret: &Value) -> Resource {
         let Value::Object(spec) = spec(secret) else { panic!("a spec is an object") };
-        self.create_cluster(&NewResource { spec, ..api_server::cluster(id) }).await
+        self.create_cluster(&NewResource { spec, ..hyperfleet::cluster(id) }).await
     }
 
     pub(crate) async fn rotate(&self, id: &str) -> Resource {
@@ -57,13 +57,13 @@ impl Api {
     /// Reports as another adapter about generation 1.
     pub(crate) async fn report(&self, id: &str, adapter: &str, available: Status, data: Value) {
         let data = data.as_object().cloned().unwrap_or_default();
-        let report = NewReport { data, ..api_server::report(adapter, Generation::FIRST, available) };
+        let report = NewReport { data, ..hyperfleet::report(adapter, Generation::FIRST, available) };
         self.0.report(id, &report).await;
     }
 
     /// Reports `Finalized` as another adapter.
     pub(crate) async fn report_finalized(&self, id: &str, adapter: &str, generation: Generation) {
-        self.0.report(id, &api_server::finalized_report(adapter, generation)).await;
+        self.0.report(id, &hyperfleet::finalized_report(adapter, generation)).await;
     }
 
     /// Reports as the adapters that the pull secret depends on.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::environment::{Environment, Kind};
 use crate::world::{World, eventually, is, message, topic};
-use testkit::api_server::budget;
+use testkit::hyperfleet::budget;
 
 #[rstest]
 #[case(Kind::Emulator)]

@@ -126,7 +126,7 @@ async fn a_cluster_that_never_had_a_run_is_finalized_at_once() {
         spec: json!({"provider": "aws"}).as_object().unwrap().clone(),
         ..Default::default()
     };
-    world.api.client().within(&testkit::api_server::budget()).create("clusters", &new).await.unwrap();
+    world.api.client().within(&testkit::hyperfleet::budget()).create("clusters", &new).await.unwrap();
     world.api.delete("cls-1").await;
     world.publish_event("cls-1").await;
     world.until("cls-1", |report| is(report, "Finalized", Status::True)).await;

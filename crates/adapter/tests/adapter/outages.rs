@@ -15,7 +15,7 @@ async fn an_event_is_retried_until_the_api_is_back() {
     let back = world.api.stop().await;
     let data = serde_json::json!({"id": "cls-1", "kind": "Cluster"});
     let event = message_broker::Event::new("s", "t", jiff::Timestamp::now(), data);
-    world.broker.publish(&crate::world::topic(), &event, &testkit::api_server::budget()).await.unwrap();
+    world.broker.publish(&crate::world::topic(), &event, &testkit::hyperfleet::budget()).await.unwrap();
     eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
     world.api = back.await;
     world.until_available("cls-1", 1).await;

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use testkit::api_server::budget;
+use testkit::hyperfleet::budget;
 
 use crate::api::Api;
 use crate::environment::{Environment, Kind};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use fleet_model::{ReportedCondition, names};
 
 use super::content::{Content, Desired, conflicts, is_additional};
-use super::{Reconcile, apply, delete, later};
+use super::reconcile::Reconcile;
+use super::time::later;
 use crate::facts::is_managed;
 use crate::objects;
 use crate::plan::{Event, ManagedObject, Nodes, Plan};
@@ -47,7 +48,7 @@ impl Reconcile<'_> {
         if is_gone && !is_incomplete {
             events.clear();
             if let Some(observed) = self.facts.status.as_deref().filter(|observed| is_managed(&observed.metadata)) {
-                self.actions.push(delete(ManagedObject::Status(observed.clone())));
+                self.delete(ManagedObject::Status(observed.clone()));
                 let note = "the nodes are back at the original, and everything was removed".to_owned();
                 events.push(Event {
                     about: names::ADDITIONAL_PULL_SECRET.to_owned(),
@@ -200,7 +201,7 @@ impl Reconcile<'_> {
         let annotations = [(names::ANNOTATION_WRITTEN_AT.to_owned(), self.now.to_string())].into();
         let metadata =
             objects::metadata(names::GLOBAL_STATUS, annotations, observed.map(|observed| &observed.metadata));
-        self.actions.push(apply(ManagedObject::Status(objects::status(metadata, data))));
+        self.apply(ManagedObject::Status(objects::status(metadata, data)));
         true
     }
 }

@@ -2,27 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use docker_config::merge::{Admitted, Decision, Merged, Origin, Source, admit, merge};
+use docker_config::merge::{Decision, Merged, Origin, Source, merge};
 use docker_config::{Document, Limits};
-use fleet_model::names;
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use super::probe::{Known, Mode, Probing};
-use super::{Policy, last_findings};
-use crate::facts::{Facts, ObservedSecret, is_managed};
+use super::deployed::{Deployed, MAX_PROBLEMS, document_of};
+use super::probe::{Known, Probing};
+use super::validated::ValidatedSecret;
+use crate::facts::{Facts, ObservedSecret};
+use crate::finding::Mode;
+use crate::policy::Policy;
 use crate::reason::Reason;
-use crate::record::{ORIGINAL, Record, source_name};
-
-/// Maximum number of problems reported of one Secret.
-const MAX_PROBLEMS: usize = 3;
-
-/// The deployed merged Secret.
-pub(super) struct Deployed {
-    pub(super) record: Record,
-    /// `None` if it is no longer a valid document.
-    pub(super) document: Option<Document>,
-}
+use crate::record::{ORIGINAL, source_name};
 
 /// The desired content, and the reasons for it.
 pub(super) struct Content {
@@ -47,51 +39,6 @@ pub(super) enum Desired {
     Merged { document: Document, sources: BTreeMap<String, String> },
     /// Removed, once the nodes are back at the original.
     Gone { original: Option<Document> },
-}
-
-/// An additional Secret after validation.
-pub(super) struct ValidatedSecret {
-    pub(super) name: String,
-    pub(super) uid: Option<String>,
-    priority: i64,
-    /// The entries of it that are used.
-    pub(super) used: Option<Document>,
-    /// Its fault, if it was rejected or has rejected entries.
-    pub(super) fault: Option<(Reason, String)>,
-    pub(super) notes: Vec<String>,
-}
-
-// === impl Deployed ===
-
-impl Deployed {
-    pub(super) fn of(facts: &Facts) -> Option<Self> {
-        let global = facts.global.as_deref().filter(|global| is_managed(&global.metadata))?;
-        Some(Self { record: Record::of(global), document: document_of(global).ok() })
-    }
-
-    /// The entries that a Secret has contributed. Without a record: all that are not the original's.
-    pub(super) fn entries_of(&self, name: &str, original: Option<&Document>) -> Option<Document> {
-        let deployed = self.document.as_ref()?;
-        let mut document = deployed.clone();
-        let others: Vec<String> = document.other_members().map(str::to_owned).collect();
-        for other in others {
-            document.remove_other_member(&other);
-        }
-        let is_its = |key: &str| match &self.record.sources {
-            Some(sources) => sources.get(key).map(String::as_str) == Some(name),
-            None => original.is_none_or(|original| original.entry_digest(key) != deployed.entry_digest(key)),
-        };
-        let others: Vec<String> = document.keys().filter(|key| !is_its(key)).map(str::to_owned).collect();
-        for key in others {
-            document.remove(&key);
-        }
-        Some(document).filter(|document| !document.is_empty())
-    }
-}
-
-fn document_of(secret: &ObservedSecret) -> Result<Document, String> {
-    let content = secret.content.as_ref().ok_or("has no .dockerconfigjson")?;
-    Document::parse(content.expose_secret(), &Limits::SECRET).map_err(|problems| problems.summary(MAX_PROBLEMS))
 }
 
 // === impl Content ===
@@ -148,7 +95,7 @@ impl Content {
         }
         let Ok(merged) = merge(original, &sources(&self.validated), &policy.merge) else { return };
         let (rules, results) = (&policy.probe, &facts.results);
-        let known = Known { rules, results, reported: last_findings(facts, deployed), deployed, original, now };
+        let known = Known { rules, results, reported: Deployed::findings(facts, deployed), deployed, original, now };
         self.probing = Probing::of(&mut self.validated, &merged.decisions, &known);
     }
 
@@ -220,62 +167,6 @@ fn suspicion(original: &ObservedSecret) -> Option<String> {
     let content = original.content.as_ref()?;
     let problems = docker_config::parse(content.expose_secret(), &Limits::SECRET).err()?;
     Some(format!("the original has entries that nodes cannot use: {}", problems.summary(MAX_PROBLEMS)))
-}
-
-// === impl ValidatedSecret ===
-
-impl ValidatedSecret {
-    fn of(secret: &ObservedSecret, policy: &Policy, deployed: Option<&Deployed>, original: Option<&Document>) -> Self {
-        let mut notes = Vec::new();
-        let annotation = secret.annotation(names::ANNOTATION_PRIORITY);
-        let priority = annotation.map_or(Ok(0), str::parse).unwrap_or_else(|_no_number| {
-            notes.push(format!("annotation {} must be a whole number; 0 is taken", names::ANNOTATION_PRIORITY));
-            0
-        });
-        let validated = Self {
-            name: secret.name().to_owned(),
-            uid: secret.metadata.uid.clone(),
-            priority,
-            used: None,
-            fault: None,
-            notes,
-        };
-        let refused = |validated: Self, message: String| Self {
-            used: deployed.and_then(|deployed| deployed.entries_of(&validated.name, original)),
-            fault: Some((Reason::InvalidSecret, message)),
-            ..validated
-        };
-        let Some(content) = &secret.content else {
-            return refused(validated, "has no key .dockerconfigjson".to_owned());
-        };
-        match admit(content.expose_secret(), &Limits::SECRET, policy.invalid) {
-            Err(problems) => refused(validated, problems.summary(MAX_PROBLEMS)),
-            Ok(admitted) => validated.admitted(admitted),
-        }
-    }
-
-    fn admitted(mut self, admitted: Admitted) -> Self {
-        let Admitted { document, left_out, warnings } = admitted;
-        let summary = |problems: &[docker_config::Problem]| {
-            let more = problems.len().saturating_sub(MAX_PROBLEMS);
-            let mut parts: Vec<String> = problems.iter().take(MAX_PROBLEMS).map(ToString::to_string).collect();
-            parts.extend((more > 0).then(|| format!("and {more} more")));
-            parts.join("; ")
-        };
-        if !left_out.is_empty() {
-            self.fault = Some((Reason::EntriesLeftOut, summary(&left_out)));
-        }
-        if !warnings.is_empty() {
-            self.notes.push(summary(&warnings));
-        }
-        self.used = Some(document);
-        self
-    }
-
-    /// Returns true if it was rejected as a whole and earlier entries stand in for it.
-    pub(super) fn has_stand_in(&self) -> bool {
-        self.used.is_some() && self.fault.as_ref().is_some_and(|(reason, _)| *reason != Reason::EntriesLeftOut)
-    }
 }
 
 /// The registries in conflict, and those with a protected prefix.

@@ -1,8 +1,8 @@
 //! The condition and the Events about credentials that registries were probed for.
 
-use super::Reconcile;
 use super::content::{Content, Desired};
-use super::probe::{Mode, ReportedFinding, Verdict};
+use super::reconcile::Reconcile;
+use crate::finding::{Mode, ReportedFinding, Verdict};
 use crate::plan::Event;
 use crate::reason::Reason;
 use crate::status;

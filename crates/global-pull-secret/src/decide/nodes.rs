@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Reconcile, Rollout, later};
+use super::reconcile::Reconcile;
+use super::time::later;
 use crate::facts::ObservedPod;
 use crate::plan::Nodes;
+use crate::policy::Rollout;
 use crate::record::Record;
 
 impl Reconcile<'_> {

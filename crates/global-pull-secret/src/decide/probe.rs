@@ -1,18 +1,17 @@
 //! The credentials to probe at their registries, and the entries that a finding holds back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
 use docker_config::merge::{Decision, Origin};
 use docker_config::{Digest, Document, RawEntry, RegistryKey, shown_key};
 use jiff::Timestamp;
-use secrecy::SecretSlice;
-use serde::{Deserialize, Serialize};
 
-use super::content::{Deployed, ValidatedSecret};
-use super::later;
+use super::deployed::Deployed;
+use super::time::later;
+use super::validated::ValidatedSecret;
+use crate::finding::{Finding, Mode, ProbeRequest, ProbeResult, ReportedFinding, Rules, Verdict, is_denied};
 
 /// Back-off before a refused credential is probed again: registries lock accounts after frequent refusals.
 const REFUSED: Backoff = Backoff::doubling(Duration::from_mins(10), Duration::from_hours(1)).with_factor(6);
@@ -20,91 +19,6 @@ const REFUSED: Backoff = Backoff::doubling(Duration::from_mins(10), Duration::fr
 const UNREACHABLE: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_hours(1)).with_factor(4);
 /// The name of Docker Hub, and the host of its registry.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
-
-/// The mode of probing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// No registry is probed.
-    #[default]
-    Off,
-    /// Findings are reported.
-    Warn,
-    /// Findings are reported, and refused entries are not rolled out.
-    Block,
-}
-
-/// The rules of probing.
-#[derive(Clone, Debug, Default)]
-pub struct Rules {
-    /// The mode.
-    pub mode: Mode,
-    /// Hosts, with all subdomains, that are never probed.
-    pub deny: Vec<String>,
-}
-
-/// The verdict on a credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The registry accepts it.
-    Accepted,
-    /// The registry refuses it.
-    Refused,
-    /// The registry gives no conclusive answer.
-    Unreachable,
-    /// The registry is not probed.
-    NotProbed,
-}
-
-/// The result of one probe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// A message for people; it quotes nothing of the registry's answer.
-    pub message: String,
-}
-
-/// The last result of probing an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeResult {
-    /// The finding.
-    pub finding: Finding,
-    /// Time since which the verdict is this one.
-    pub since: Timestamp,
-    /// Time of the last probe.
-    pub at: Timestamp,
-    /// Number of probes in a row with this verdict.
-    pub times: usize,
-}
-
-/// A probe to start. Holds a credential: its `Debug` shows nothing.
-pub struct ProbeRequest {
-    /// The digest of the entry's meaning.
-    pub digest: Digest,
-    /// Host and port.
-    pub host: String,
-    /// `USER:PASSWORD`.
-    pub credential: SecretSlice<u8>,
-}
-
-/// A finding about one entry as it is reported in the status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReportedFinding {
-    /// The entry's key, fit to be shown.
-    pub registry: String,
-    /// The Secret that the entry is from.
-    pub from: String,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The message.
-    pub message: String,
-    /// Time since which this holds.
-    pub since: Timestamp,
-    /// True if the entry is held back because of it.
-    pub held_back: bool,
-}
 
 /// The inputs of probing in one decision.
 pub(super) struct Known<'a> {
@@ -126,47 +40,6 @@ pub(super) struct Probing {
     pub(super) next: Option<Timestamp>,
     /// True if content waits for probes.
     pub(super) is_waiting: bool,
-}
-
-/// Returns true if the host is on the list, or a subdomain of one that is.
-pub fn is_denied(host: &str, deny: &[String]) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    deny.iter().any(|denied| {
-        let above = host.strip_suffix(denied.as_str());
-        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
-    })
-}
-
-// === impl Finding ===
-
-impl Finding {
-    /// A finding with its message.
-    pub fn new(verdict: Verdict, message: impl Into<String>) -> Self {
-        Self { verdict, message: message.into() }
-    }
-}
-
-// === impl ProbeResult ===
-
-impl ProbeResult {
-    /// The result of a probe that has just ended, after the previous one.
-    pub fn of(finding: Finding, before: Option<&Self>, now: Timestamp) -> Self {
-        match before.filter(|before| before.finding.verdict == finding.verdict) {
-            Some(before) => Self { finding, since: before.since, at: now, times: before.times.saturating_add(1) },
-            None => Self { finding, since: now, at: now, times: 1 },
-        }
-    }
-
-    /// Time of the next probe.
-    fn due(&self) -> Option<Timestamp> {
-        let backoff = match self.finding.verdict {
-            Verdict::Accepted | Verdict::NotProbed => return None,
-            Verdict::Refused => REFUSED,
-            Verdict::Unreachable => UNREACHABLE,
-        };
-        let failures = u32::try_from(self.times.max(1)).unwrap_or(u32::MAX);
-        Some(later(self.at, backoff.nominal(failures)))
-    }
 }
 
 // === impl Probing ===
@@ -233,7 +106,7 @@ impl Probing {
 
     /// Probes again what was refused or not answered, when it is due.
     fn retry(&mut self, result: &ProbeResult, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
-        let Some(due) = result.due() else { return };
+        let Some(due) = due(result) else { return };
         if due > known.now {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
         } else {
@@ -288,20 +161,13 @@ fn hold_back(validated: &mut ValidatedSecret, keys: &[String], last_good: Option
     }
 }
 
-impl Verdict {
-    /// The verdict in one word, as metric label and log field.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Refused => "refused",
-            Self::Unreachable => "unreachable",
-            Self::NotProbed => "not-probed",
-        }
-    }
-}
-
-impl fmt::Debug for ProbeRequest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ProbeRequest(redacted)")
-    }
+/// Time of the next probe after this result.
+fn due(result: &ProbeResult) -> Option<Timestamp> {
+    let backoff = match result.finding.verdict {
+        Verdict::Accepted | Verdict::NotProbed => return None,
+        Verdict::Refused => REFUSED,
+        Verdict::Unreachable => UNREACHABLE,
+    };
+    let failures = u32::try_from(result.times.max(1)).unwrap_or(u32::MAX);
+    Some(later(result.at, backoff.nominal(failures)))
 }

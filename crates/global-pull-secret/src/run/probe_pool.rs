@@ -7,7 +7,7 @@ use docker_config::Digest;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 
-use crate::decide::probe::{Finding, ProbeRequest, ProbeResult};
+use crate::finding::{Finding, ProbeRequest, ProbeResult};
 use crate::metrics::Metrics;
 use crate::probe::Prober;
 

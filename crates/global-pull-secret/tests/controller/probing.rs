@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use docker_config::{Document, Limits};
-use global_pull_secret::decide::probe::{Finding, ProbeRequest, Verdict};
+use global_pull_secret::finding::{Finding, ProbeRequest, Verdict};
 use global_pull_secret::probe::{Gate, Prober};
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::ListParams;

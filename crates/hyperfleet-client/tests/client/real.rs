@@ -6,14 +6,14 @@ use hyperfleet_client::{
     Client, Generation, Health, ListQuery, NewResource, Patch, Reported, Status, Watch, WatchQuery,
 };
 use serde_json::{Value, json};
-use testkit::api_server::{self, ApiServer, report};
+use testkit::hyperfleet::{self, ApiServer, report};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::budget;
 
 fn cluster(id: &str, shard: &str) -> NewResource {
     let labels = [("shard".to_owned(), shard.to_owned())].into();
-    NewResource { labels, ..api_server::cluster(id) }
+    NewResource { labels, ..hyperfleet::cluster(id) }
 }
 
 fn spec(value: &Value) -> Patch {

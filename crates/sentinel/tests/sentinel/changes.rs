@@ -5,7 +5,7 @@ use sentinel::leader::Election;
 use serde_json::json;
 
 use crate::rig::{broker, next, received, reconcile, start_sentinel};
-use testkit::api_server::{ApiServer, report};
+use testkit::hyperfleet::{ApiServer, report};
 
 /// Settings without repetitions: every received event publishes a change.
 pub(crate) const QUIET: &str = "decision: {min_interval: 10m, max_interval: 10m, resync: 1h}";

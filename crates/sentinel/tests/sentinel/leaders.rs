@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, received, reconcile, start_sentinel};
-use testkit::api_server::ApiServer;
+use testkit::hyperfleet::ApiServer;
 
 /// An API server with Leases, and the kubeconfig for it.
 struct Leases {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::changes::QUIET;
 use crate::rig::{FlakyBroker, broker, received, reconcile, sentinel_at, start_sentinel};
-use testkit::api_server::ApiServer;
+use testkit::hyperfleet::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_continues_after_a_restart_of_the_api() {

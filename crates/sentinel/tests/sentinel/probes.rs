@@ -4,7 +4,7 @@ use sentinel::leader::Election;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, received, reconcile, start_sentinel};
-use testkit::api_server::ApiServer;
+use testkit::hyperfleet::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {

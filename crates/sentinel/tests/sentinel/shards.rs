@@ -6,7 +6,7 @@ use sentinel::leader::Election;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, create_labelled, received, reconcile, start_sentinel};
-use testkit::api_server::ApiServer;
+use testkit::hyperfleet::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_shards_cover_everything_exactly_once() {

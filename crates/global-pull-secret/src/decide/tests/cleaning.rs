@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::Rollout;
 use super::world::{ADDITIONAL, World, document, message, reported};
+use crate::policy::Rollout;
 
 const REMOVED: [&str; 4] = ["delete rolebinding", "delete role", "delete serviceaccount", "delete secret"];
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use rstest::rstest;
 
-use super::super::probe::{Finding, Mode, ProbeResult, Rules, Verdict, is_denied};
 use super::world::{ADDITIONAL, World, message, reported};
+use crate::finding::{Finding, Mode, ProbeResult, Rules, Verdict, is_denied};
 
 fn world(mode: Mode) -> World {
     let mut world = World::new("q.io=O");

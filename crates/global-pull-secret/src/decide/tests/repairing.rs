@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntr
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::Rollout;
 use super::world::{ADDITIONAL, World, document, message, reported};
+use crate::policy::Rollout;
 use fleet_model::names;
 
 fn deployed() -> World {

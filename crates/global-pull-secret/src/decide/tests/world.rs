@@ -13,11 +13,12 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use secrecy::ExposeSecret as _;
 
-use super::super::probe::Rules;
-use super::super::{Policy, Rollout, decide};
+use super::super::decide;
 use crate::facts::{Facts, ObservedPod, ObservedSecret};
+use crate::finding::Rules;
 use crate::objects::Syncer;
 use crate::plan::{Action, Event, ManagedObject, Plan};
+use crate::policy::{Policy, Rollout};
 use crate::record::Record;
 
 pub(super) const ADDITIONAL: &str = names::ADDITIONAL_PULL_SECRET;
