@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
-use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::{ByteString, NamespaceResourceScope};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, Resource};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-use crate::environment::{missing, variable};
+use crate::api_server::{create_namespace, delete_namespace, real_kubeconfig};
 use crate::rig::{Outcome, Rig, pull_secret};
 
 /// The Kubernetes Secret's name.
@@ -190,13 +190,11 @@ impl Place {
     }
 
     pub async fn create_namespace(&self, name: &str) {
-        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
-        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        create_namespace(&self.client, name).await;
     }
 
     pub async fn delete_namespace(&self) {
-        let api: Api<Namespace> = Api::all(self.client.clone());
-        drop(api.delete(&self.namespace, &DeleteParams::default()).await.unwrap());
+        delete_namespace(&self.client, &self.namespace).await;
     }
 }
 
@@ -214,9 +212,4 @@ async fn carry(client: TcpStream, target: &str, count: &watch::Sender<usize>) ->
         to_server.write_all(&buffer[..length]).await?;
         count.send_modify(|count| *count += 1);
     }
-}
-
-fn real_kubeconfig() -> Option<PathBuf> {
-    let kubeconfig = variable("REAL_KUBECONFIG").map(PathBuf::from);
-    kubeconfig.or_else(|| missing("REAL_KUBECONFIG is not set: no real API server; `make real-parts` starts one"))
 }

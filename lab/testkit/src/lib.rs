@@ -1,6 +1,7 @@
 //! Shared rigs of tests: a Job with its emulator, a fleet plane, an API server (as a process or in this one), brokers.
 //!
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
+//! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
 //! - [`leaks::check`] fails on any text that holds a test credential.
 
@@ -15,6 +16,7 @@
 )]
 
 pub mod api;
+pub mod api_server;
 pub mod broker;
 pub mod cluster;
 pub mod environment;

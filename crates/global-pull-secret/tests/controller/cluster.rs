@@ -1,28 +1,23 @@
 //! A hosted cluster with its control plane's namespace beside it, on one API server.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use daemon::environment::{Environment as _, ProcessEnvironment};
-use emulators::kubernetes::{Authorization, Kubernetes};
-use k8s_openapi::NamespaceResourceScope;
+use emulators::kubernetes::Kubernetes;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kube::config::Kubeconfig;
+use kubernetes::Object;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::api_server::ApiServer;
+pub(crate) use testkit::api_server::{Kind, until};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// So long a test waits for what must happen, on a machine that has much else to do.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) const SYSTEM: &str = "kube-system";
 pub(crate) const SYNCER: &str = "global-pull-secret-syncer";
 pub(crate) const GLOBAL: &str = "global-pull-secret";
@@ -32,69 +27,38 @@ pub(crate) const STATUS: &str = "global-pull-secret-status";
 /// There is one `kube-system` on the real server.
 static REAL: Mutex<()> = Mutex::const_new(());
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Emulator,
-    Real,
-}
-
 pub(crate) struct TestCluster {
     pub(crate) namespace: String,
-    pub(crate) client: Client,
-    pub(crate) emulator: Option<Kubernetes>,
+    pub(crate) server: ApiServer,
     pub(crate) folder: TempDir,
-    kubeconfig: Kubeconfig,
     _alone: Option<MutexGuard<'static, ()>>,
-}
-
-/// A kind of objects in a namespace.
-pub(crate) trait ManagedObject:
-    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + Debug
-{
-}
-
-impl<K> ManagedObject for K where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + Debug
-{
 }
 
 impl TestCluster {
     /// A cluster with that many nodes; `None`, with a line that gives the reason, if there is no such server.
     pub(crate) async fn new(kind: Kind, nodes: usize) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let (emulator, kubeconfig, alone) = match kind {
-            Kind::Emulator => {
-                let settings =
-                    emulators::kubernetes::Settings { authorization: Authorization::Rbac, ..Default::default() };
-                let emulator = Kubernetes::start(settings).await.unwrap();
-                let mut kubeconfig = Kubeconfig::from_yaml(&emulator.kubeconfig()).unwrap();
-                kubeconfig.clusters[0].cluster.as_mut().unwrap().server = Some(emulator.url());
-                (Some(emulator), kubeconfig, None)
-            }
-            Kind::Real => {
-                let kubeconfig = Kubeconfig::read_from(real_kubeconfig()?).unwrap();
-                (None, kubeconfig, Some(REAL.lock().await))
-            }
-        };
-        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &KubeConfigOptions::default()).await.unwrap();
-        let client = Client::try_from(config).unwrap();
+        let server = ApiServer::start(kind).await?;
+        let alone = if server.is_real() { Some(REAL.lock().await) } else { None };
         let namespace = format!("clusters-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = tempfile::tempdir().unwrap();
-        let cluster = Self { namespace, client, emulator, folder, kubeconfig, _alone: alone };
+        let cluster = Self { namespace, server, folder: tempfile::tempdir().unwrap(), _alone: alone };
         cluster.clean().await;
-        let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": cluster.namespace}})).unwrap();
-        Api::all(cluster.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        cluster.server.create_namespace(&cluster.namespace).await;
         for number in 0..nodes {
             let node: Node =
                 serde_json::from_value(json!({"metadata": {"name": format!("node-{number:03}")}})).unwrap();
-            Api::all(cluster.client.clone()).create(&PostParams::default(), &node).await.unwrap();
+            Api::all(cluster.server.client.clone()).create(&PostParams::default(), &node).await.unwrap();
         }
         Some(cluster)
     }
 
+    pub(crate) fn emulator(&self) -> &Kubernetes {
+        self.server.emulator()
+    }
+
     /// Removes what an earlier test has left on a real server.
     async fn clean(&self) {
-        if self.emulator.is_some() {
+        if !self.server.is_real() {
             return;
         }
         let now = DeleteParams::background();
@@ -107,46 +71,37 @@ impl TestCluster {
             self.delete::<Role>(name).await;
             self.delete::<ServiceAccount>(name).await;
         }
-        drop(self.api::<Event>(SYSTEM).delete_collection(&now, &ListParams::default()).await.unwrap());
-        let nodes: Api<Node> = Api::all(self.client.clone());
+        drop(self.server.api::<Event>(SYSTEM).delete_collection(&now, &ListParams::default()).await.unwrap());
+        let nodes: Api<Node> = Api::all(self.server.client.clone());
         drop(nodes.delete_collection(&now, &ListParams::default()).await.unwrap());
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         let managed = ListParams::default().labels(&format!("name={SYNCER}"));
         until("no Pod is left", async || {
-            let pods = self.api::<Pod>(SYSTEM).list(&managed).await.unwrap().items;
+            let pods = self.server.api::<Pod>(SYSTEM).list(&managed).await.unwrap().items;
             for pod in &pods {
-                drop(self.api::<Pod>(SYSTEM).delete(pod.metadata.name.as_ref().unwrap(), &at_once).await);
+                drop(self.server.api::<Pod>(SYSTEM).delete(pod.metadata.name.as_ref().unwrap(), &at_once).await);
             }
-            let set = self.api::<DaemonSet>(SYSTEM).get_opt(SYNCER).await.unwrap();
+            let set = self.server.api::<DaemonSet>(SYSTEM).get_opt(SYNCER).await.unwrap();
             (pods.is_empty() && set.is_none()).then_some(())
         })
         .await;
     }
 
-    pub(crate) fn api<K: ManagedObject>(&self, namespace: &str) -> Api<K> {
-        Api::namespaced(self.client.clone(), namespace)
-    }
-
-    pub(crate) async fn create<K: ManagedObject>(&self, namespace: &str, object: Value) -> K {
-        let object: K = serde_json::from_value(object).unwrap();
-        self.api(namespace).create(&PostParams::default(), &object).await.unwrap()
-    }
-
     /// Deletes one of `kube-system`; one that is not there is fine.
-    pub(crate) async fn delete<K: ManagedObject>(&self, name: &str) {
-        match self.api::<K>(SYSTEM).delete(name, &DeleteParams::background()).await {
+    pub(crate) async fn delete<K: Object>(&self, name: &str) {
+        match self.server.api::<K>(SYSTEM).delete(name, &DeleteParams::background()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             other => drop(other.unwrap()),
         }
     }
 
-    pub(crate) async fn get<K: ManagedObject>(&self, name: &str) -> Option<K> {
-        self.api::<K>(SYSTEM).get_opt(name).await.unwrap()
+    pub(crate) async fn get<K: Object>(&self, name: &str) -> Option<K> {
+        self.server.api::<K>(SYSTEM).get_opt(name).await.unwrap()
     }
 
     /// Puts a pull secret with this document.
     pub(crate) async fn put_secret(&self, namespace: &str, name: &str, text: &str) {
-        let api = self.api::<Secret>(namespace);
+        let api = self.server.api::<Secret>(namespace);
         let observed = api.get_opt(name).await.unwrap();
         let secret: Secret = serde_json::from_value(json!({
             "metadata": {
@@ -170,9 +125,9 @@ impl TestCluster {
             let object: Value = serde_saphyr::from_str(part).unwrap();
             let namespace = object["metadata"]["namespace"].as_str().unwrap().to_owned();
             match object["kind"].as_str().unwrap() {
-                "ServiceAccount" => drop(self.create::<ServiceAccount>(&namespace, object).await),
-                "Role" => drop(self.create::<Role>(&namespace, object).await),
-                "RoleBinding" => drop(self.create::<RoleBinding>(&namespace, object).await),
+                "ServiceAccount" => drop(self.server.create::<ServiceAccount>(&namespace, object).await),
+                "Role" => drop(self.server.create::<Role>(&namespace, object).await),
+                "RoleBinding" => drop(self.server.create::<RoleBinding>(&namespace, object).await),
                 "Deployment" => {}
                 other => panic!("{other}"),
             }
@@ -182,18 +137,15 @@ impl TestCluster {
     /// A kubeconfig file for the ServiceAccount `global-pull-secret` of a namespace.
     pub(crate) async fn kubeconfig_of(&self, namespace: &str) -> PathBuf {
         let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
-        let accounts = self.api::<ServiceAccount>(namespace);
+        let accounts = self.server.api::<ServiceAccount>(namespace);
         let result = accounts.create_token_request(GLOBAL, &PostParams::default(), &request).await.unwrap();
         let token = result.status.unwrap().token;
-        let mut kubeconfig = self.kubeconfig.clone();
-        let user = json!({"name": kubeconfig.auth_infos[0].name, "user": {"token": token}});
-        kubeconfig.auth_infos = vec![serde_json::from_value(user).unwrap()];
-        self.written(&format!("{namespace}.kubeconfig"), &kubeconfig)
+        self.written(&format!("{namespace}.kubeconfig"), &self.server.with_token(&token))
     }
 
     /// A kubeconfig file of an administrator.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.written("admin.kubeconfig", &self.kubeconfig)
+        self.written("admin.kubeconfig", &self.server.kubeconfig)
     }
 
     fn written(&self, name: &str, kubeconfig: &Kubeconfig) -> PathBuf {
@@ -202,28 +154,4 @@ impl TestCluster {
         daemon::file::replace(&path, serde_json::to_string(kubeconfig).unwrap().as_bytes()).unwrap();
         path
     }
-}
-
-/// Asks again and again until there is an answer.
-pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let asking = async {
-        loop {
-            if let Some(result) = ask().await {
-                return result;
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("it has not happened: {what}"))
-}
-
-fn real_kubeconfig() -> Option<PathBuf> {
-    let variable = |name: &str| ProcessEnvironment.text(name).unwrap();
-    let kubeconfig = variable("REAL_KUBECONFIG").map(PathBuf::from);
-    if kubeconfig.is_none() {
-        let missing = "REAL_KUBECONFIG is not set: no real API server; `make real-parts` starts one";
-        assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
-        eprintln!("{missing}");
-    }
-    kubeconfig
 }

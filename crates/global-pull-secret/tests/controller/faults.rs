@@ -1,12 +1,11 @@
 //! Outages, conflicts and refusals, scripted; and controllers that die in the middle.
 
 use emulators::kubernetes::Fault;
-use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use rstest::rstest;
 
-use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, until};
+use crate::cluster::{ADDITIONAL, Kind, until};
 use crate::rig::Rig;
 
 /// The desired state is reached through any fault of calls.
@@ -23,7 +22,7 @@ use crate::rig::Rig;
 async fn the_desired_state_is_reached_through_faults(#[case] faults: &[&str]) {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     for fault in faults {
-        rig.cluster.emulator.as_ref().unwrap().inject(fault.parse::<Fault>().unwrap());
+        rig.cluster.emulator().inject(fault.parse::<Fault>().unwrap());
     }
     // The rig's own calls may meet a fault, too: it tries again.
     let secret: Secret = serde_json::from_value(serde_json::json!({
@@ -32,7 +31,7 @@ async fn the_desired_state_is_reached_through_faults(#[case] faults: &[&str]) {
         "stringData": {".dockerconfigjson": crate::rig::document("r.io=2")},
     }))
     .unwrap();
-    let api = rig.cluster.api::<Secret>("kube-system");
+    let api = rig.cluster.server.api::<Secret>("kube-system");
     until("the additional Secret is there", async || {
         drop(api.create(&PostParams::default(), &secret).await);
         api.get_opt(ADDITIONAL).await.ok().flatten()
@@ -46,7 +45,7 @@ async fn the_desired_state_is_reached_through_faults(#[case] faults: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_write_is_reported_in_the_status() {
     let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
-    rig.cluster.emulator.as_ref().unwrap().inject("create/daemonsets:403*0".parse().unwrap());
+    rig.cluster.emulator().inject("create/daemonsets:403*0".parse().unwrap());
     rig.add("r.io=2").await;
     let reported = rig.shows("Degraded=True/ApiServerError").await;
     assert!(
@@ -55,7 +54,7 @@ async fn a_failed_write_is_reported_in_the_status() {
     );
     let mut progress = rig.progress.clone();
     progress.wait_for(|progress| progress.failure.is_some()).await.unwrap();
-    rig.cluster.emulator.as_ref().unwrap().clear_faults();
+    rig.cluster.emulator().clear_faults();
     rig.shows("Degraded=False/AsExpected").await;
     rig.shows("RolledOut=True/RolledOut").await;
     progress.wait_for(|progress| progress.failure.is_none()).await.unwrap();
@@ -66,7 +65,7 @@ async fn a_failed_write_is_reported_in_the_status() {
 async fn another_controller_continues_after_any_write() {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     for write in 1..=6 {
-        rig.cluster.emulator.as_ref().unwrap().clear_faults();
+        rig.cluster.emulator().clear_faults();
         let fault = format!(
             "*/{}:commit-then-hang",
             ["secrets", "serviceaccounts", "roles", "rolebindings", "daemonsets", "configmaps"][write - 1]
@@ -77,22 +76,16 @@ async fn another_controller_continues_after_any_write() {
         rig.add("r.io=2").await;
         rig.shows("RolledOut=True/RolledOut").await;
         rig.cluster.delete::<Secret>(ADDITIONAL).await;
-        rig.cluster.emulator.as_ref().unwrap().inject(fault.replace('*', "delete").parse().unwrap());
+        rig.cluster.emulator().inject(fault.replace('*', "delete").parse().unwrap());
         until("the fault is met", async || {
-            let calls = rig.cluster.emulator.as_ref().unwrap().calls();
+            let calls = rig.cluster.emulator().calls();
             calls.iter().any(|call| call.verb == "delete" && call.outcome.is_none()).then_some(())
         })
         .await;
         rig.stop();
-        rig.cluster.emulator.as_ref().unwrap().clear_faults();
+        rig.cluster.emulator().clear_faults();
         rig.restart().await;
-        until("everything is removed", async || {
-            let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
-                || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
-                || !rig.conditions().await.is_empty();
-            (!left).then_some(())
-        })
-        .await;
+        rig.is_removed().await;
     }
 }
 

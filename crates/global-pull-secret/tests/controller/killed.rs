@@ -2,12 +2,10 @@
 
 use std::process::{Child, Command, Stdio};
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::core::v1::Secret;
 use rstest::rstest;
 
-use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, until};
+use crate::cluster::{ADDITIONAL, Kind, until};
 use crate::rig::Rig;
 
 /// The program; it goes with the test.
@@ -50,7 +48,7 @@ impl Drop for Program {
 async fn another_controller_continues_after_a_kill(#[case] fault: &str) {
     let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.stop();
-    let emulator = rig.cluster.emulator.as_ref().unwrap();
+    let emulator = rig.cluster.emulator();
     let hangs = |verb: &str, kind: &str| {
         let calls = emulator.calls();
         calls.iter().filter(|call| call.verb == verb && call.resource == kind && call.outcome.is_none()).count()
@@ -76,16 +74,6 @@ async fn another_controller_continues_after_a_kill(#[case] fault: &str) {
             emulator.clear_faults();
         }
         let _program = Program::start(&rig);
-        until("everything is removed", async || {
-            let cluster = &rig.cluster;
-            let left = cluster.get::<Secret>(GLOBAL).await.is_some()
-                || cluster.get::<DaemonSet>(SYNCER).await.is_some()
-                || cluster.get::<Role>(SYNCER).await.is_some()
-                || cluster.get::<RoleBinding>(SYNCER).await.is_some()
-                || cluster.get::<ServiceAccount>(SYNCER).await.is_some()
-                || cluster.get::<ConfigMap>(STATUS).await.is_some();
-            (!left).then_some(())
-        })
-        .await;
+        rig.is_removed().await;
     }
 }

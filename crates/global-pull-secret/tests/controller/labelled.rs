@@ -1,13 +1,12 @@
 //! Several additional Secrets, by label and priority, on a running controller.
 
 use fleet_model::names;
-use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYSTEM};
 use crate::rig::{Rig, document};
 
 async fn create(rig: &Rig, name: &str, metadata: Value, entries: &str) {
@@ -17,24 +16,24 @@ async fn create(rig: &Rig, name: &str, metadata: Value, entries: &str) {
         "stringData": {".dockerconfigjson": document(entries)},
     });
     secret["metadata"].as_object_mut().unwrap().append(&mut metadata.as_object().unwrap().clone());
-    drop(rig.cluster.create::<Secret>(SYSTEM, secret).await);
+    drop(rig.cluster.server.create::<Secret>(SYSTEM, secret).await);
 }
 
 async fn patch(rig: &Rig, name: &str, metadata: Value) {
     let patch = Patch::Merge(json!({"metadata": metadata}));
-    drop(rig.cluster.api::<Secret>(SYSTEM).patch(name, &PatchParams::default(), &patch).await.unwrap());
+    drop(rig.cluster.server.api::<Secret>(SYSTEM).patch(name, &PatchParams::default(), &patch).await.unwrap());
 }
 
 /// The Role in `deploy/` for `--labelled-additional`.
 async fn may_list_all(rig: &Rig) {
     let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]);
-    drop(rig.cluster.create::<Role>(SYSTEM, json!({"metadata": {"name": "labelled"}, "rules": rules})).await);
+    drop(rig.cluster.server.create::<Role>(SYSTEM, json!({"metadata": {"name": "labelled"}, "rules": rules})).await);
     let binding = json!({
         "metadata": {"name": "labelled"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "labelled"},
         "subjects": [{"kind": "ServiceAccount", "name": GLOBAL, "namespace": SYSTEM}],
     });
-    drop(rig.cluster.create::<RoleBinding>(SYSTEM, binding).await);
+    drop(rig.cluster.server.create::<RoleBinding>(SYSTEM, binding).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,11 +69,5 @@ async fn labelled_secrets_count_by_their_priority() {
     rig.deploys("q.io=1 s.io=4 t.io=4").await;
     rig.shows("RolledOut=True/RolledOut").await;
     rig.cluster.delete::<Secret>("team-b").await;
-    until("everything is removed", async || {
-        let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
-            || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
-            || !rig.conditions().await.is_empty();
-        (!left).then_some(())
-    })
-    .await;
+    rig.is_removed().await;
 }

@@ -36,9 +36,10 @@ async fn no_credential_is_printed_anywhere() {
     reported += &serde_json::to_string(&rig.cluster.get::<ConfigMap>(STATUS).await).unwrap();
     reported += &serde_json::to_string(&rig.cluster.get::<DaemonSet>(SYNCER).await).unwrap();
     let everything = ListParams::default();
+    reported += &serde_json::to_string(&rig.cluster.server.api::<Event>(SYSTEM).list(&everything).await.unwrap().items)
+        .unwrap();
     reported +=
-        &serde_json::to_string(&rig.cluster.api::<Event>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
-    reported += &serde_json::to_string(&rig.cluster.api::<Pod>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
+        &serde_json::to_string(&rig.cluster.server.api::<Pod>(SYSTEM).list(&everything).await.unwrap().items).unwrap();
     let merged: Secret = rig.cluster.get(GLOBAL).await.unwrap();
     reported += &serde_json::to_string(&merged.metadata).unwrap();
     program.kill().unwrap();
@@ -80,7 +81,12 @@ async fn odd_content(rig: &Rig) {
         // Servers refuse what is no JSON in a Secret of the proper type, so it comes as an opaque one.
         rig.cluster.delete::<Secret>(ADDITIONAL).await;
         let data = json!({".dockerconfigjson": odd});
-        drop(rig.cluster.create::<Secret>(SYSTEM, json!({"metadata": {"name": ADDITIONAL}, "stringData": data})).await);
+        drop(
+            rig.cluster
+                .server
+                .create::<Secret>(SYSTEM, json!({"metadata": {"name": ADDITIONAL}, "stringData": data}))
+                .await,
+        );
         until(what, async || {
             let conditions = rig.conditions().await;
             conditions.iter().any(|one| one.reason.as_deref() == Some("InvalidSecret")).then_some(())

@@ -180,7 +180,7 @@ async fn a_refused_credential_is_held_back() {
     assert!(metrics.contains("global_pull_secret_probes_total{verdict=\"refused\"} 1"), "{metrics}");
     let status: ConfigMap = rig.cluster.get(STATUS).await.unwrap();
     assert!(status.data.as_ref().unwrap()["credentials"].contains("\"heldBack\":true"));
-    let events = rig.cluster.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
+    let events = rig.cluster.server.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
     let all = metrics + &serde_json::to_string(&status).unwrap() + &serde_json::to_string(&events).unwrap();
     let encoded = encode(format!("u:{CANARY}3").as_bytes());
     assert!(!all.contains(CANARY) && !all.contains(&encoded));

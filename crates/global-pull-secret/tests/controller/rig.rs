@@ -1,19 +1,23 @@
 //! A running controller with a cluster.
 
-use fleet_model::ReportedCondition;
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fleet_model::ReportedCondition;
 use global_pull_secret::run::Progress;
 use global_pull_secret::server::Server;
 use global_pull_secret::settings::Checked;
 use global_pull_secret::status;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::ListParams;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYSTEM, TestCluster, until};
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, SYSTEM, TestCluster, until};
 use crate::kubelet::{Broken, Kubelets};
 
 /// `{"auth": …}` of `u:` and this password.
@@ -42,10 +46,8 @@ pub(crate) fn document(entries: &str) -> String {
     format!(r#"{{"auths": {{{}}}}}"#, entries.collect::<Vec<_>>().join(", "))
 }
 
-/// Base64, with the little that a test needs.
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let value = serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec())).unwrap();
-    value.as_str().unwrap().to_owned()
+    STANDARD.encode(bytes)
 }
 
 impl Rig {
@@ -71,7 +73,7 @@ impl Rig {
         ]);
         flags.extend(more.iter().map(|(flag, value)| (*flag, (*value).to_owned())));
         let broken = Broken::default();
-        let kubelets = Kubelets::play(cluster.client.clone(), broken.clone());
+        let kubelets = Kubelets::play(cluster.server.client.clone(), broken.clone());
         let stop = CancellationToken::new();
         let server = server(&flags).await;
         Some(Self {
@@ -147,6 +149,21 @@ impl Rig {
         .await
     }
 
+    /// Waits until every object that the controller creates is removed, the status last.
+    pub(crate) async fn is_removed(&self) {
+        let cluster = &self.cluster;
+        until("everything is removed", async || {
+            let is_left = cluster.get::<Secret>(GLOBAL).await.is_some()
+                || cluster.get::<DaemonSet>(SYNCER).await.is_some()
+                || cluster.get::<Role>(SYNCER).await.is_some()
+                || cluster.get::<RoleBinding>(SYNCER).await.is_some()
+                || cluster.get::<ServiceAccount>(SYNCER).await.is_some()
+                || cluster.get::<ConfigMap>(STATUS).await.is_some();
+            (!is_left).then_some(())
+        })
+        .await;
+    }
+
     pub(crate) async fn revision(&self) -> Option<String> {
         let secret: Secret = self.cluster.get(GLOBAL).await?;
         String::from_utf8(secret.data?.remove("revision")?.0).ok()
@@ -154,7 +171,7 @@ impl Rig {
 
     /// The reasons of all Events about the additional Secret, in order.
     pub(crate) async fn events(&self) -> Vec<String> {
-        let events = self.cluster.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
+        let events = self.cluster.server.api::<Event>(SYSTEM).list(&ListParams::default()).await.unwrap().items;
         let managed = events.into_iter().filter(|event| event.involved_object.name.as_deref() == Some(ADDITIONAL));
         let mut reported: Vec<_> =
             managed.map(|event| (event.event_time.map(|time| time.0), event.reason.unwrap())).collect();

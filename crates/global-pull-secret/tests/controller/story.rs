@@ -28,7 +28,7 @@ async fn the_walk_through(#[case] kind: Kind) {
     let merged: Secret = rig.cluster.get(GLOBAL).await.unwrap();
     assert_eq!(merged.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
     let labelled = ListParams::default().labels("name=global-pull-secret-syncer");
-    assert_eq!(rig.cluster.api::<Pod>(SYSTEM).list(&labelled).await.unwrap().items.len(), 3);
+    assert_eq!(rig.cluster.server.api::<Pod>(SYSTEM).list(&labelled).await.unwrap().items.len(), 3);
     // A change.
     rig.add("r.io=4").await;
     rig.deploys("q.io=1 r.io=4").await;
@@ -42,16 +42,7 @@ async fn the_walk_through(#[case] kind: Kind) {
     rig.shows("RolledOut=True/RolledOut").await;
     // The end.
     rig.cluster.delete::<Secret>(ADDITIONAL).await;
-    until("everything is removed", async || {
-        let left = rig.cluster.get::<Secret>(GLOBAL).await.is_some()
-            || rig.cluster.get::<DaemonSet>(SYNCER).await.is_some()
-            || rig.cluster.get::<Role>(SYNCER).await.is_some()
-            || rig.cluster.get::<RoleBinding>(SYNCER).await.is_some()
-            || rig.cluster.get::<ServiceAccount>(SYNCER).await.is_some()
-            || !rig.conditions().await.is_empty();
-        (!left).then_some(())
-    })
-    .await;
+    rig.is_removed().await;
     let events = until("all Events are published", async || {
         let events = rig.events().await;
         events.contains(&"CleanedUp".to_owned()).then_some(events)
@@ -85,12 +76,12 @@ async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
     rig.cluster.put_secret(SYSTEM, ADDITIONAL, &document("r.io=2").replace(": ", " :\n")).await;
     rig.cluster.put_secret(&rig.cluster.namespace, "pull-secret", &document("q.io=1").replace(": ", "  :  ")).await;
     rig.stop();
-    let calls = rig.cluster.emulator.as_ref().map(|emulator| emulator.calls().len()).unwrap_or_default();
+    let calls = if rig.cluster.server.is_real() { Vec::new() } else { rig.cluster.emulator().calls() };
     rig.restart().await;
     let complete = rig.progress.wait_for(|progress| progress.has_synced).await.unwrap().clone();
     assert_eq!(complete.failure, None);
-    let since = rig.cluster.emulator.as_ref().map(|emulator| emulator.calls().split_off(calls)).unwrap_or_default();
-    let its = since.iter().filter(|call| call.user_agent.starts_with("global-pull-secret/"));
+    let since = if rig.cluster.server.is_real() { Vec::new() } else { rig.cluster.emulator().calls() };
+    let its = since.iter().skip(calls.len()).filter(|call| call.user_agent.starts_with("global-pull-secret/"));
     let writes: Vec<&str> =
         its.map(|call| call.verb.as_str()).filter(|verb| !["list", "watch"].contains(verb)).collect();
     assert_eq!(writes, [""; 0]);
@@ -114,7 +105,7 @@ async fn nothing_is_written_when_nothing_changes(#[case] kind: Kind) {
 async fn drift_is_repaired_and_unmanaged_objects_are_not_touched(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind, &[]).await else { return };
     let theirs = json!({"metadata": {"name": SYNCER}, "rules": []});
-    drop(rig.cluster.create::<Role>(SYSTEM, theirs).await);
+    drop(rig.cluster.server.create::<Role>(SYSTEM, theirs).await);
     rig.add("r.io=2").await;
     let reported = rig.shows("Degraded=True/UnmanagedObject").await;
     assert_eq!(reported, "unmanaged, left alone: role global-pull-secret-syncer");
@@ -127,9 +118,9 @@ async fn drift_is_repaired_and_unmanaged_objects_are_not_touched(#[case] kind: K
     let volume = json!({"name": "root", "hostPath": {"path": "/"}});
     let pod = json!({"containers": extra, "initContainers": [{"name": "early", "image": "evil"}], "volumes": [volume], "hostPID": true});
     let drift = json!({"spec": {"template": {"spec": pod}}});
-    let sets = rig.cluster.api::<DaemonSet>(SYSTEM);
+    let sets = rig.cluster.server.api::<DaemonSet>(SYSTEM);
     drop(sets.patch(SYNCER, &parameters, &Patch::Strategic(drift)).await.unwrap());
-    let secrets = rig.cluster.api::<Secret>(SYSTEM);
+    let secrets = rig.cluster.server.api::<Secret>(SYSTEM);
     let evil = json!({"stringData": {".dockerconfigjson": document("evil.io=9")}});
     drop(secrets.patch(GLOBAL, &parameters, &Patch::Merge(evil)).await.unwrap());
     rig.cluster.delete::<RoleBinding>(SYNCER).await;
@@ -163,7 +154,7 @@ async fn pull_secrets_that_others_add_to_the_service_account_stay(#[case] kind: 
         PatchParams { field_manager: Some("openshift-controller-manager".to_owned()), ..Default::default() };
     let theirs = json!([{"name": "syncer-dockercfg"}]);
     let patch = Patch::Strategic(json!({"imagePullSecrets": theirs, "secrets": theirs}));
-    let accounts = rig.cluster.api::<ServiceAccount>(SYSTEM);
+    let accounts = rig.cluster.server.api::<ServiceAccount>(SYSTEM);
     let patched = accounts.patch(SYNCER, &parameters, &patch).await.unwrap();
     // A controller that starts sees it, and so does one that applies everything anew.
     rig.restart().await;

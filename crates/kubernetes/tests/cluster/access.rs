@@ -52,7 +52,7 @@ async fn a_role_for_one_name_is_reviewed_as_it_is_enforced(#[case] kind: Kind) {
     let key = rig.key();
     let other = SecretKey { name: "other".to_owned(), ..key.clone() };
     // A real server's authorizer learns of the role a little later.
-    until(async || limited.may(Verb::Get, &key).await.unwrap().allowed.then_some(())).await;
+    until("the permission holds", async || limited.may(Verb::Get, &key).await.unwrap().allowed.then_some(())).await;
     let allowed = limited.may(Verb::Get, &key).await.unwrap();
     assert!(allowed.reason.is_some_and(|reason| reason.contains("Role \"job\"")));
     for (verb, key, is_allowed) in [

@@ -21,9 +21,10 @@ impl Rig {
     /// Creates a Job of so many pods, and returns them.
     async fn started(&self, pods: usize) -> Vec<String> {
         // Without its ServiceAccount a pod is refused, and made only some seconds later.
-        until(async || self.api::<ServiceAccount>().get_opt("default").await.unwrap()).await;
+        until("the ServiceAccount is created", async || self.api::<ServiceAccount>().get_opt("default").await.unwrap())
+            .await;
         assert!(self.cluster.create_job_once(&self.namespace, &job(pods)).await.unwrap().is_some());
-        until(async || {
+        until("the Job is accepted", async || {
             let labelled = ListParams::default().labels(&format!("job-name={NAME}"));
             let found = self.api::<Pod>().list(&labelled).await.unwrap().items;
             let names = || found.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect();
