@@ -66,7 +66,7 @@ async fn permissions<S: SecretStore>(
         return Ok(Permissions { missing: BTreeSet::new(), unknown: needed.clone() });
     }
     let query = async || session.store.permissions(session.secret, needed).await;
-    session.caller.call("testIamPermissions", query).await
+    session.caller.call("checkPermissions", query).await
 }
 
 fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> RunError {
