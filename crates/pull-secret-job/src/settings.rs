@@ -21,7 +21,7 @@ pub use table::TABLE;
 /// The flags that were given, by their names.
 pub type Flags = BTreeMap<&'static str, String>;
 
-/// Settings of a run. After [`resolve`] none is missing and none contradicts another.
+/// Settings of a run. After [`resolve()`] none is missing and none contradicts another.
 #[derive(Debug)]
 pub struct Settings {
     /// Task of the run: to store the secret, or to delete it.
