@@ -116,7 +116,7 @@ fn name(phase: Phase) -> &'static str {
             Next::Repair => "WaitToRepair",
             Next::Restart(_) => "WaitToRestart",
             Next::Verify(_) => "WaitToVerify",
-            Next::Commit => "WaitToCommit",
+            Next::Commit(_) => "WaitToCommit",
             Next::RollBack => "WaitToRollBack",
             Next::RestartRolledBack(_) => "WaitToRestartRolledBack",
             Next::VerifyRolledBack(_) => "WaitToVerifyRolledBack",

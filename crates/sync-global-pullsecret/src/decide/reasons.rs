@@ -34,7 +34,7 @@ impl State {
 
     fn reason_to_wait(&self, next: Next) -> Reason {
         match next {
-            Next::Examine | Next::Compare | Next::Commit | Next::RollBack => Reason::DiskFault,
+            Next::Examine | Next::Compare | Next::Commit(_) | Next::RollBack => Reason::DiskFault,
             Next::Repair => Reason::RepairDelayed,
             Next::Restart(_) if self.faults == 0 => Reason::RestartFailed,
             Next::RestartRolledBack(_) if self.faults == 0 => Reason::RollbackUnverified,

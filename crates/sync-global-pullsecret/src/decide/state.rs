@@ -123,8 +123,8 @@ pub enum Next {
     Restart(u8),
     /// Verify the kubelet, as this attempt.
     Verify(u8),
-    /// Record that the change is done.
-    Commit,
+    /// Record that the kubelet runs with this content.
+    Commit(ContentId),
     /// Put the previous file back.
     RollBack,
     /// Restart the kubelet with the previous file, as this attempt.
@@ -273,7 +273,7 @@ impl State {
     pub fn is_healthy(&self) -> bool {
         let running = match self.phase {
             Phase::Synced => self.journal.applied,
-            Phase::Waiting { next: Next::Commit } => self.journal.change.map(|change| change.to),
+            Phase::Waiting { next: Next::Commit(_) } => self.journal.change.map(|change| change.to),
             _ => None,
         };
         matches!(self.source, SourceState::Content(content) if running == Some(content))

@@ -48,7 +48,7 @@ impl State {
         (self.repairs, self.repair_due) = (0, false);
         match self.phase {
             // The content that the kubelet runs with is recorded first, so that a failure rolls back to it.
-            Phase::Waiting { next: Next::Commit } => self.commit(),
+            Phase::Waiting { next: Next::Commit(content) } => self.commit(content),
             Phase::Waiting { next: Next::Examine } => self.stay(),
             Phase::Idle | Phase::Synced | Phase::BackingOff | Phase::Waiting { .. } => self.compare(),
             _ => self.stay(),
@@ -128,7 +128,7 @@ impl State {
                 self.phase = Phase::Synced;
                 self.stay()
             }
-            None => self.commit(),
+            None => self.commit(content),
             // Written, but the kubelet may not have been restarted since.
             Some(change) if change.to == content && change.stage == Stage::Apply => self.activate(),
             Some(_) => self.prepare(content),
@@ -154,7 +154,7 @@ impl State {
 
     /// Makes the kubelet use the new file.
     fn activate(self) -> Step {
-        if self.rules.restart { self.restart(1) } else { self.commit() }
+        if self.rules.restart { self.restart(1) } else { self.commit_change() }
     }
 
     /// Makes the kubelet use the previous file.
@@ -170,9 +170,15 @@ impl State {
         self.enter(Phase::RestartingRolledBack { attempt }, Effect::Restart)
     }
 
-    fn commit(self) -> Step {
-        match self.journal.change.map(|change| change.to).or(self.desired) {
-            Some(content) => self.enter(Phase::Committing { content }, Effect::Commit(content)),
+    /// Records that the kubelet runs with this content.
+    fn commit(self, content: ContentId) -> Step {
+        self.enter(Phase::Committing { content }, Effect::Commit(content))
+    }
+
+    /// Records that the change under way is done.
+    fn commit_change(self) -> Step {
+        match self.journal.change {
+            Some(change) => self.commit(change.to),
             None => self.compare(),
         }
     }
@@ -211,7 +217,9 @@ impl State {
             (Phase::Writing, DiskResult::Succeeded) if self.is_superseded() => self.compare(),
             (Phase::Writing, DiskResult::Succeeded) => self.activate(),
             (Phase::Committing { content }, DiskResult::Succeeded) => self.committed(content),
-            (Phase::Committing { .. }, DiskResult::Failed | DiskResult::FileChanged) => self.fault(Next::Commit),
+            (Phase::Committing { content }, DiskResult::Failed | DiskResult::FileChanged) => {
+                self.fault(Next::Commit(content))
+            }
             // Without the record, the next start restarts the kubelet once more: no reason to leave a bad file in place.
             (Phase::MarkingForRollback, _) => self.enter(Phase::RollingBack, Effect::RollBack),
             (Phase::RollingBack, DiskResult::Succeeded) => {
@@ -274,7 +282,7 @@ impl State {
             self.faults = 0;
         }
         match (self.phase, unit) {
-            (Phase::Verifying { .. }, UnitResult::Succeeded) => self.commit(),
+            (Phase::Verifying { .. }, UnitResult::Succeeded) => self.commit_change(),
             (Phase::Verifying { attempt }, UnitResult::Failed) => self.failed(attempt),
             (Phase::Verifying { .. } | Phase::VerifyingRolledBack { .. }, UnitResult::Unreachable)
                 if self.is_superseded() =>
@@ -330,7 +338,7 @@ impl State {
                 }
                 Next::Restart(attempt) => self.restart(attempt),
                 Next::Verify(attempt) => self.enter(Phase::Verifying { attempt }, Effect::Verify),
-                Next::Commit => self.commit(),
+                Next::Commit(content) => self.commit(content),
                 Next::RollBack => self.enter(Phase::RollingBack, Effect::RollBack),
                 Next::RestartRolledBack(attempt) => self.restart_rolled_back(attempt),
                 Next::VerifyRolledBack(attempt) => self.enter(Phase::VerifyingRolledBack { attempt }, Effect::Verify),

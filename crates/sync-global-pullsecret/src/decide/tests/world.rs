@@ -178,6 +178,12 @@ impl World {
         }
     }
 
+    fn apply_all<const COUNT: usize>(&mut self, occurrences: [Occurrence; COUNT]) {
+        for occurrence in occurrences {
+            self.apply(occurrence);
+        }
+    }
+
     /// Lets every effect succeed until nothing is left to do but to wait for failed content.
     fn settle(&mut self) {
         if let Some(content) = self.source {
@@ -239,4 +245,23 @@ proptest! {
         }
         prop_assert!(world.kubelet.is_some(), "{context}");
     }
+}
+
+/// The record of a content is retried as the record of that content, whatever is desired by then.
+#[test]
+fn content_that_was_never_written_is_not_recorded_as_applied() {
+    use Occurrence::Published;
+    let [good, refused, killed] = [Outcome::Good, Outcome::Refused, Outcome::KilledAfter].map(Occurrence::Effect);
+    let mut world = World::new(None);
+    let restart_and_verify = [good, good, good];
+    world.apply_all([Published(1), good, Published(2), good, killed]);
+    world.apply_all(restart_and_verify);
+    // The record of 1 is refused once; the change to 2 is prepared, and the process is killed.
+    world.apply_all([refused, good, good, good, killed]);
+    world.apply_all(restart_and_verify);
+    // Neither the rollback of 2 nor the return to 1 can be recorded, and then 2 is desired again.
+    world.apply_all([refused, Published(1), good, refused]);
+    world.source = Some(2);
+    world.settle();
+    assert_eq!((world.file, world.kubelet), (Some(2), Some(Some(2))), "{world:?}");
 }
