@@ -7,7 +7,30 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use serde_json::{Map, Value};
 
-type Fields = Map<String, Value>;
+/// A tree of fields, whose edges are written as `FieldsV1` writes them: `f:name`, `k:{"key":"value"}`.
+pub type Fields = Map<String, Value>;
+
+/// The fields that a manager owns.
+pub fn owned(metadata: &ObjectMeta, manager: &str) -> Fields {
+    fields_of(metadata, |entry| entry.manager.as_deref() == Some(manager))
+}
+
+/// The fields that a manager owns by its server-side apply.
+pub fn applied(metadata: &ObjectMeta, manager: &str) -> Fields {
+    fields_of(metadata, |entry| entry.manager.as_deref() == Some(manager) && is_apply(entry))
+}
+
+fn fields_of(metadata: &ObjectMeta, is_wanted: impl Fn(&ManagedFieldsEntry) -> bool) -> Fields {
+    let mut all = Fields::new();
+    for entry in metadata.managed_fields.iter().flatten().filter(|entry| is_wanted(entry)) {
+        unite(&mut all, fields(entry));
+    }
+    all
+}
+
+fn is_apply(entry: &ManagedFieldsEntry) -> bool {
+    entry.operation.as_deref() == Some("Apply")
+}
 
 /// Returns true if another manager owns a field at or below one of these paths, such as `spec.template.spec`.
 pub fn is_shared(metadata: &ObjectMeta, manager: &str, exclusive: &[&str]) -> bool {
@@ -34,7 +57,7 @@ pub(crate) fn transferred(
     for entry in entries {
         let is_own =
             entry.manager.as_deref() == Some(manager) && entry.subresource.as_deref().is_none_or(str::is_empty);
-        if is_own && entry.operation.as_deref() == Some("Apply") {
+        if is_own && is_apply(entry) {
             applied = Some(entry.clone());
             continue;
         }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::names;
+use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Syncer, daemon_set, digest, is_drifted, metadata};
+use super::{POD, Syncer, daemon_set, digest, is_drifted, metadata};
 
 fn syncer() -> Syncer {
     Syncer {
@@ -48,6 +50,56 @@ fn a_missing_field_or_another_manager_of_an_exclusive_one_is_drift() {
     for data in [json!({"a": "2"}), json!({"b": "1"}), json!({})] {
         assert!(is_drifted(&wanted, &live(data, json!({})), &[]));
     }
+}
+
+/// A live object whose container's image the controller owns by its apply.
+fn applied(value: &Value) -> DaemonSet {
+    let container = json!({"k:{\"name\":\"global-pull-secret-syncer\"}": {".": {}, "f:image": {}, "f:name": {}}});
+    let pod = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": container}}}});
+    let entry = json!({"manager": "global-pull-secret", "operation": "Apply", "fieldsV1": pod});
+    let mut value = value.clone();
+    value["metadata"]["managedFields"] = json!([entry]);
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn a_value_that_a_webhook_changes_is_no_drift() {
+    let annotated = |digest: &str| [(names::ANNOTATION_APPLIED.to_owned(), digest.to_owned())].into();
+    let desired = daemon_set(metadata("a", annotated("1"), None), &syncer(), None);
+    let mut live = serde_json::to_value(&desired).unwrap();
+    let container = "/spec/template/spec/containers/0";
+    live.pointer_mut(container).unwrap()["image"] = json!("mirror.example/syncer:1");
+    let containers = live.pointer_mut("/spec/template/spec/containers").unwrap().as_array_mut().unwrap();
+    containers.push(json!({"name": "injected"}));
+    assert!(!is_drifted(&desired, &applied(&live), POD));
+    // A field that another manager has changed is owned no more.
+    assert!(is_drifted(&desired, &serde_json::from_value(live.clone()).unwrap(), POD));
+    live.pointer_mut(container).unwrap()["securityContext"]["privileged"] = json!(false);
+    assert!(is_drifted(&desired, &applied(&live), POD));
+    live.pointer_mut(container).unwrap()["securityContext"]["privileged"] = json!(true);
+    let changed = daemon_set(metadata("a", annotated("2"), None), &syncer(), None);
+    assert!(is_drifted(&changed, &applied(&live), POD));
+    live["spec"]["template"]["spec"]["containers"] = json!([{"name": "injected"}]);
+    assert!(is_drifted(&desired, &applied(&live), POD));
+}
+
+/// The controller was stopped between the transfer of ownership and the apply.
+#[test]
+fn a_transfer_without_its_apply_is_drift() {
+    let desired = daemon_set(metadata("a", BTreeMap::new(), None), &syncer(), None);
+    let live = |fields: Value| -> DaemonSet {
+        let pod = json!({"f:spec": {"f:template": {"f:spec": fields}}});
+        let entry = json!({"manager": "global-pull-secret", "operation": "Apply", "fieldsV1": pod});
+        let mut live = serde_json::to_value(&desired).unwrap();
+        live["spec"]["template"]["spec"]["hostPID"] = json!(true);
+        live["metadata"]["managedFields"] = json!([entry]);
+        serde_json::from_value(live).unwrap()
+    };
+    let container =
+        |name: &str| json!({"f:containers": {format!("k:{{\"name\":\"{name}\"}}"): {".": {}, "f:name": {}}}});
+    assert!(!is_drifted(&desired, &live(container("global-pull-secret-syncer")), POD));
+    assert!(is_drifted(&desired, &live(container("extra")), POD));
+    assert!(is_drifted(&desired, &live(json!({"f:hostPID": {}})), POD));
 }
 
 #[test]

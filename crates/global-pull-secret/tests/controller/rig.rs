@@ -12,12 +12,14 @@ use global_pull_secret::status;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{ADDITIONAL, GLOBAL, Kind, STATUS, SYNCER, SYSTEM, TestCluster, until};
+use crate::faults::ask;
 use crate::kubelet::{Broken, Kubelets};
 
 /// `{"auth": …}` of `u:` and this password.
@@ -95,6 +97,7 @@ impl Rig {
         let server = server(&self.flags).await;
         self.stop = CancellationToken::new();
         self.progress = server.progress();
+        (self.metrics, self.health) = (server.metrics_address(), server.health_address());
         self.running = tokio::spawn(server.run(self.stop.clone()));
     }
 
@@ -162,6 +165,24 @@ impl Rig {
             (!is_left).then_some(())
         })
         .await;
+    }
+
+    /// Causes a reconcile that has nothing to do, and checks that it applies and deletes nothing, apart from the status, whose
+    /// counts of nodes may still change.
+    pub(crate) async fn is_at_rest(&self) {
+        let actions = async || {
+            let metrics = ask(self.metrics, "/metrics").await;
+            let is_action =
+                |line: &&str| line.starts_with("global_pull_secret_actions_total") && !line.contains("configmap");
+            metrics.lines().filter(is_action).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut progress = self.progress.clone();
+        let (before, reconciles) = (actions().await, progress.borrow().reconciles);
+        let touched = Patch::Merge(json!({"metadata": {"annotations": {"example.com/touched": "yes"}}}));
+        let secrets = self.cluster.server.api::<Secret>(SYSTEM);
+        drop(secrets.patch(ADDITIONAL, &PatchParams::default(), &touched).await.unwrap());
+        drop(progress.wait_for(|progress| progress.reconciles > reconciles).await.unwrap());
+        assert_eq!(actions().await, before);
     }
 
     pub(crate) async fn revision(&self) -> Option<String> {

@@ -139,6 +139,7 @@ async fn drift_is_repaired_and_unmanaged_objects_are_not_touched(#[case] kind: K
     })
     .await;
     rig.shows("RolledOut=True/RolledOut").await;
+    rig.is_at_rest().await;
 }
 
 /// OpenShift's controllers add pull secrets and tokens to every ServiceAccount, and would add them again and again.
@@ -181,6 +182,7 @@ async fn pull_secrets_that_others_add_to_the_service_account_stay(#[case] kind: 
         ),
         (theirs, true)
     );
+    rig.is_at_rest().await;
 }
 
 #[rstest]

@@ -113,6 +113,14 @@ async fn an_exclusive_field_has_no_other_manager(#[case] kind: Kind) {
         (json!({"key": "1"}), json!({"a": "b", "c": "d"}))
     );
     assert!(!is_shared(&applied.metadata, FIELD_MANAGER, &["data"]));
+    // A client may reset the bookkeeping: the server then gives all fields to another manager of its own.
+    let reset = json!({"metadata": {"managedFields": [{}]}, "data": {"more": "z"}});
+    drop(rig.merge::<ConfigMap>("map", reset).await);
+    let reset: ConfigMap = rig.merge("map", json!({"metadata": {"managedFields": [{}]}})).await;
+    let first = rig.cluster.apply(&rig.over(&reset, "1"), &["data"]).await.unwrap();
+    assert!(is_shared(&first.metadata, FIELD_MANAGER, &["data"]));
+    let second = rig.cluster.apply(&rig.over(&first, "1"), &["data"]).await.unwrap();
+    assert_eq!(json!(second.data), json!({"key": "1"}));
 }
 
 /// Waits until the cache is as expected.
