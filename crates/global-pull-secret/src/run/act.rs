@@ -62,32 +62,48 @@ async fn apply(managed: ManagedObject, cluster: &Cluster, caches: &Caches) -> Re
     match managed {
         ManagedObject::Secret(desired) => {
             if let Some(live) = changed(cluster, &desired, DATA).await? {
-                caches.global.put(names::GLOBAL_PULL_SECRET, Arc::new(live.into()));
+                caches.global.put(
+                    names::GLOBAL_PULL_SECRET,
+                    desired.metadata.resource_version.as_deref(),
+                    Arc::new(live.into()),
+                );
             }
         }
         ManagedObject::ServiceAccount(desired) => {
             if let Some(live) = changed(cluster, &desired, &[]).await? {
-                caches.service_account.put(names::GLOBAL_SYNCER, Arc::new(live));
+                caches.service_account.put(
+                    names::GLOBAL_SYNCER,
+                    desired.metadata.resource_version.as_deref(),
+                    Arc::new(live),
+                );
             }
         }
         ManagedObject::Role(desired) => {
             if let Some(live) = changed(cluster, &desired, &[]).await? {
-                caches.role.put(names::GLOBAL_SYNCER, Arc::new(live));
+                caches.role.put(names::GLOBAL_SYNCER, desired.metadata.resource_version.as_deref(), Arc::new(live));
             }
         }
         ManagedObject::RoleBinding(desired) => {
             if let Some(live) = changed(cluster, &desired, &[]).await? {
-                caches.role_binding.put(names::GLOBAL_SYNCER, Arc::new(live));
+                caches.role_binding.put(
+                    names::GLOBAL_SYNCER,
+                    desired.metadata.resource_version.as_deref(),
+                    Arc::new(live),
+                );
             }
         }
         ManagedObject::DaemonSet(desired) => {
             if let Some(live) = changed(cluster, &*desired, POD).await? {
-                caches.daemon_set.put(names::GLOBAL_SYNCER, Arc::new(live));
+                caches.daemon_set.put(
+                    names::GLOBAL_SYNCER,
+                    desired.metadata.resource_version.as_deref(),
+                    Arc::new(live),
+                );
             }
         }
         ManagedObject::Status(desired) => {
             if let Some(live) = changed(cluster, &desired, DATA).await? {
-                caches.status.put(names::GLOBAL_STATUS, Arc::new(live));
+                caches.status.put(names::GLOBAL_STATUS, desired.metadata.resource_version.as_deref(), Arc::new(live));
             }
         }
     }

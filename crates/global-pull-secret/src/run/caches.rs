@@ -4,14 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_model::names;
+use k8s_openapi::Metadata;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::{Cache, Cluster, Object, Selection};
 use tokio::sync::{Notify, watch};
 
 use super::progress::Progress;
 use crate::facts::{Facts, ObservedPod, ObservedSecret};
+
+/// A cached object with a resourceVersion.
+pub(crate) trait Versioned {
+    /// Its resourceVersion.
+    fn version(&self) -> Option<&str>;
+}
 
 /// One cache with its writing end.
 #[derive(Debug)]
@@ -46,6 +54,20 @@ pub struct WatchTargets<'a> {
     pub original: &'a str,
 }
 
+// === impl Versioned ===
+
+impl Versioned for Arc<ObservedSecret> {
+    fn version(&self) -> Option<&str> {
+        self.metadata.resource_version.as_deref()
+    }
+}
+
+impl<K: Metadata<Ty = ObjectMeta>> Versioned for Arc<K> {
+    fn version(&self) -> Option<&str> {
+        self.metadata().resource_version.as_deref()
+    }
+}
+
 // === impl CachedObjects ===
 
 impl<T> Default for CachedObjects<T> {
@@ -55,9 +77,19 @@ impl<T> Default for CachedObjects<T> {
 }
 
 impl<T: Clone> CachedObjects<T> {
-    /// Caches an object that was just written; its watch event follows later.
-    pub(crate) fn put(&self, name: &str, object: T) {
-        self.0.send_modify(|cache| drop(cache.objects.insert(name.to_owned(), object)));
+    /// Caches an object that was just written over the `observed` version; its watch event follows later. If the watch has
+    /// already replaced that version, it is ahead of the write's answer, or about to deliver it.
+    pub(crate) fn put(&self, name: &str, observed: Option<&str>, object: T)
+    where
+        T: Versioned,
+    {
+        self.0.send_if_modified(|cache| {
+            let is_observed = cache.objects.get(name).and_then(Versioned::version) == observed;
+            if is_observed {
+                cache.objects.insert(name.to_owned(), object);
+            }
+            is_observed
+        });
     }
 
     pub(crate) fn take(&self, name: &str) {
@@ -224,4 +256,27 @@ async fn notify(caches: &Caches) {
         caches.status.notify(changed),
         caches.pods.notify(changed),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(version: &str) -> Arc<ConfigMap> {
+        let metadata = ObjectMeta { resource_version: Some(version.to_owned()), ..ObjectMeta::default() };
+        Arc::new(ConfigMap { metadata, ..ConfigMap::default() })
+    }
+
+    #[test]
+    fn the_answer_of_a_write_does_not_replace_a_newer_event() {
+        let cache = CachedObjects::default();
+        cache.put("a", None, map("1"));
+        cache.put("a", Some("1"), map("2"));
+        assert_eq!(cache.one(), Some(map("2")));
+        // The write over version 2 was answered after the watch had delivered the next version.
+        cache.0.send_modify(|cache| drop(cache.objects.insert("a".to_owned(), map("4"))));
+        cache.put("a", Some("2"), map("3"));
+        cache.put("a", None, map("3"));
+        assert_eq!(cache.one(), Some(map("4")));
+    }
 }
