@@ -15,14 +15,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// An API server that can be stopped and restarted.
-pub struct ApiServer {
+pub struct HyperFleetApi {
     folder: TempDir,
     pub address: String,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
 
-impl ApiServer {
+impl HyperFleetApi {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         daemon::file::replace(&folder.path().join("token"), b"adapters-token").unwrap();

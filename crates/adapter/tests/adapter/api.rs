@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use hyperfleet_client::{Generation, NewReport, NewResource, Report, Resource, Status};
 use serde_json::{Value, json};
-use testkit::hyperfleet::{self, ApiServer};
+use testkit::hyperfleet::{self, HyperFleetApi};
 
 /// Returns a pull secret whose content is searched for in logs and objects.
 pub(crate) fn pull_secret(content: &str) -> Value {
@@ -20,19 +20,19 @@ pub(crate) fn pull_secret(content: &str) -> Value {
 pub(crate) const CREDENTIAL: &str = "dXNlcjpIdW50ZXIy";
 
 /// An API server with the requests of an adapter's neighbours.
-pub(crate) struct Api(ApiServer);
+pub(crate) struct Api(HyperFleetApi);
 
 impl Deref for Api {
-    type Target = ApiServer;
+    type Target = HyperFleetApi;
 
-    fn deref(&self) -> &ApiServer {
+    fn deref(&self) -> &HyperFleetApi {
         &self.0
     }
 }
 
 impl Api {
     pub(crate) async fn start() -> Self {
-        Self(ApiServer::start().await)
+        Self(HyperFleetApi::start().await)
     }
 
     /// Stops the server; the returned future restarts it.

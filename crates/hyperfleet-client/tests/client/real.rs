@@ -6,7 +6,7 @@ use hyperfleet_client::{
     Client, Generation, Health, ListQuery, NewResource, Patch, Reported, Status, Watch, WatchQuery,
 };
 use serde_json::{Value, json};
-use testkit::hyperfleet::{self, ApiServer, report};
+use testkit::hyperfleet::{self, HyperFleetApi, report};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::budget;
@@ -34,7 +34,7 @@ async fn events(watch: &mut Watch, count: usize) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_is_created_reported_changed_and_deleted() {
-    let real = ApiServer::start().await;
+    let real = HyperFleetApi::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     assert_eq!(calls.create("clusters", &cluster("cls-1", "a")).await.unwrap().generation, Generation::FIRST);
@@ -62,7 +62,7 @@ async fn a_cluster_is_created_reported_changed_and_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_read_to_their_end() {
-    let real = ApiServer::start().await;
+    let real = HyperFleetApi::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     for number in 0..230 {
@@ -76,7 +76,7 @@ async fn lists_are_read_to_their_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
-    let real = ApiServer::start().await;
+    let real = HyperFleetApi::start().await;
     let (client, budget) = (real.client(), budget());
     let calls = client.within(&budget);
     calls.create("clusters", &cluster("cls-1", "a")).await.unwrap();
@@ -98,7 +98,7 @@ async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_secret_is_read_by_whom_it_is_for() {
-    let real = ApiServer::start().await;
+    let real = HyperFleetApi::start().await;
     let document = r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
     let (client, budget) = (real.client(), budget());
     let mut new = cluster("cls-1", "a");

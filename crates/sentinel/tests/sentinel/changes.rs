@@ -5,14 +5,14 @@ use sentinel::leader::Election;
 use serde_json::json;
 
 use crate::rig::{broker, next, received, reconcile, start_sentinel};
-use testkit::hyperfleet::{ApiServer, report};
+use testkit::hyperfleet::{HyperFleetApi, report};
 
 /// Settings without repetitions: every received event publishes a change.
 pub(crate) const QUIET: &str = "decision: {min_interval: 10m, max_interval: 10m, resync: 1h}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_of_a_cluster_becomes_an_event() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await.complete().await;
     api.create("cls-1").await;
@@ -45,7 +45,7 @@ async fn each_change_of_a_cluster_becomes_an_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_may_be_named_as_the_specification_does() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let settings = format!("{QUIET}, event_type: specification, message_data: {{clusterId: resource.id, why: reason}}");
@@ -64,7 +64,7 @@ async fn events_may_be_named_as_the_specification_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_specifications_rule_delays_an_event_until_its_dependencies_are_available() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let rule = ["validation", "dns"].map(|name| format!("status.adapters[{name}].available == \"True\"")).join(" && ");
     let settings = format!("{QUIET}, publish_when: {{pullsecret: '{rule}'}}");
@@ -86,7 +86,7 @@ async fn the_specifications_rule_delays_an_event_until_its_dependencies_are_avai
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_that_is_not_reconciled_is_published_again() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let settings = "decision: {min_interval: 1s, max_interval: 1s, resync: 1h}";

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, received, reconcile, start_sentinel};
-use testkit::hyperfleet::ApiServer;
+use testkit::hyperfleet::HyperFleetApi;
 
 /// An API server with Leases, and the kubeconfig for it.
 struct Leases {
@@ -47,7 +47,7 @@ impl Leases {
 
 /// One Sentinel leads. When it is killed, the second one leads; when that one stops, a third one does.
 async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let mut first = start_sentinel(&api, QUIET, to.clone(), elections("first").await).await;
     first.until(|progress| progress.leads && progress.is_complete).await;

@@ -1,6 +1,6 @@
 //! The Sentinel beside the real API server and a broker: from a change to its event.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test that is the right way to fail")]
+#![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
 
 mod changes;
 mod leaders;

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::changes::QUIET;
 use crate::rig::{FlakyBroker, broker, received, reconcile, sentinel_at, start_sentinel};
-use testkit::hyperfleet::ApiServer;
+use testkit::hyperfleet::HyperFleetApi;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_continues_after_a_restart_of_the_api() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     api.create("cls-1").await;
     let mut sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await;
@@ -34,7 +34,7 @@ async fn the_stream_continues_after_a_restart_of_the_api() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_waits_for_an_api_that_is_not_up_yet() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let (address, back) = (api.address.clone(), api.stop().await);
     let mut sentinel = sentinel_at(&address, QUIET, to, Election::Alone).await;
@@ -47,7 +47,7 @@ async fn a_sentinel_waits_for_an_api_that_is_not_up_yet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_events_are_published_when_the_broker_is_back() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let doubtful = FlakyBroker::new(to);
     let mut sentinel = start_sentinel(&api, QUIET, doubtful.clone(), Election::Alone).await.complete().await;
@@ -74,7 +74,7 @@ async fn refused_events_are_published_when_the_broker_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_wait_for_the_first_subscription() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let broker = message_broker::Broker::Memory(message_broker::memory::Memory::new());
     let to = sentinel::publisher::TopicPublisher { broker: broker.clone(), topic: crate::rig::TOPIC.parse().unwrap() };
     api.create("cls-1").await;
@@ -106,7 +106,7 @@ async fn without_stream(api: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_without_a_change_stream_is_polled() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let address = without_stream(&api.address).await;
     let settings = format!("{QUIET}, poll_interval: 1s");

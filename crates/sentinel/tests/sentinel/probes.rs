@@ -4,11 +4,11 @@ use sentinel::leader::Election;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, received, reconcile, start_sentinel};
-use testkit::hyperfleet::ApiServer;
+use testkit::hyperfleet::HyperFleetApi;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, _events) = broker().await;
     let sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await.complete().await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
@@ -33,7 +33,7 @@ async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_publishes_nothing_that_the_stream_has_delivered() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     for number in 0..120 {
         api.create(&format!("cls-{number}")).await;

@@ -12,7 +12,7 @@ use sentinel::publisher::{Publisher, TopicPublisher};
 use sentinel::run::Progress;
 use sentinel::{Plan, Sentinel};
 use serde_json::{Value, json};
-use testkit::hyperfleet::{self, ApiServer};
+use testkit::hyperfleet::{self, HyperFleetApi};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -37,14 +37,14 @@ pub(crate) struct FlakyBroker {
 }
 
 /// Creates a cluster with labels.
-pub(crate) async fn create_labelled(api: &ApiServer, id: &str, labels: &[(&str, &str)]) -> Resource {
+pub(crate) async fn create_labelled(api: &HyperFleetApi, id: &str, labels: &[(&str, &str)]) -> Resource {
     let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     api.create_cluster(&NewResource { labels, ..hyperfleet::cluster(id) }).await
 }
 
 /// Starts a Sentinel of this API with additional settings.
 pub(crate) async fn start_sentinel(
-    api: &ApiServer,
+    api: &HyperFleetApi,
     settings: &str,
     publisher: impl Publisher,
     election: Election,

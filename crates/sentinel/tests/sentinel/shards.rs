@@ -6,11 +6,11 @@ use sentinel::leader::Election;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, create_labelled, received, reconcile, start_sentinel};
-use testkit::hyperfleet::ApiServer;
+use testkit::hyperfleet::HyperFleetApi;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_shards_cover_everything_exactly_once() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let mut sentinels = Vec::new();
     for shard in ["1/2", "2/2"] {
@@ -34,7 +34,7 @@ async fn two_shards_cover_everything_exactly_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selector_selects_resources_by_label() {
-    let api = ApiServer::start().await;
+    let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
     let settings = format!("{QUIET}, resource_selector: [{{label: hyperfleet.io/region, value: eu-west}}]");
     let sentinel = start_sentinel(&api, &settings, to, Election::Alone).await.complete().await;
