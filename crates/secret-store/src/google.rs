@@ -1,6 +1,7 @@
 //! Google Secret Manager, through Google's own client library.
 
 mod convert;
+mod emulator_token;
 mod errors;
 mod permission;
 
@@ -39,8 +40,7 @@ impl GoogleSecretManager {
     /// Sets up the client. No request is sent; an identity that does not work fails the first call.
     pub async fn connect(settings: &Settings) -> Result<Self, StoreError> {
         let parent = parent(settings);
-        let credentials = credentials(&settings.endpoint).map_err(|error| {
-            let detail = errors::of_credentials(&error);
+        let credentials = credentials(&settings.endpoint).map_err(|detail| {
             errors::failed(Operation::Connect, parent.as_str(), ErrorKind::Unauthenticated).with_detail(detail)
         })?;
         // The library's own retries would hide failures and spend the run's time unseen.
@@ -220,15 +220,19 @@ fn address(settings: &Settings) -> Option<String> {
     match (&settings.endpoint, &settings.location) {
         (Endpoint::Provider, None) => None,
         (Endpoint::Provider, Some(location)) => Some(format!("https://secretmanager.{location}.rep.googleapis.com")),
-        (Endpoint::Emulator(host), _) => Some(format!("http://{host}")),
+        (Endpoint::Emulator { host, .. }, _) => Some(format!("http://{host}")),
         (Endpoint::Custom(url), _) => Some(url.as_str().to_owned()),
     }
 }
 
-fn credentials(endpoint: &Endpoint) -> Result<Credentials, google_cloud_auth::build_errors::Error> {
+/// Returns the identity for an endpoint; the error says what is wrong with it.
+fn credentials(endpoint: &Endpoint) -> Result<Credentials, &'static str> {
     match endpoint {
-        Endpoint::Emulator(_) => Ok(credentials::anonymous::Builder::new().build()),
-        Endpoint::Provider | Endpoint::Custom(_) => credentials::Builder::default().build(),
+        Endpoint::Emulator { token_file: None, .. } => Ok(credentials::anonymous::Builder::new().build()),
+        Endpoint::Emulator { token_file: Some(path), .. } => emulator_token::credentials(path),
+        Endpoint::Provider | Endpoint::Custom(_) => {
+            credentials::Builder::default().build().map_err(|error| errors::of_credentials(&error))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings of a client: project, location, endpoint, time limit.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -25,8 +26,13 @@ pub enum Endpoint {
     /// The provider's own, with the identity of the environment.
     #[default]
     Provider,
-    /// An emulator: `HOST:PORT`, plain HTTP, no identity.
-    Emulator(String),
+    /// An emulator, by plain HTTP.
+    Emulator {
+        /// Its `HOST:PORT`.
+        host: String,
+        /// File with the bearer token that it requires; without one no identity is sent.
+        token_file: Option<PathBuf>,
+    },
     /// Another address of the provider (a private endpoint, a proxy), with the identity of the environment.
     Custom(EndpointUrl),
 }
@@ -47,11 +53,20 @@ impl Settings {
     pub fn plain_host(&self) -> Option<&str> {
         let address = match &self.endpoint {
             Endpoint::Provider => return None,
-            Endpoint::Emulator(host) => host,
+            Endpoint::Emulator { host, .. } => host,
             Endpoint::Custom(url) => url.0.strip_prefix("http://")?,
         };
         let authority = address.split('/').next()?;
         Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
+    }
+}
+
+// === impl Endpoint ===
+
+impl Endpoint {
+    /// Returns an emulator at `HOST:PORT` that requires no token.
+    pub fn emulator(host: impl Into<String>) -> Self {
+        Self::Emulator { host: host.into(), token_file: None }
     }
 }
 

@@ -99,7 +99,7 @@ async fn mvp_run(emulator: &SecretManager, content: &str, latest: VersionNumber)
     let store = GoogleSecretManager::connect(&secret_store::Settings {
         project: "my-project-1".parse().unwrap(),
         location: None,
-        endpoint: Endpoint::Emulator(emulator.address().to_string()),
+        endpoint: Endpoint::emulator(emulator.address().to_string()),
         call_timeout: Duration::from_secs(5),
     })
     .await

@@ -17,6 +17,7 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
     let SecretManagerArguments {
         listen,
         data_dir,
+        write_token,
         fault,
         latency,
         metadata_lag,
@@ -25,6 +26,7 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
         writes_per_minute,
         accesses_per_minute,
     } = arguments;
+    let token = token(data_dir.as_deref())?;
     let place = data_dir.as_ref().map_or("in memory".to_owned(), |folder| format!("in {}", folder.display()));
     let settings = secret_manager::Settings {
         listen,
@@ -34,16 +36,22 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
         latency: latency.unwrap_or_default(),
         metadata_lag: metadata_lag.unwrap_or_default(),
         denied_permissions: deny.into_iter().collect(),
-        required_token: None,
+        required_token: Some(token.clone()),
     };
     until_stopped(async |stop| {
         let mut server = SecretManager::start(settings).await?;
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let token_file = write_token.unwrap_or_else(|| folder.path().join("token"));
+        daemon::file::replace(&token_file, token.as_bytes())?;
         let address = server.address();
         output::note(format_args!(
             "Secret Manager emulator, REST and gRPC on http://{address}, secrets {place}.\n\
-             For development and tests only: no encryption, no authentication. Ctrl-C stops it."
+             For development and tests only: no encryption. Ctrl-C stops it."
         ));
-        output::print(format_args!("export SECRET_MANAGER_EMULATOR_HOST={address}\n"))?;
+        output::print(format_args!(
+            "export SECRET_MANAGER_EMULATOR_TOKEN_FILE={}\nexport SECRET_MANAGER_EMULATOR_HOST={address}\n",
+            token_file.display()
+        ))?;
         tokio::select! {
             () = stop.cancelled() => server.shutdown().await,
             () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
@@ -55,7 +63,7 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
 /// Serves the Kubernetes API until the process is stopped.
 pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitCode> {
     let KubernetesArguments { listen, data_dir, write_kubeconfig, run_pods, fault } = arguments;
-    let token = admin_token(data_dir.as_deref())?;
+    let token = token(data_dir.as_deref())?;
     let place = data_dir.as_ref().map_or("in memory".to_owned(), |folder| format!("in {}", folder.display()));
     let settings = kubernetes::Settings {
         listen,
@@ -84,8 +92,8 @@ pub(crate) fn kubernetes(arguments: KubernetesArguments) -> anyhow::Result<ExitC
     })
 }
 
-/// The token of the user that may do everything: kept in the data folder, so that a kubeconfig outlives a restart.
-pub(crate) fn admin_token(data_dir: Option<&Path>) -> anyhow::Result<String> {
+/// The token that an emulator requires: kept in the data folder, so that its clients outlive a restart.
+pub(crate) fn token(data_dir: Option<&Path>) -> anyhow::Result<String> {
     let token = format!("{:032x}", rand::random::<u128>());
     let Some(folder) = data_dir else { return Ok(token) };
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;

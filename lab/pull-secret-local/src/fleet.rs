@@ -1,6 +1,7 @@
 //! The whole fleet plane in one process: started in order, watched over, ended in order.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
 use crate::daemons::{self, HOST};
-use crate::emulator::admin_token;
+use crate::emulator;
 use crate::folder::{Folder, Port, Ports};
 use crate::options::{Options, SecretManager};
 use crate::parts::Parts;
@@ -180,11 +181,21 @@ impl Start<'_> {
     async fn secret_manager(&mut self) -> anyhow::Result<Endpoint> {
         match &self.options.secret_manager {
             SecretManager::Google => Ok(Endpoint::Provider),
-            SecretManager::Emulator(place) => Ok(Endpoint::Emulator(place.clone())),
+            SecretManager::Emulator(host) => {
+                let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(PathBuf::from);
+                Ok(Endpoint::Emulator { host: host.clone(), token_file })
+            }
             SecretManager::Embedded => {
                 let listen = (HOST, self.ports.of(Port::SecretManager)).into();
                 let data_dir = Some(self.folder.path("secret-manager"));
-                let settings = secret_manager::Settings { listen, data_dir, ..secret_manager::Settings::default() };
+                let token_file = self.folder.token("secret-manager-token")?;
+                let required_token = Some(fs::read_to_string(&token_file).context("cannot read the emulator's token")?);
+                let settings = secret_manager::Settings {
+                    listen,
+                    data_dir,
+                    required_token,
+                    ..secret_manager::Settings::default()
+                };
                 let mut server = SecretManagerEmulator::start(settings).await?;
                 let address = server.address();
                 self.listeners.insert("secret-manager", address);
@@ -195,7 +206,7 @@ impl Start<'_> {
                     }
                     Ok(())
                 });
-                Ok(Endpoint::Emulator(address.to_string()))
+                Ok(Endpoint::Emulator { host: address.to_string(), token_file: Some(token_file) })
             }
         }
     }
@@ -211,7 +222,7 @@ impl Start<'_> {
             listen: (HOST, self.ports.of(Port::Kubernetes)).into(),
             data_dir: Some(data_dir.clone()),
             authorization: Authorization::Rbac,
-            tokens: BTreeMap::from([(admin_token(Some(&data_dir))?, User::admin())]),
+            tokens: BTreeMap::from([(emulator::token(Some(&data_dir))?, User::admin())]),
             run_pods: BTreeMap::from([(self.options.image.clone(), program)]),
             pod_lines: Some(pod_lines),
             ..emulated::Settings::default()
@@ -264,8 +275,11 @@ impl Start<'_> {
         if self.options.level != LevelFilter::OFF {
             set("LOG_LEVEL", self.options.level.to_string());
         }
-        if let Endpoint::Emulator(host) = endpoint {
+        if let Endpoint::Emulator { host, token_file } = endpoint {
             set("SECRET_MANAGER_EMULATOR_HOST", host.clone());
+            if let Some(token_file) = token_file {
+                set("SECRET_MANAGER_EMULATOR_TOKEN_FILE", token_file.display().to_string());
+            }
         }
         if self.options.kubeconfig.is_some() {
             // Files of this machine are not in a cluster's pods; their identity comes from the cluster.

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -145,10 +146,14 @@ fn start_log(level: LevelFilter, output: StreamFormat) -> Result<(), log::StartE
 fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow::Result<()> {
     let places = &fleet.places;
     let secret_manager = match &places.secret_manager {
-        Endpoint::Emulator(host) => format!("http://{host}"),
+        Endpoint::Emulator { host, .. } => format!("http://{host}"),
         _ => "https://secretmanager.googleapis.com".to_owned(),
     };
     if output == StreamFormat::Json {
+        let token_file = match &places.secret_manager {
+            Endpoint::Emulator { token_file, .. } => token_file.as_deref(),
+            _ => None,
+        };
         let listeners = places.listeners.iter().map(|(name, address)| (name.replace(' ', "_"), address.to_string()));
         let ready = json!({
             "event": "ready",
@@ -156,6 +161,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             "kubernetes": places.kubernetes,
             "kubeconfig": places.kubeconfig,
             "secret_manager": secret_manager,
+            "secret_manager_token_file": token_file,
             "data_dir": fleet.folder.root(),
             "listeners": listeners.collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -188,17 +194,21 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
     for warning in options.warnings() {
         output::note(format_args!("warning: {warning}"));
     }
-    let mut exports = format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(fleet));
-    if let Endpoint::Emulator(host) = &places.secret_manager {
+    let mut exports =
+        format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(&places.kubeconfig));
+    if let Endpoint::Emulator { host, token_file } = &places.secret_manager {
         exports = format!("{exports}export SECRET_MANAGER_EMULATOR_HOST={host}\n");
+        if let Some(file) = token_file {
+            exports = format!("{exports}export SECRET_MANAGER_EMULATOR_TOKEN_FILE={}\n", quoted(file));
+        }
     }
     output::print(exports)?;
     Ok(())
 }
 
-/// The kubeconfig's path as a shell reads it.
-fn quoted(fleet: &Fleet) -> String {
-    let path = fleet.places.kubeconfig.display().to_string();
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
     let is_plain = path.chars().all(|char| char.is_ascii_alphanumeric() || "/._-".contains(char));
     if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

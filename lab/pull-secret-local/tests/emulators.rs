@@ -1,71 +1,86 @@
 //! The emulators as processes.
 
-#![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test that is the right way to fail")]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use testkit::program::{local, pull_secret};
 use testkit::rig;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// An emulator process that keeps what it has in `folder`, and the value of the variable that it prints.
-async fn emulator(kind: &str, folder: &Path, variable: &str) -> (Child, String) {
+/// The variables that an emulator prints.
+type Variables = Vec<(String, String)>;
+
+/// An emulator process that stores its state in `folder`, and the variables that it prints, of which `last` is the last.
+async fn emulator(kind: &str, folder: &Path, last: &str) -> (Child, Variables) {
     let mut command = local(&["emulator", kind, "--data-dir"]);
     let mut child = command.arg(folder).stderr(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
-    let value = line.trim().strip_prefix(&format!("export {variable}=")).unwrap().to_owned();
-    (child, value)
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut variables = Variables::new();
+    while variables.last().is_none_or(|(name, _)| name != last) {
+        let line = lines.next_line().await.unwrap().unwrap();
+        let (name, value) = line.strip_prefix("export ").unwrap().split_once('=').unwrap();
+        variables.push((name.to_owned(), value.to_owned()));
+    }
+    (child, variables)
 }
 
-async fn secret_manager(folder: &Path) -> (Child, String) {
+async fn secret_manager(folder: &Path) -> (Child, Variables) {
     emulator("secret-manager", folder, "SECRET_MANAGER_EMULATOR_HOST").await
 }
 
-async fn job(address: &str) -> Output {
+fn job(variables: Variables) -> Command {
     let mut command = pull_secret(&["run-job", "pull-secret", "--cluster-id=cls-1", "--gcp-project-id=my-project-1"]);
+    command.env("PULL_SECRET_DATA", rig::pull_secret("a")).envs(variables);
     command
-        .env("PULL_SECRET_DATA", rig::pull_secret("a"))
-        .env("SECRET_MANAGER_EMULATOR_HOST", address)
-        .output()
-        .await
-        .unwrap()
 }
 
 #[tokio::test]
 async fn an_emulator_with_a_folder_survives_kill_9() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut first, address) = secret_manager(folder.path()).await;
-    assert!(job(&address).await.status.success());
+    let (mut first, variables) = secret_manager(folder.path()).await;
+    assert!(job(variables).output().await.unwrap().status.success());
     first.kill().await.unwrap();
-    let (_second, address) = secret_manager(folder.path()).await;
-    let again = job(&address).await;
+    let (_second, variables) = secret_manager(folder.path()).await;
+    let again = job(variables).output().await.unwrap();
     assert!(again.status.success());
     assert!(text(&again.stdout).contains("SecretUnchanged"), "{again:?}");
+}
+
+/// Reaching the port is not enough: requests need the token, which only its owner can read.
+#[tokio::test]
+async fn a_job_without_the_token_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_emulator, variables) = secret_manager(folder.path()).await;
+    let token = &variables[0].1;
+    assert_eq!(std::fs::metadata(token).unwrap().permissions().mode() & 0o777, 0o600);
+    let refused = job(variables[1..].to_vec()).output().await.unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(!text(&refused.stderr).contains(&std::fs::read_to_string(token).unwrap()));
 }
 
 #[tokio::test]
 async fn a_kubernetes_emulator_with_a_folder_survives_kill_9() {
     let (objects, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (_store, address) = secret_manager(store.path()).await;
-    let store_and_apply = async |kubeconfig: &str| {
-        let mut command =
-            pull_secret(&["run-job", "pull-secret", "--cluster-id=cls-1", "--gcp-project-id=my-project-1"]);
-        command.env("PULL_SECRET_DATA", rig::pull_secret("a")).env("SECRET_MANAGER_EMULATOR_HOST", &address);
+    let (_store, secret_manager) = secret_manager(store.path()).await;
+    let store_and_apply = async |kubernetes: Variables| {
+        let kubeconfig = &kubernetes[0].1;
+        let mut command = job(secret_manager.clone());
         command.env("CLUSTER_NAME", "x").env("MANAGEMENT_NAMESPACE", "default");
         text(&command.env("MANAGEMENT_KUBECONFIG", kubeconfig).output().await.unwrap().stdout)
     };
     let (mut first, kubeconfig) = emulator("kubernetes", objects.path(), "KUBECONFIG").await;
-    assert!(store_and_apply(&kubeconfig).await.contains("SecretStored"));
+    assert!(store_and_apply(kubeconfig).await.contains("SecretStored"));
     first.kill().await.unwrap();
     let (_second, kubeconfig) = emulator("kubernetes", objects.path(), "KUBECONFIG").await;
-    assert!(store_and_apply(&kubeconfig).await.contains("SecretUnchanged"));
+    assert!(store_and_apply(kubeconfig).await.contains("SecretUnchanged"));
 }
 
 #[tokio::test]

@@ -117,7 +117,8 @@ impl Up {
 
     /// The contents of all live versions of the cluster's secret.
     pub async fn versions(&self, id: &str) -> Vec<String> {
-        versions(self.place("secret_manager").trim_start_matches("http://"), id).await
+        let token_file = self.ready["secret_manager_token_file"].as_str().map(PathBuf::from);
+        versions(self.place("secret_manager").trim_start_matches("http://"), token_file, id).await
     }
 
     /// The content of the Kubernetes Secret.
@@ -166,11 +167,11 @@ pub async fn applied_secret(cluster: &Cluster, id: &str) -> Option<String> {
     Some(String::from_utf8(secret.content?.expose_secret().to_vec()).unwrap())
 }
 
-pub async fn versions(secret_manager: &str, id: &str) -> Vec<String> {
+pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<String> {
     let settings = secret_store::Settings {
         project: PROJECT.parse().unwrap(),
         location: None,
-        endpoint: Endpoint::Emulator(secret_manager.to_owned()),
+        endpoint: Endpoint::Emulator { host: host.to_owned(), token_file },
         call_timeout: Duration::from_secs(10),
     };
     let store = GoogleSecretManager::connect(&settings).await.unwrap();

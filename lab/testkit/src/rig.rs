@@ -56,7 +56,7 @@ impl Rig {
         let store = GoogleSecretManager::connect(&secret_store::Settings {
             project: PROJECT.parse().unwrap(),
             location: None,
-            endpoint: Endpoint::Emulator(emulator.address().to_string()),
+            endpoint: Endpoint::emulator(emulator.address().to_string()),
             call_timeout: Duration::from_secs(10),
         })
         .await

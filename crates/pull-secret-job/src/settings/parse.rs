@@ -193,6 +193,12 @@ impl<'a> Parser<'a> {
 
     fn endpoint(&mut self) -> Endpoint {
         let emulator = self.given.secret_manager_emulator_host.clone();
+        let token_file = self.given.secret_manager_emulator_token_file.clone();
+        if token_file.is_some() && emulator.is_none() {
+            self.problems.push(
+                "SECRET_MANAGER_EMULATOR_TOKEN_FILE has no effect without SECRET_MANAGER_EMULATOR_HOST".to_owned(),
+            );
+        }
         let custom = self.parsed("GCP_SECRET_MANAGER_ENDPOINT", self.given.gcp_secret_manager_endpoint.as_deref());
         match (emulator, custom) {
             (None, None) => Endpoint::Provider,
@@ -200,7 +206,7 @@ impl<'a> Parser<'a> {
             (Some(host), None) => {
                 let authority = host.parse::<http::uri::Authority>().ok().filter(|_| !host.contains('@'));
                 self.check("SECRET_MANAGER_EMULATOR_HOST", authority.ok_or("must be HOST:PORT"));
-                Endpoint::Emulator(host)
+                Endpoint::Emulator { host, token_file }
             }
             (Some(_), Some(_)) => {
                 self.problems

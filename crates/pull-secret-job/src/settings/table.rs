@@ -143,10 +143,14 @@ daemon::settings! {
             .flag("termination-log-path")
             .placeholder("FILE")
             .default("/dev/termination-log"),
-        /// Address of an emulator of Secret Manager: plain HTTP, no identity
+        /// Address of an emulator of Secret Manager: plain HTTP
         pub secret_manager_emulator_host: Option<String> = Row::at("secret_manager_emulator_host")
             .flag("secret-manager-emulator-host")
             .placeholder("HOST:PORT"),
+        /// File with the bearer token that the emulator requires
+        pub secret_manager_emulator_token_file: Option<PathBuf> = Row::at("secret_manager_emulator_token_file")
+            .flag("secret-manager-emulator-token-file")
+            .placeholder("FILE"),
         /// Another address of Secret Manager (a private endpoint); https, or http to this machine
         pub gcp_secret_manager_endpoint: Option<String> = Row::at("gcp_secret_manager_endpoint")
             .flag("gcp-secret-manager-endpoint")

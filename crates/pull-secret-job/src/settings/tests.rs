@@ -110,6 +110,11 @@ fn all_that_is_wrong_is_named_at_once() {
 #[case("SECRET_LABELS", "a=1,a=2", "SECRET_LABELS: entry 2 has a key that is given twice")]
 #[case("SECRET_MANAGER_EMULATOR_HOST", "http://x", "SECRET_MANAGER_EMULATOR_HOST: must be HOST:PORT")]
 #[case(
+    "SECRET_MANAGER_EMULATOR_TOKEN_FILE",
+    "token",
+    "SECRET_MANAGER_EMULATOR_TOKEN_FILE has no effect without SECRET_MANAGER_EMULATOR_HOST"
+)]
+#[case(
     "GCP_SECRET_MANAGER_ENDPOINT",
     "http://10.0.0.1",
     "GCP_SECRET_MANAGER_ENDPOINT: must be an https:// address (or http:// to this machine), without user, query or fragment"

@@ -38,7 +38,7 @@ pub(crate) fn settings(address: SocketAddr) -> Settings {
     Settings {
         project: "fleet-dev".parse().unwrap(),
         location: None,
-        endpoint: Endpoint::Emulator(address.to_string()),
+        endpoint: Endpoint::emulator(address.to_string()),
         call_timeout: CALL_TIMEOUT,
     }
 }

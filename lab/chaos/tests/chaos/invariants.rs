@@ -35,7 +35,7 @@ impl Judge {
             let settings = Settings {
                 project: life.project.parse().unwrap(),
                 location: None,
-                endpoint: Endpoint::Emulator(world.store_address()),
+                endpoint: Endpoint::emulator(world.store_address()),
                 call_timeout: Duration::from_secs(10),
             };
             stores.insert(life.project.clone(), GoogleSecretManager::connect(&settings).await.unwrap());

@@ -11,8 +11,8 @@ use emulators::secret_manager::Fault;
 pub(crate) enum EmulatorCommand {
     /// Google Secret Manager: REST and gRPC on one port
     ///
-    /// For development and tests, never for production: there is no encryption and no authentication. Prints the
-    /// `export` line that points the Job and other clients at it, then serves until it is stopped.
+    /// For development and tests, never for production: there is no encryption. Requests need a bearer token. Prints the
+    /// `export` lines that point the Job at it and at the token, then serves until it is stopped.
     SecretManager(Box<SecretManagerArguments>),
     /// A Kubernetes API server with the controllers for Jobs and DaemonSets
     ///
@@ -30,6 +30,9 @@ pub(crate) struct SecretManagerArguments {
     /// Keep secrets in this directory, across restarts; without it they are in memory
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Write the token that requests need here instead of into a temporary directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_token: Option<PathBuf>,
     /// A failure to play, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
     /// may be given several times
     #[arg(long, value_name = "METHOD:EFFECT[*TIMES][@CALL]")]

@@ -122,7 +122,7 @@ pull-secret-local emulator secret-manager > store.env 2>/dev/null &
 pull-secret-local emulator kubernetes --write-kubeconfig kubeconfig > cluster.env 2>/dev/null &
 until_file store.env; until_file cluster.env
 until_ok kubectl --kubeconfig kubeconfig create namespace clusters-cls-abc123
-export SECRET_MANAGER_EMULATOR_HOST MANAGEMENT_KUBECONFIG=$PWD/kubeconfig
+export SECRET_MANAGER_EMULATOR_HOST SECRET_MANAGER_EMULATOR_TOKEN_FILE MANAGEMENT_KUBECONFIG=$PWD/kubeconfig
 unset KUBECONFIG
 ";
 

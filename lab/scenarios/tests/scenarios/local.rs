@@ -205,11 +205,13 @@ async fn all_addresses_are_printed_for_people() {
     let mut child = program::local(&["up", "--port", "0"]).spawn().unwrap();
     let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(child.stdout.take().unwrap()));
     let mut names = Vec::new();
-    while names.len() < 3 {
+    while names.len() < 4 {
         let line = lines.next_line().await.unwrap().unwrap();
         names.push(line.split_once('=').unwrap().0.to_owned());
     }
-    assert_eq!(names, ["export HYPERFLEET_API_BASE_URL", "export KUBECONFIG", "export SECRET_MANAGER_EMULATOR_HOST"]);
+    let emulator = ["export SECRET_MANAGER_EMULATOR_HOST", "export SECRET_MANAGER_EMULATOR_TOKEN_FILE"];
+    assert_eq!(names[..2], ["export HYPERFLEET_API_BASE_URL", "export KUBECONFIG"]);
+    assert_eq!(names[2..], emulator);
     signal(&child, Signal::INT);
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(output.status.code(), Some(0));

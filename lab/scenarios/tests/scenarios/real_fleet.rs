@@ -246,18 +246,18 @@ async fn the_story(player: &Player, cluster: &kubernetes::Cluster, store: &str, 
     player.until(id, |cluster| !view(cluster).is_null()).await;
     player.make_ready(cluster, id, 1).await;
     player.until(id, |cluster| is_available(cluster, 1)).await;
-    assert_eq!(versions(store, id).await, [document("a")]);
+    assert_eq!(versions(store, None, id).await, [document("a")]);
     assert_eq!(applied_secret(cluster, id).await, Some(document("a")));
     between().await;
     player.rotate(id, &document("b")).await;
     player.make_ready(cluster, id, 2).await;
     player.until(id, |cluster| is_available(cluster, 2)).await;
-    assert_eq!(versions(store, id).await, [document("b"), document("a")]);
+    assert_eq!(versions(store, None, id).await, [document("b"), document("a")]);
     assert_eq!(applied_secret(cluster, id).await, Some(document("b")));
     let terminating = player.delete(id).await;
     player.finalize(id, terminating.generation).await;
     player.until_gone(id).await;
-    assert_eq!((versions(store, id).await, applied_secret(cluster, id).await), (vec![], None));
+    assert_eq!((versions(store, None, id).await, applied_secret(cluster, id).await), (vec![], None));
 }
 
 /// Two adapters, two Sentinels; one of each is killed in the middle.

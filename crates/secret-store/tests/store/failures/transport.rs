@@ -70,7 +70,7 @@ async fn silence_is_waited_for_as_long_as_one_call_may_take() {
 #[tokio::test]
 async fn an_address_that_is_none_is_refused_before_any_call(#[case] address: &str) {
     let somewhere = settings("127.0.0.1:1".parse().unwrap());
-    let settings = Settings { endpoint: Endpoint::Emulator(address.to_owned()), ..somewhere };
+    let settings = Settings { endpoint: Endpoint::emulator(address.to_owned()), ..somewhere };
     let error = GoogleSecretManager::connect(&settings).await.unwrap_err();
     assert_eq!((error.operation, error.kind, error.is_transient()), (Operation::Connect, ErrorKind::Invalid, false));
     assert!(error.to_string().starts_with("cannot set up the client for projects/fleet-dev: "), "{error}");
