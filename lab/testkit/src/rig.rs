@@ -134,7 +134,7 @@ impl Rig {
     }
 
     /// Creates an unmanaged secret with these labels and one version.
-    pub async fn foreign(&self, labels: &[(&str, &str)]) {
+    pub async fn unmanaged(&self, labels: &[(&str, &str)]) {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let new =
             NewSecret { labels, annotations: BTreeMap::new(), replication: Replication::Automatic { kms_key: None } };

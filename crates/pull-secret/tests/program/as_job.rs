@@ -133,7 +133,7 @@ async fn what_is_permanent_fails_at_once(
         world.rig.emulator.inject(fault.parse().unwrap());
     }
     if is_foreign {
-        world.rig.foreign(&[]).await;
+        world.rig.unmanaged(&[]).await;
     }
     let document = if document.is_empty() { pull_secret("a") } else { document.to_owned() };
     let (end, terminations) = world.run(&document, &[("GCP_PROJECT_ID", testkit::rig::PROJECT)]).await;

@@ -122,11 +122,11 @@ async fn a_newest_version_that_cannot_be_read_is_covered_by_a_new_one(#[case] st
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_secret_is_not_touched(#[case] labels: &[(&str, &str)]) {
     let rig = Rig::new().await;
-    rig.foreign(labels).await;
+    rig.unmanaged(labels).await;
     let calls = rig.calls();
     let outcome = rig.run(&mut rig.job(&pull_secret("a"))).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
-    assert_eq!(rig.methods_since(calls), ["getSecret"], "a foreign secret is not even read");
+    assert_eq!(rig.methods_since(calls), ["getSecret"], "an unmanaged secret is not even read");
     assert!(outcome.message().contains("set SECRET_NAME"), "{outcome:#?}");
     let delete = rig.run(rig.job("").arg("--delete")).await;
     assert_eq!((delete.code, delete.reason()), (Some(5), "NameConflict"), "{delete:#?}");

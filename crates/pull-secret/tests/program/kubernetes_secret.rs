@@ -322,8 +322,8 @@ async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
     let again = place.run("", &["--delete"]).await;
     assert_eq!((again.code, again.reason()), (Some(0), "SecretAbsent"), "{again:#?}");
     place.put(json!({}), Place::docker("e")).await;
-    let foreign = place.run("", &["--delete"]).await;
-    assert_eq!((foreign.code, foreign.reason()), (Some(5), "NameConflict"), "{foreign:#?}");
+    let refused = place.run("", &["--delete"]).await;
+    assert_eq!((refused.code, refused.reason()), (Some(5), "NameConflict"), "{refused:#?}");
 }
 
 #[rstest]

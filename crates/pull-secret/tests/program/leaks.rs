@@ -49,7 +49,7 @@ async fn a_stored_unmanaged_document_is_not_printed_either() {
     use secrecy::SecretSlice;
     use secret_store::SecretStore as _;
     let rig = Rig::new().await;
-    rig.foreign(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-123")]).await;
+    rig.unmanaged(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-123")]).await;
     let content = SecretSlice::from(format!("not a document: {PASSWORD}").into_bytes());
     rig.store.add_version(&testkit::rig::secret(), &content).await.unwrap();
     let outcome = rig.run(rig.job(&documents()[0].1).env("LOG_LEVEL", "debug")).await;

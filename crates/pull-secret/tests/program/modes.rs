@@ -68,7 +68,7 @@ async fn a_dry_run_ends_as_the_real_run_would() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_meets_a_conflict_for_real() {
     let rig = Rig::new().await;
-    rig.foreign(&[]).await;
+    rig.unmanaged(&[]).await;
     let outcome = rig.run(rig.job(&pull_secret("a")).arg("--dry-run")).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
 }

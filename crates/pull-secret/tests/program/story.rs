@@ -186,7 +186,7 @@ async fn the_mvps_habit_of_adding_a_version_every_run_can_be_had() {
 #[tokio::test]
 async fn a_secret_that_the_mvp_has_made_is_taken_over() {
     let rig = Rig::new().await;
-    rig.foreign(&[("managed-by", "hyperfleet"), ("adapter", "pullsecret"), ("cluster-id", "cls-123")]).await;
+    rig.unmanaged(&[("managed-by", "hyperfleet"), ("adapter", "pullsecret"), ("cluster-id", "cls-123")]).await;
     let outcome = rig.stored("a").await;
     assert_eq!(outcome.reason(), "SecretStored");
     assert_eq!(rig.versions().await, ["theirs", "a"]);
