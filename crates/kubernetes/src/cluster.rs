@@ -105,10 +105,12 @@ impl Cluster {
         if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
             return Err("its token cannot be used".to_owned());
         }
-        // A helper program that the kubeconfig names runs here, and blocks.
+        // A helper program that the kubeconfig names runs here, and blocks. Nothing else has to be waited for.
+        let has_helper = config.auth_info.exec.is_some() || config.auth_info.auth_provider.is_some();
+        let time_limit = if has_helper { settings.call_timeout } else { Duration::MAX };
         let transport = TransportLayer::new(settings.call_timeout);
         let build = move || Ok::<_, kube::Error>(ClientBuilder::try_from(config)?.with_layer(&transport).build());
-        let preparing = timeout(settings.call_timeout, spawn_blocking(build));
+        let preparing = timeout(time_limit, spawn_blocking(build));
         let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time".to_owned())?;
         let unusable = "its credentials or certificates cannot be used";
         let client = client.map_err(|_panic| unusable.to_owned())?.map_err(|_error| unusable.to_owned())?;

@@ -1,6 +1,6 @@
 //! The emulators as processes.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test that is the right way to fail")]
+#![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
