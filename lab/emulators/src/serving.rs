@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::browser_guard;
 use crate::connections::{Connection, Listening};
 
-/// So long open calls may take to end at a shutdown before their connections are cut.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum time that open calls get at a shutdown before their connections are cut.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// An address that is taken; nothing is answered yet.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Running {
     /// Stops: no new connections, open calls are answered within two seconds, whatever is left then is cut.
     pub(crate) async fn shutdown(&mut self) {
         self.graceful.cancel();
-        if tokio::time::timeout(SHUTDOWN_PATIENCE, self.stopped()).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_GRACE, self.stopped()).await.is_err() {
             self.kill.cancel();
             self.stopped().await;
         }

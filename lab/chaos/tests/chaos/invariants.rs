@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::fleet::{Life, Lives, budget, client};
 use super::world::{MANAGEMENT, NAMESPACE, World, holds_credential};
-use testkit::broker::fetch;
+use testkit::http::exchange;
 
 /// Versions of a secret that are kept.
 const RETAINED: usize = 3;
@@ -35,7 +35,10 @@ impl Judge {
             let settings = Settings {
                 project: life.project.parse().unwrap(),
                 location: None,
-                endpoint: Endpoint::emulator(world.store_address()),
+                endpoint: Endpoint::Emulator {
+                    host: world.store_address(),
+                    token_file: Some(world.store_token().into()),
+                },
                 call_timeout: Duration::from_secs(10),
             };
             stores.insert(life.project.clone(), GoogleSecretManager::connect(&settings).await.unwrap());
@@ -129,12 +132,15 @@ impl Judge {
             expected.insert(format!("{}/{name}", life.project));
         }
         for project in self.stores.keys() {
-            let url = format!("http://{}/v1/projects/{project}/secrets?pageSize=25000", world.store_address());
-            let Some(text) = fetch(&url).await else { return vec!["the store does not answer".to_owned()] };
-            if holds_credential(&text) {
+            let path = format!("/v1/projects/{project}/secrets?pageSize=25000");
+            let token = std::fs::read_to_string(world.store_token()).unwrap();
+            let headers = format!("authorization: Bearer {token}\r\n");
+            let reply = exchange(world.store_address().parse().unwrap(), "GET", &path, "", &headers).await;
+            let Some(reply) = reply else { return vec!["the store does not answer".to_owned()] };
+            let listed = reply.expect(200);
+            if holds_credential(&listed.to_string()) {
                 wrong.push(format!("a credential shows in the secrets' metadata of {project}"));
             }
-            let listed: Value = serde_json::from_str(&text).unwrap();
             for secret in listed["secrets"].as_array().into_iter().flatten() {
                 let name = secret["name"].as_str().unwrap().rsplit('/').next().unwrap();
                 if !expected.contains(&format!("{project}/{name}")) {

@@ -137,6 +137,11 @@ impl World {
         format!("127.0.0.1:{}", self.ports.store)
     }
 
+    /// The file with the token that the store requires.
+    pub(crate) fn store_token(&self) -> String {
+        self.text_path("store-token")
+    }
+
     pub(crate) fn kubernetes_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.ports.kubernetes)
     }
@@ -162,6 +167,7 @@ impl World {
         );
         let environment = json!([
             {"name": "SECRET_MANAGER_EMULATOR_HOST", "value": self.store_address()},
+            {"name": "SECRET_MANAGER_EMULATOR_TOKEN_FILE", "value": self.store_token()},
             {"name": "MANAGEMENT_KUBECONFIG", "value": self.text_path("kubeconfig")},
             {"name": "GCP_API_TIMEOUT", "value": "5s"},
             {"name": "RUN_TIMEOUT", "value": "60s"},
@@ -214,7 +220,7 @@ impl World {
             faults.iter().flat_map(|fault| ["--fault".to_owned(), (*fault).to_owned()]).collect::<Vec<_>>()
         };
         let store = words(&format!(
-            "emulator secret-manager --listen {} --data-dir {}/store --writes-per-minute 600",
+            "emulator secret-manager --listen {} --data-dir {}/store --write-token store-token --writes-per-minute 600",
             self.store_address(),
             self.data.path().display()
         ));

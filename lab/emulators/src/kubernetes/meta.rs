@@ -8,7 +8,7 @@ use super::value::{list, number, text};
 /// The characters of generated name endings: none that spell words or look alike.
 const ENDING: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// So many of them are put behind `generateName`.
+/// Number of them that follow `generateName`.
 const ENDING_CHARACTERS: usize = 5;
 
 /// The longest generated name.

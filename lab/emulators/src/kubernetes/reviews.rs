@@ -14,7 +14,7 @@ use super::status::Status;
 use super::tokens::MASTERS;
 use super::value::{list, number, set, text};
 
-/// So long a token is good if nothing else is wanted.
+/// Validity of a token for which none is requested.
 const TOKEN_SECONDS: i64 = 3600;
 
 /// The shortest life of a token.

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::faults::Fault;
 use super::tokens::User;
 
-/// So many changes are kept for watches.
+/// Number of changes that are kept for watches.
 const WATCH_HISTORY: usize = 4096;
 
 /// Back-off of a real cluster before a failed Pod is replaced.
@@ -32,12 +32,12 @@ pub struct Settings {
     pub tokens: BTreeMap<String, User>,
     /// Namespaces that are there from the start besides `default`, `kube-system` and `kube-public`.
     pub namespaces: Vec<String>,
-    /// So many changes are kept; a watch from before them is answered with 410.
+    /// Number of changes that are kept; a watch from before them is answered with 410.
     pub watch_history: usize,
     /// The programs that stand for images: Pods of these images run as child processes. With none, every Pod stays Pending, as
     /// on a cluster without nodes, and a test may play kubelet.
     pub run_pods: BTreeMap<String, PathBuf>,
-    /// So long a failed Pod or a crashed container waits the first time; the later delays and their caps grow with it.
+    /// First delay of a failed Pod or a crashed container; the later delays and their caps grow with it.
     pub back_off: Duration,
     /// Receiver of every line that Pods write.
     pub pod_lines: Option<UnboundedSender<PodLine>>,

@@ -14,7 +14,7 @@ mod workloads;
 
 pub(crate) use decode::decode;
 
-/// So many bytes may the annotations of an object have.
+/// Maximum number of bytes of an object's annotations.
 const ANNOTATION_BYTES_MAXIMUM: usize = 256 * 1024;
 
 /// The faults of a new object.

@@ -19,13 +19,13 @@ use super::value::set;
 use super::{meta, tables, verbs, views};
 use crate::connections::Connection;
 
-/// So many events wait for a slow reader before the watch waits for it.
+/// Maximum number of events that wait for a slow reader before the watch waits for it.
 const WAITING: usize = 64;
 
 /// So often a watch that has asked for them gets bookmarks.
 const BOOKMARKS: Duration = Duration::from_mins(1);
 
-/// So long what was sent may take to be on its way before a scripted cut.
+/// Maximum time that sent events get to leave before a scripted cut.
 const FLUSH: Duration = Duration::from_millis(20);
 
 /// One watch.

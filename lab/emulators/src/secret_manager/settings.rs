@@ -21,9 +21,9 @@ pub struct Settings {
     pub faults: Vec<Fault>,
     /// Limits a project and minute.
     pub quotas: Quotas,
-    /// So long every call takes at least.
+    /// Minimum time of every call.
     pub latency: Duration,
-    /// So far reads of metadata, lists, and `latest` and aliases lag behind. Access by number never does.
+    /// Lag of reads of metadata, lists, `latest` and aliases. Access by number never lags.
     pub metadata_lag: Duration,
     /// Permissions that every caller lacks, such as `secretmanager.versions.access`.
     pub denied_permissions: BTreeSet<String>,

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-/// So long a test waits for what must happen, on a machine that has much else to do.
+/// Maximum time until an expected event, also on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";

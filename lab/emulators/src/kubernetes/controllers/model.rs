@@ -176,7 +176,7 @@ impl Time {
         Self(Timestamp::from_second(instant.as_second()).unwrap_or(instant))
     }
 
-    /// So many seconds later; the end of time if that is beyond it.
+    /// The time that many seconds later, at most the end of time.
     pub(crate) fn plus_seconds(self, seconds: i64) -> Timestamp {
         self.0.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
     }

@@ -18,7 +18,7 @@ use super::{Controllers, Settings, start};
 mod jobs;
 mod running;
 
-/// So long a test waits for what must happen, on a machine that has much else to do.
+/// Maximum time until an expected event, also on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A store with its controllers, and a folder of programs.

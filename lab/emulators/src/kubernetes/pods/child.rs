@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::log::Log;
 
-/// So long output may still come from what has left the process group.
+/// Maximum time that output is read from a process that has left the process group.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A signal to a running process.

@@ -14,7 +14,7 @@ use super::state::State;
 use super::unsettled::{FOREGROUND, ORPHAN, Unsettled};
 use super::writing::Writing;
 
-/// So long a Pod gets to end by itself if it says nothing about it.
+/// Grace period of a Pod without one of its own.
 const POD_GRACE_SECONDS: i64 = 30;
 
 /// Options of a deletion.
@@ -25,7 +25,7 @@ pub(crate) struct Deletion {
     /// Only in this state.
     pub(crate) resource_version: Option<String>,
     pub(crate) propagation: Propagation,
-    /// So long a Pod gets to end by itself; what it says itself if none.
+    /// Grace period of a Pod; its own if none.
     pub(crate) grace_seconds: Option<i64>,
 }
 
