@@ -45,7 +45,7 @@ child=
 step() {
   setpriv --pdeathsig KILL "$@" </dev/null >>"${log:?}" 2>&1 9>&- &
   child=$!
-  wait "$child" || fail "failed: $(basename "$1"); see $log"
+  wait "$child" || fail "failed: ${*:1:3}; see $log"
   child=
 }
 
@@ -139,6 +139,47 @@ library_path() {
   local folders=("$1"/{usr/,}lib/*-linux-gnu*/ "$1"/usr/lib/*-linux-gnu*/pulseaudio/)
   local IFS=:
   echo "${folders[*]%/}"
+}
+
+# --- commands of Go modules ---
+
+# begin_go KILOBYTES: prepares for go_build, which will need that much room in the end; end_go ends it.
+begin_go() {
+  log=$real_parts/$part-get.log
+  type -P go >/dev/null || fail "go is missing, with which $part is built; install Go 1.26 or newer (https://go.dev/dl)"
+  rm -rf "$real_parts/$part"-go.* # left behind by a run that was killed
+  (($(df --output=avail -k "$real_parts" | tail -n 1) > $1)) || fail "building takes $(($1 / 1000000)) GB free in $real_parts"
+  go_scratch=$(mktemp -d "$real_parts/$part-go.XXXXXX")
+  trap 'end_step; rm -rf "$go_scratch"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  : >"$log"
+}
+
+end_go() {
+  rm -rf "$go_scratch"
+  trap - EXIT INT TERM HUP
+}
+
+# go_build FOLDER MODULE VERSION LDFLAGS PACKAGE…: builds commands of a published module into FOLDER, with the versions of
+# dependencies that the module itself names. `go install PACKAGE@VERSION` refuses a module whose go.mod replaces others, so
+# the module is built where Go has unpacked it, with a go.mod that takes the releases instead of the repository's folders.
+go_build() {
+  local folder=$1 module=$2 version=$3 flags=$4 began=$SECONDS source file
+  shift 4
+  say "getting $module $version, once; details in $log"
+  (cd "$go_scratch" && step go mod download "$module@$version")
+  source=$(cd "$go_scratch" && go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  sed -E -e '/=> \.{1,2}\//d' -e "s,(k8s\.io/[^ ]+) v0\.0\.0( |$),\1 v0.${version#v1.}\2," "$source/go.mod" >"$go_scratch/go.mod"
+  cp "$source/go.sum" "$go_scratch/go.sum"
+  say "compiling ${*##*/}"
+  # -s -w: without symbols, half the size.
+  GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0 step nice go build -C "$source" -modfile="$go_scratch/go.mod" -trimpath \
+    -ldflags "-s -w $flags" -o "$go_scratch/bin/" "$@"
+  # One at a time, each complete at once: an instance may be running what is there.
+  mkdir -p "$folder"
+  for file in "$go_scratch"/bin/*; do mv -f "$file" "$folder/"; done
+  say "built in $((SECONDS - began)) s: $folder"
 }
 
 # --- processes of an instance; `run` is its folder ---

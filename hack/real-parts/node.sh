@@ -29,13 +29,14 @@ part=node
 . "$(dirname "$0")/lib.sh"
 
 here=$(dirname "$(realpath "$0")")
-unpacked=$real_parts/node-debian-12
+containerd_version=2.4.2
+unpacked=$real_parts/node-containerd-$containerd_version
 user=puller
 
 # absent_why: prints what of the machine makes a node impossible; fails if nothing does.
 absent_why() {
   [[ $(stat -f -c %T /sys/fs/cgroup/memory 2>/dev/null) == cgroupfs ]] && return 1
-  echo "this machine has no cgroup v1 controllers in /sys/fs/cgroup, which Kubernetes 1.20 with runc 1.1 is run on"
+  echo "this machine has no cgroup v1 controllers in /sys/fs/cgroup, with which runc 1.1 is run"
 }
 
 # A cluster that somebody has already is none that this could add a node to.
@@ -53,10 +54,15 @@ get() {
   unlock
 }
 
+# unpack: containerd from its Go module, as Kubernetes wants a newer one than Debian's; the others from Debian.
 unpack() {
-  local folder
+  local folder containerd=github.com/containerd/containerd/v2
   unpack_debian "$unpacked.new" "adduser init-system-helpers iptables lsb-base" \
-    containerd containernetworking-plugins busybox-static docker-registry
+    runc containernetworking-plugins busybox-static docker-registry
+  begin_go 3000000
+  go_build "$unpacked.new/usr/bin" $containerd "v$containerd_version" "-X $containerd/version.Version=v$containerd_version" \
+    $containerd/cmd/{containerd,containerd-shim-runc-v2,ctr}
+  end_go
   # What Debian 12 unpacks beside /usr belongs into it.
   for folder in bin sbin lib; do
     [[ ! -d $unpacked.new/$folder ]] || cp -a "$unpacked.new/$folder/." "$unpacked.new/usr/$folder/"
@@ -111,14 +117,16 @@ RestartSec=1
 END
   # Without CAP_SYS_RESOURCE oom_score_adj cannot be lowered.
   write etc/containerd/config.toml <<'END'
-version = 2
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "localhost/pause:1"
-  stream_server_address = "127.0.0.1"
+version = 3
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "localhost/pause:1"
+[plugins."io.containerd.cri.v1.runtime"]
   disable_apparmor = true
   restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["/usr/lib/cni"]
+[plugins."io.containerd.grpc.v1.cri"]
+  stream_server_address = "127.0.0.1"
 END
   write etc/cni/net.d/10-pods.conflist <<'END'
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "ptp", "ipam": {"type": "host-local",
@@ -141,8 +149,7 @@ Type=notify
 Environment=AWS_EC2_METADATA_DISABLED=true
 ExecStartPre=/bin/sh -c 'echo start >>/var/lib/kubelet/starts'
 ExecStart=/opt/bin/kubelet --config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubeconfig \
-  --hostname-override=localhost --node-ip=10.99.0.1 --container-runtime=remote \
-  --container-runtime-endpoint=unix:///run/containerd/containerd.sock --pod-infra-container-image=localhost/pause:1
+  --hostname-override=localhost --node-ip=10.99.0.1
 StandardError=append:/var/log/kubelet.log
 Delegate=yes
 KillMode=process
@@ -158,6 +165,8 @@ readOnlyPort: 0
 healthzPort: 0
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+failCgroupV1: false
 cgroupDriver: cgroupfs
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
@@ -167,6 +176,7 @@ maxOpenFiles: $limit
 resolvConf: /etc/resolv.conf
 volumePluginDir: /var/lib/kubelet/volume-plugins
 nodeStatusUpdateFrequency: 1s
+imageGCHighThresholdPercent: 100 # the disk is the machine's
 evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
 END
   cp "$REAL_KUBECONFIG" "$inside/etc/kubernetes/kubeconfig"
@@ -292,7 +302,7 @@ start_all() {
   exports=$(SYSTEMD_CONTAINERS=$run "$here/systemd.sh" up "node-$name")
   eval "$exports"
 
-  start kube-scheduler "$bin/kube-scheduler" --kubeconfig "$REAL_KUBECONFIG" --leader-elect=false --port 0 --secure-port 0
+  start kube-scheduler "$bin/kube-scheduler" --kubeconfig "$REAL_KUBECONFIG" --leader-elect=false --secure-port 0
   await "containerd on the node" in_node ctr version
   images "$registry" "$password"
   await "node that is ready" is_ready

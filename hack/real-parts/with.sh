@@ -5,7 +5,7 @@
 #
 # What the command finds in its environment:
 #
-#   kubernetes   REAL_KUBECONFIG and REAL_KUBECTL; see kubernetes.sh
+#   kubernetes   REAL_KUBECONFIG, REAL_KUBECTL and REAL_AUDIT_LOG; see kubernetes.sh
 #   postgresql   REAL_POSTGRESQL_URL, _RUN, _SCRIPT and _NAME; see postgresql.sh
 #   rabbitmq     REAL_RABBITMQ_URL, _CTL, _RUN, _SCRIPT and _NAME; see rabbitmq.sh
 #   pubsub       REAL_PUBSUB_HOST, _RUN, _SCRIPT and _NAME, or REAL_PUBSUB_ABSENT; see pubsub.sh

@@ -126,7 +126,8 @@ impl Machine {
     async fn is_refused(&self, pod: &str) {
         let about = format!("involvedObject.name={pod}");
         let ask = ["get", "events", "--field-selector", &about, "-o", "jsonpath={.items[*].message}"];
-        until("401 Unauthorized", async || self.in_namespace(&ask).contains("401 Unauthorized").then_some(())).await;
+        let refused = "authorization failed";
+        until(refused, async || self.in_namespace(&ask).contains(refused).then_some(())).await;
     }
 
     async fn succeeds(&self, pod: &str) {

@@ -1,6 +1,6 @@
 //! The Job as a Kubernetes Job object: the manifest of `deploy/`, run by the emulator's Job controller as a process.
 //!
-//! Not on the real server of `hack/real-parts`: `podFailurePolicy` is newer than that one, and it has no kubelet to run pods.
+//! Not on the real server of `hack/real-parts`, which has no kubelet to run pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
