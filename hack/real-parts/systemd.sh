@@ -12,6 +12,8 @@
 #                                   REAL_SYSTEMD_SCRIPT    this script's absolute path, and
 #                                   REAL_SYSTEMD_NAME      NAME, to call it with
 #   systemd.sh down [NAME]        ends it at once, as a power cut would, and removes its data
+#   systemd.sh reboot [NAME]      ends it at once and starts it again; /var/lib is kept, all else of it is new. Prints the new
+#                                 export lines
 #   systemd.sh bus-stop [NAME]    ends its D-Bus: the socket is there and nobody answers, or there is none
 #   systemd.sh bus-start [NAME]   starts it again
 #
@@ -93,7 +95,7 @@ boot() {
   layer=$(<"$run/layer")
   mkdir -p "$root"
   mount -t tmpfs -o mode=755,size=2g node "$root" # taken as it fills
-  mkdir -p "$root"/{usr,etc/systemd/system,proc,sys,dev,run,tmp,root,old,units,none,var/{tmp,log,lib/kubelet}}
+  mkdir -p "$root"/{usr,etc/systemd/system,proc,sys,dev,run,tmp,root,old,units,none,var/{tmp,log,lib}}
   chmod 1777 "$root"/{tmp,var/tmp}
   local name
   for name in bin sbin lib lib64; do ln -s usr/$name "$root/$name"; done
@@ -109,7 +111,7 @@ boot() {
   cp "$root"/usr/lib/systemd/system/*.{target,slice} "$root/units/"
   mount --bind "$root/units" "$root/usr/lib/systemd/system"
   mount --bind "$root/none" "$root/usr/lib/systemd/system-generators"
-  mount --bind "$run/kubelet" "$root/var/lib/kubelet"
+  mount --bind "$run/lib" "$root/var/lib"
   files
   ip link set lo up
   [[ -z $containers ]] || for_containers
@@ -232,7 +234,7 @@ ask_bus() { busctl --address="unix:path=/proc/$init/root/run/dbus/system_bus_soc
 # is_booted: the kubelet runs, and nothing is left to do.
 is_booted() {
   local manager=(org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager)
-  init && [[ -s $run/kubelet/starts && $(ask_bus get-property "${manager[@]}" NJobs) == 'u 0' ]]
+  init && [[ -s $run/lib/kubelet/starts && $(ask_bus get-property "${manager[@]}" NJobs) == 'u 0' ]]
 }
 
 # forget: what the node leaves behind in the machine's cgroups. The kernel lets go of killed processes after a moment.
@@ -254,21 +256,34 @@ up() {
 }
 
 replace() {
-  local began=${EPOCHREALTIME/[.,]/} took
   kill_all
   forget
   rm -rf "$run"
-  (umask 077 && mkdir -p "$run/kubelet")
+  (umask 077 && mkdir -p "$run/lib/kubelet")
+  echo "$layer" >"$run/layer"
+  boot_node
+}
+
+reboot() {
+  lock_instance
+  [[ -e $run/exports ]] || fail "there is no '$name'; 'up' starts one"
+  kill_all
+  forget
+  boot_node
+  cat "$run/exports"
+}
+
+boot_node() {
+  local began=${EPOCHREALTIME/[.,]/} took
   trap 'kill_all; say "not started; its folder is $run"' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  echo "$layer" >"$run/layer"
   start node unshare --mount --propagation private --pid --uts --ipc --net --fork --kill-child bash "$script" inside "$name"
   await "node that has booted" is_booted
   printf '#!/bin/sh\nexec nsenter --target %q --all --wd -- "$@"\n' "$init" >"$run/enter"
   chmod +x "$run/enter"
   printf 'export %s=%q\n' REAL_SYSTEMD_BUS "unix:path=/proc/$init/root/run/dbus/system_bus_socket" \
-    REAL_SYSTEMD_KUBELET "$run/kubelet" REAL_SYSTEMD_ENTER "$run/enter" REAL_SYSTEMD_RUN "$run" \
+    REAL_SYSTEMD_KUBELET "$run/lib/kubelet" REAL_SYSTEMD_ENTER "$run/enter" REAL_SYSTEMD_RUN "$run" \
     REAL_SYSTEMD_SCRIPT "$script" REAL_SYSTEMD_NAME "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
   mv "$run/exports.new" "$run/exports"
   trap - EXIT INT TERM HUP
@@ -296,9 +311,10 @@ case ${1:-} in
   get) get ;;
   up) up ;;
   down) down ;;
+  reboot) reboot ;;
   bus-stop) bus stop ;;
   bus-start) bus start ;;
   inside) inside ;;
   boot) boot ;;
-  *) fail "usage: systemd.sh get | {up | down | bus-stop | bus-start} [NAME]" ;;
+  *) fail "usage: systemd.sh get | {up | down | reboot | bus-stop | bus-start} [NAME]" ;;
 esac

@@ -51,16 +51,22 @@ pub(crate) fn node() -> Option<Node> {
         return None;
     };
     let name = format!("test-{}-{}", std::process::id(), NODES.fetch_add(1, Ordering::Relaxed));
-    let output = Command::new(&script).args(["up", &name]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let exports = String::from_utf8(output.stdout).unwrap();
-    let export = |name: &str| {
-        let prefix = format!("export {name}=");
-        exports.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap().to_owned()
-    };
-    let (bus, kubelet) = (export("REAL_SYSTEMD_BUS"), export("REAL_SYSTEMD_KUBELET").into());
-    let enter = export("REAL_SYSTEMD_ENTER").into();
+    let exports = run(&script, "up", &name);
+    let (bus, kubelet) = (export(&exports, "REAL_SYSTEMD_BUS"), export(&exports, "REAL_SYSTEMD_KUBELET").into());
+    let enter = export(&exports, "REAL_SYSTEMD_ENTER").into();
     Some(Node { script, name, bus, kubelet, enter, source: Mounted::new() })
+}
+
+/// Runs a command of the node's script; returns its output.
+fn run(script: &str, command: &str, name: &str) -> String {
+    let output = Command::new(script).args([command, name]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn export(exports: &str, name: &str) -> String {
+    let prefix = format!("export {name}=");
+    exports.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap().to_owned()
 }
 
 fn environment(name: &str) -> Option<String> {
@@ -70,8 +76,13 @@ fn environment(name: &str) -> Option<String> {
 
 impl Node {
     pub(crate) fn script(&self, command: &str) {
-        let output = Command::new(&self.script).args([command, &self.name]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        drop(run(&self.script, command, &self.name));
+    }
+
+    /// Cuts its power, at which the syncer ends too, and starts it again.
+    pub(crate) fn reboot(&mut self, syncer: Syncer) {
+        syncer.kill();
+        self.bus = export(&run(&self.script, "reboot", &self.name), "REAL_SYSTEMD_BUS");
     }
 
     /// Runs a command in the node; returns its output.

@@ -177,3 +177,42 @@ fn a_kill_at_any_line_is_recovered_from(
         lines += 2;
     }
 }
+
+#[rstest]
+#[case::before_the_change("Starting")]
+#[case::while_the_file_is_replaced("Applying")]
+#[case::while_the_kubelet_restarts("Restarting")]
+#[case::after_the_change("Applied")]
+fn a_node_that_reboots_during_a_change_comes_up_with_it(#[case] phase: &str) {
+    let Some(mut node) = node() else { return };
+    node.put_file(OLD);
+    node.publish(NEW);
+    let mut syncer = node.sync(&[]);
+    syncer.until(phase);
+    node.reboot(syncer);
+    let mut syncer = node.sync(&[]);
+    syncer.until("Applied");
+    assert_runs_with(&node, Some(BOTH));
+    assert_eq!(node.status().counts.rollbacks, 0);
+}
+
+/// With the file that the syncer was about to roll back, the kubelet does not come up by itself.
+#[rstest]
+#[case::while_the_kubelet_restarts("Restarting")]
+#[case::while_it_fails("RestartFailed")]
+#[case::while_the_change_is_rolled_back("RollingBack")]
+#[case::after_the_roll_back("ContentFailed")]
+fn a_node_that_reboots_with_credentials_that_fail_is_rolled_back(#[case] phase: &str) {
+    let Some(mut node) = node() else { return };
+    node.put_file(OLD);
+    node.publish(&bad("refuse"));
+    let mut syncer = node.sync(&[]);
+    syncer.until(phase);
+    node.reboot(syncer);
+    let mut syncer = node.sync(&[]);
+    syncer.until("ContentFailed");
+    assert_runs_with(&node, Some(OLD));
+    node.publish(NEW);
+    syncer.until("Applied");
+    assert_runs_with(&node, Some(BOTH));
+}
