@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Starts and ends Google's own Pub/Sub emulator, throw-away and on loopback. It comes with gcloud (component
-# pubsub-emulator) and needs java; no package registry has it, so where gcloud does not bring it, it cannot be had: then
-# this says so in one line, prints REAL_PUBSUB_ABSENT with the reason, and ends well.
+# pubsub-emulator) and needs a JDK, which compiles InternalStatus.java, a cure for it; no package registry has it, so where
+# gcloud does not bring it, it cannot be had: then this says so in one line, prints REAL_PUBSUB_ABSENT with the reason, and
+# ends well.
 #
 #   pubsub.sh up [NAME]        starts an instance and prints export lines, of which these are for tests:
 #                              e=$(hack/real-parts/pubsub.sh up) && eval "$e"
@@ -44,7 +45,7 @@ find_jar() {
     for jar in "${sdk:-/nowhere}"/platform/pubsub-emulator/lib/cloud-pubsub-emulator-*.jar; do :; done
   fi
   [[ -r $jar ]] || absent "gcloud has no component pubsub-emulator"
-  type -P java >/dev/null || absent "there is no java on this machine"
+  type -P java javac >/dev/null || absent "there is no JDK on this machine"
 }
 
 # load: sets jar and at, if there is an instance.
@@ -56,7 +57,8 @@ load() {
 launch() {
   kill_all
   : >"$run/emulator.log"
-  start emulator java -XX:+UseSerialGC -Xmx256m -jar "$jar" --host=127.0.0.1 --port="$at"
+  start emulator java -XX:+UseSerialGC -Xmx256m -cp "$run/classes:$jar" com.google.cloud.pubsub.testing.v1.Main \
+    --host=127.0.0.1 --port="$at"
   await "emulator that is ready" grep -q 'Server started' "$run/emulator.log"
 }
 
@@ -73,6 +75,8 @@ up() {
     if ! load; then
       find_jar
       (umask 077 && mkdir -p "$run")
+      javac -cp "$jar" -d "$run/classes" "$(dirname "$script")/InternalStatus.java" 2>"$run/javac.log" ||
+        fail "InternalStatus.java does not compile against $jar; see $run/javac.log"
       at=$(free_ports 1)
       printf '%s=%q\n' jar "$jar" at "$at" >"$run/instance"
     fi
