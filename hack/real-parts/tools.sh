@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Gets tools that check what is deployed, and prints an export line for each that is named:
+#
+#   e=$(hack/real-parts/tools.sh get helm promtool) && eval "$e"
+#
+#   helm                     REAL_HELM: renders and lints charts
+#   kubeconform              REAL_KUBECONFORM: validates manifests by the schemas of a Kubernetes version
+#   promtool                 REAL_PROMTOOL: checks and tests Prometheus rules; Debian's, as the current one's modules cannot be had
+#   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR: takes OTLP over gRPC and HTTP, and writes it to a file or its log
+#
+# What is there already is not got again.
+#
+#   REAL_PARTS_DIR           where they live instead of ~/.cache/pull-secret/real-parts
+part=tools
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+helm_version=4.3.1
+kubeconform_version=0.8.0
+collector_version=0.165.0
+
+# locate TOOL: sets `tool` to its path, and `get` to the function that gets it.
+locate() {
+  case $1 in
+    helm) tool=$real_parts/helm-$helm_version/helm get=get_helm ;;
+    kubeconform) tool=$real_parts/kubeconform-$kubeconform_version/kubeconform get=get_kubeconform ;;
+    promtool) tool=$real_parts/prometheus-debian-12/usr/bin/promtool get=get_promtool ;;
+    opentelemetry-collector)
+      tool=$real_parts/opentelemetry-collector-$collector_version/opentelemetry-collector get=get_collector
+      ;;
+    *) fail "the tools are helm, kubeconform, promtool and opentelemetry-collector, not $1" ;;
+  esac
+}
+
+get_helm() {
+  begin_go 3000000
+  go_build "$(dirname "$tool")" helm.sh/helm/v4 "v$helm_version" '' helm.sh/helm/v4/cmd/helm
+  end_go
+}
+
+get_kubeconform() {
+  local module=github.com/yannh/kubeconform
+  begin_go 500000
+  go_build "$(dirname "$tool")" $module "v$kubeconform_version" '' $module/cmd/kubeconform
+  end_go
+}
+
+# It is static, so what the package depends on for its pages and its user is left out.
+get_promtool() {
+  unpack_debian "$real_parts/prometheus-debian-12" "adduser libjs-bootstrap4 libjs-eonasdan-bootstrap-datetimepicker \
+    libjs-jquery libjs-jquery-hotkeys libjs-moment libjs-mustache libjs-popper.js libjs-rickshaw node-mustache fonts-glyphicons-halflings \
+    init-system-helpers tzdata pkg-config prometheus-node-exporter" prometheus
+}
+
+# A collector is what its builder writes and compiles: the components that are named here.
+get_collector() {
+  local module=go.opentelemetry.io/collector version=v$collector_version
+  begin_go 3000000
+  go_build "$go_scratch/builder" $module/cmd/builder "$version" '' $module/cmd/builder
+  cat >"$go_scratch/manifest.yaml" <<END
+dist: {name: opentelemetry-collector, output_path: $go_scratch/collector}
+receivers: [{gomod: $module/receiver/otlpreceiver $version}]
+exporters:
+- {gomod: $module/exporter/debugexporter $version}
+- {gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter $version}
+END
+  say "compiling opentelemetry-collector"
+  CGO_ENABLED=0 step nice "$go_scratch/builder/builder" --config "$go_scratch/manifest.yaml"
+  mkdir -p "$(dirname "$tool")"
+  mv "$go_scratch/collector/opentelemetry-collector" "$tool"
+  end_go
+}
+
+need flock
+[[ ${1:-} == get && $# -ge 2 ]] || fail "usage: tools.sh get TOOL…, where TOOL is helm, kubeconform, promtool or opentelemetry-collector"
+shift
+for name; do locate "$name"; done # all names are known before anything is got
+for name; do
+  locate "$name"
+  variable=${name^^}
+  lock "$real_parts/tools-get.lock" "another run is getting tools; waiting for it"
+  [[ -x $tool ]] || "$get"
+  unlock
+  printf 'export REAL_%s=%q\n' "${variable//-/_}" "$tool"
+done
