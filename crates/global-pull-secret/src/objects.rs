@@ -69,7 +69,7 @@ pub fn role(metadata: ObjectMeta) -> Role {
         api_groups: Some(owned(&[""])),
         resources: Some(owned(&["secrets"])),
         resource_names: Some(owned(&[names::GLOBAL_PULL_SECRET])),
-        verbs: owned(&["get", "list", "watch"]),
+        verbs: owned(&["list", "watch"]),
         ..PolicyRule::default()
     };
     Role { metadata, rules: Some(vec![rule]) }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{DeleteParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
@@ -34,9 +35,14 @@ pub struct ApiServer {
 impl ApiServer {
     /// `None`, with a line that gives the reason, where there is no such server; in CI that is a failure.
     pub async fn start(kind: Kind) -> Option<Self> {
+        Self::with(kind, Settings::default()).await
+    }
+
+    /// The same, with other settings for the emulator; it has RBAC in any case, as a real one does.
+    pub async fn with(kind: Kind, settings: Settings) -> Option<Self> {
         let (emulator, kubeconfig) = match kind {
             Kind::Emulator => {
-                let settings = Settings { authorization: Authorization::Rbac, ..Settings::default() };
+                let settings = Settings { authorization: Authorization::Rbac, ..settings };
                 let emulator = Kubernetes::start(settings).await.unwrap();
                 let mut kubeconfig = Kubeconfig::from_yaml(&emulator.kubeconfig()).unwrap();
                 // The token stands in the address as well, for kubectl; here the user's entry has to be enough.
@@ -58,6 +64,14 @@ impl ApiServer {
 
     pub fn is_real(&self) -> bool {
         self.emulator.is_none()
+    }
+
+    /// The kubeconfig with a new token for a `ServiceAccount`.
+    pub async fn kubeconfig_of(&self, namespace: &str, account: &str) -> Kubeconfig {
+        let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
+        let accounts = self.api::<ServiceAccount>(namespace);
+        let token = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+        self.with_token(&token.status.unwrap().token)
     }
 
     /// The kubeconfig with another bearer token.

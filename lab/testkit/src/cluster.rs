@@ -24,7 +24,7 @@ use crate::rig::{Outcome, Rig, pull_secret};
 pub const NAME: &str = "cls-123-pull-secret";
 
 /// The kind of API server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Emulator,
     /// The emulator with RBAC on.
@@ -35,7 +35,7 @@ pub enum Kind {
 pub struct Place {
     pub rig: Rig,
     pub namespace: String,
-    client: Client,
+    pub client: Client,
     kubeconfig: PathBuf,
     emulator: Option<Kubernetes>,
 }

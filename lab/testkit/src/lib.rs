@@ -3,6 +3,7 @@
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
+//! - [`rights`] proves that a `ServiceAccount` needs each of its rights.
 //! - [`leaks::check`] fails on any text that holds a test credential.
 
 #![expect(
@@ -26,3 +27,4 @@ pub mod hyperfleet;
 pub mod leaks;
 pub mod program;
 pub mod rig;
+pub mod rights;

@@ -76,7 +76,7 @@ async fn a_pass_lists_no_jobs_once_they_are_watched() {
     world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;
     let calls = || {
-        let calls = world.environment.emulator.as_ref().unwrap().calls();
+        let calls = world.environment.server.emulator().calls();
         let calls = calls.into_iter().filter(|call| call.resource == "jobs" && call.verb != "watch");
         calls.map(|call| (call.verb, call.name)).collect::<Vec<_>>()
     };

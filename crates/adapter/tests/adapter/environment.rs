@@ -4,33 +4,26 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use daemon::environment::{Environment as _, ProcessEnvironment};
-use emulators::kubernetes::{Kubernetes, Settings};
-use k8s_openapi::api::authentication::v1::TokenRequest;
+use emulators::kubernetes::Settings;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
-use kube::api::{DeleteParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::Api;
+use kube::api::PostParams;
+use kube::config::Kubeconfig;
 use kubernetes::Cluster;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::api_server::ApiServer;
+pub(crate) use testkit::api_server::Kind;
 
-/// The kind of API server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Emulator,
-    Real,
-}
-
-/// The namespaces of one test, and a client for them.
+/// The namespaces of one test, and an API server that has them.
 pub(crate) struct Environment {
     /// The adapter's namespace.
     pub(crate) namespace: String,
     /// The namespace of the hosted control plane.
     pub(crate) management: String,
-    pub(crate) client: Client,
-    pub(crate) emulator: Option<Kubernetes>,
+    pub(crate) server: ApiServer,
+    /// That of adapters.
     kubeconfig: PathBuf,
     folder: TempDir,
 }
@@ -44,32 +37,21 @@ impl Environment {
 
     pub(crate) async fn with(kind: Kind, settings: Settings) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let server = ApiServer::with(kind, settings).await?;
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kubeconfig");
-        let (emulator, kubeconfig) = match kind {
-            Kind::Emulator => {
-                let emulator = Kubernetes::start(settings).await.unwrap();
-                daemon::file::replace(&path, emulator.kubeconfig().as_bytes()).unwrap();
-                (Some(emulator), path)
-            }
-            Kind::Real => (None, real_kubeconfig()?),
-        };
-        let file = Kubeconfig::read_from(&kubeconfig).unwrap();
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-        let client = Client::try_from(config).unwrap();
+        let kubeconfig = write(&folder, "administrator", &server.kubeconfig);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let namespace = |prefix: &str| format!("{prefix}-{}-{number}", std::process::id());
         let (namespace, management) = (namespace("adapter"), namespace("clusters"));
-        let environment = Self { namespace, management, client, emulator, kubeconfig, folder };
-        for name in [&environment.namespace, &environment.management] {
-            let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
-            Api::<Namespace>::all(environment.client.clone()).create(&PostParams::default(), &object).await.unwrap();
+        for name in [&namespace, &management] {
+            // The strictest level of Pod Security: Jobs have to satisfy it.
+            let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+            let object = serde_json::from_value(json!({"metadata": {"name": name, "labels": labels}})).unwrap();
+            Api::<Namespace>::all(server.client.clone()).create(&PostParams::default(), &object).await.unwrap();
         }
-        let account: ServiceAccount =
-            serde_json::from_value(json!({"metadata": {"name": "pullsecret-adapter-job"}})).unwrap();
-        let accounts = Api::namespaced(environment.client.clone(), &environment.namespace);
-        accounts.create(&PostParams::default(), &account).await.unwrap();
-        Some(environment)
+        let account = json!({"metadata": {"name": "pullsecret-adapter-job"}});
+        drop(server.create::<ServiceAccount>(&namespace, account).await);
+        Some(Self { namespace, management, server, kubeconfig, folder })
     }
 
     pub(crate) async fn cluster(&self) -> Cluster {
@@ -81,48 +63,25 @@ impl Environment {
         Cluster::connect(&settings).await.unwrap()
     }
 
-    /// Writes a kubeconfig for a `ServiceAccount` of the adapter's namespace.
-    pub(crate) async fn kubeconfig_of(&self, account: &str) -> PathBuf {
-        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), &self.namespace);
-        let request = serde_json::from_value(json!({"spec": {}})).unwrap();
-        let token: TokenRequest =
-            accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
-        let mut file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
-        if let Some(emulator) = &self.emulator {
-            // The URL in the kubeconfig contains a token as well, for kubectl.
-            file.clusters[0].cluster.as_mut().unwrap().server = Some(emulator.url());
-        }
-        let user = json!({"name": file.auth_infos[0].name, "user": {"token": token.status.unwrap().token}});
-        file.auth_infos = vec![serde_json::from_value(user).unwrap()];
-        let path = self.folder.path().join(account);
-        daemon::file::replace(&path, serde_json::to_string(&file).unwrap().as_bytes()).unwrap();
-        path
-    }
-
-    /// Gives adapters another kubeconfig; the test itself keeps its own rights.
-    pub(crate) fn with_kubeconfig(self, kubeconfig: PathBuf) -> Self {
+    /// Gives adapters the rights of a `ServiceAccount` of their namespace; the test itself keeps its own.
+    pub(crate) async fn with_rights_of(self, account: &str) -> Self {
+        let kubeconfig = self.server.kubeconfig_of(&self.namespace, account).await;
+        let kubeconfig = write(&self.folder, account, &kubeconfig);
         Self { kubeconfig, ..self }
     }
 
-    /// Returns a client with the adapters' kubeconfig.
-    pub(crate) async fn client_of_adapter(&self) -> Client {
-        let file = Kubeconfig::read_from(&self.kubeconfig).unwrap();
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-        Client::try_from(config).unwrap()
-    }
-
     pub(crate) fn jobs(&self) -> Api<Job> {
-        Api::namespaced(self.client.clone(), &self.namespace)
+        Api::namespaced(self.server.client.clone(), &self.namespace)
     }
 
     /// Returns the Secrets of the adapter's namespace.
     pub(crate) fn inputs(&self) -> Api<Secret> {
-        Api::namespaced(self.client.clone(), &self.namespace)
+        Api::namespaced(self.server.client.clone(), &self.namespace)
     }
 
     /// Returns the Secrets of the hosted control plane's namespace.
     pub(crate) fn outputs(&self) -> Api<Secret> {
-        Api::namespaced(self.client.clone(), &self.management)
+        Api::namespaced(self.server.client.clone(), &self.management)
     }
 
     pub(crate) async fn job(&self, name: &str) -> Option<Value> {
@@ -131,21 +90,16 @@ impl Environment {
 
     /// Deletes the namespaces on a real server; the emulator is dropped as a whole.
     pub(crate) async fn end(self) {
-        if self.emulator.is_none() {
+        if self.server.is_real() {
             for name in [&self.namespace, &self.management] {
-                let _gone = Api::<Namespace>::all(self.client.clone()).delete(name, &DeleteParams::default()).await;
+                self.server.delete_namespace(name).await;
             }
         }
     }
 }
 
-fn real_kubeconfig() -> Option<PathBuf> {
-    let variable = |name| ProcessEnvironment.text(name).unwrap();
-    if let Some(path) = variable("REAL_KUBECONFIG") {
-        return Some(path.into());
-    }
-    let missing = "REAL_KUBECONFIG is not set: no real kube-apiserver; `make real-parts` gets and starts one";
-    assert_ne!(variable("CI").as_deref(), Some("true"), "{missing}");
-    eprintln!("not run: {missing}");
-    None
+fn write(folder: &TempDir, name: &str, kubeconfig: &Kubeconfig) -> PathBuf {
+    let path = folder.path().join(name);
+    daemon::file::replace(&path, serde_json::to_string(kubeconfig).unwrap().as_bytes()).unwrap();
+    path
 }

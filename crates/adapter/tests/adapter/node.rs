@@ -54,7 +54,7 @@ impl Node {
             result: Arc::clone(&result),
             started: Arc::clone(&started),
             mounted: Arc::default(),
-            pods: Api::namespaced(environment.client.clone(), &environment.namespace),
+            pods: Api::namespaced(environment.server.client.clone(), &environment.namespace),
             inputs: environment.inputs(),
             outputs: environment.outputs(),
         };

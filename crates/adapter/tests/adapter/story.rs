@@ -136,6 +136,26 @@ async fn a_failed_run_is_reported_and_repeated() {
     adapter.stop().await;
 }
 
+/// Three more Pods would fail as well.
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exit_code_that_no_retry_cures_ends_the_job(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    world.node.end_pods_with(PodResult::Failure(4, "PermissionDenied")).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    world.until_reason("cls-1", "PermissionDenied").await;
+    let job = world.environment.job("pullsecret-cls-1-gen1").await.unwrap();
+    let conditions = job["status"]["conditions"].as_array().unwrap();
+    let failed = conditions.iter().find(|condition| condition["type"] == "Failed").unwrap();
+    assert_eq!((&failed["reason"], &job["status"]["failed"]), (&json!("PodFailurePolicy"), &json!(1)), "{job}");
+    adapter.stop().await;
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_referenced_secret_is_used_in_every_revision() {
     let world = World::new(Kind::Emulator).await.unwrap();

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use emulators::kubernetes::Kubernetes;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::Api;
@@ -136,11 +135,8 @@ impl TestCluster {
 
     /// A kubeconfig file for the ServiceAccount `global-pull-secret` of a namespace.
     pub(crate) async fn kubeconfig_of(&self, namespace: &str) -> PathBuf {
-        let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
-        let accounts = self.server.api::<ServiceAccount>(namespace);
-        let result = accounts.create_token_request(GLOBAL, &PostParams::default(), &request).await.unwrap();
-        let token = result.status.unwrap().token;
-        self.written(&format!("{namespace}.kubeconfig"), &self.server.with_token(&token))
+        let kubeconfig = self.server.kubeconfig_of(namespace, GLOBAL).await;
+        self.written(&format!("{namespace}.kubeconfig"), &kubeconfig)
     }
 
     /// A kubeconfig file of an administrator.

@@ -16,6 +16,7 @@ mod kubelet;
 mod labelled;
 mod leaks;
 mod node;
+mod permissions;
 mod probing;
 mod registry;
 mod rig;

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use testkit::cluster::{Kind, NAME, Place};
 use testkit::rig::pull_secret;
+use testkit::rights::{self, Account, AuditLog};
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
@@ -363,6 +364,7 @@ async fn a_dry_run_shows_what_would_differ_and_has_the_server_try_it(#[case] kin
 #[tokio::test(flavor = "multi_thread")]
 async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
+    let audit = if kind == Kind::Real { AuditLog::here() } else { None };
     let kubeconfig = place.kubeconfig_of_the_job().await;
     let kubeconfig = ["--management-kubeconfig", kubeconfig.to_str().unwrap()];
     for arguments in [vec!["--dry-run"], vec![], vec!["--dry-run"], vec!["--delete"]] {
@@ -382,6 +384,13 @@ async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
     let elsewhere =
         place.run("a", &[&kubeconfig[..], &["--management-namespace", "default", "--dry-run"]].concat()).await;
     assert_eq!((elsewhere.code, elsewhere.reason()), (Some(4), "PermissionDenied"), "{elsewhere:#?}");
+    if let Some(audit) = audit {
+        let name = "pullsecret-adapter-job".to_owned();
+        let account = Account { namespace: place.namespace.clone(), name: name.clone() };
+        let role = rights::Role { namespace: Some(place.namespace.clone()), name };
+        let cluster_role = rights::Role { namespace: None, name: place.namespace.clone() };
+        audit.assert_minimal(&place.client, &account, &[role, cluster_role]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

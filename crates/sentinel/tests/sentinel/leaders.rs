@@ -1,33 +1,56 @@
 //! Leader election: one of several Sentinels leads, and another one takes over.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use daemon::environment::{Environment as _, ProcessEnvironment};
-use emulators::kubernetes::Kubernetes;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kubernetes::Cluster;
 use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
+use rstest::rstest;
 use sentinel::leader::Election;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::api_server::{ApiServer, Kind};
+use testkit::rights::{self, Account, AuditLog};
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
 use crate::rig::{broker, received, reconcile, start_sentinel};
 use testkit::hyperfleet::HyperFleetApi;
 
-/// An API server with Leases, and the kubeconfig for it.
+const NAME: &str = "hyperfleet-sentinel-clusters-1-of-1";
+
+/// A namespace of an API server, where the Sentinel has the rights of `deploy/`.
 struct Leases {
-    _emulator: Kubernetes,
+    server: ApiServer,
+    namespace: String,
     folder: TempDir,
 }
 
 impl Leases {
-    async fn start() -> Self {
-        let emulator = Kubernetes::start(emulators::kubernetes::Settings::default()).await.unwrap();
+    async fn start(kind: Kind) -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let server = ApiServer::start(kind).await?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let namespace = format!("sentinel-{}-{number}", std::process::id());
+        server.create_namespace(&namespace).await;
+        let deploy = include_str!("../../../../deploy/sentinel.yaml").replace("hyperfleet-system", &namespace);
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&deploy).unwrap();
+        for object in objects {
+            match object["kind"].as_str().unwrap() {
+                "ServiceAccount" => drop(server.create::<ServiceAccount>(&namespace, object).await),
+                "Role" => drop(server.create::<Role>(&namespace, object).await),
+                "RoleBinding" => drop(server.create::<RoleBinding>(&namespace, object).await),
+                _ => {}
+            }
+        }
         let folder = tempfile::tempdir().unwrap();
-        daemon::file::replace(&folder.path().join("kubeconfig"), emulator.kubeconfig().as_bytes()).unwrap();
-        Self { _emulator: emulator, folder }
+        let kubeconfig = serde_json::to_string(&server.kubeconfig_of(&namespace, "sentinel").await).unwrap();
+        daemon::file::replace(&folder.path().join("kubeconfig"), kubeconfig.as_bytes()).unwrap();
+        Some(Self { server, namespace, folder })
     }
 
     async fn cluster(&self) -> Cluster {
@@ -41,7 +64,7 @@ impl Leases {
 
     async fn election(&self, holder: &str) -> Election {
         let cluster = self.cluster().await;
-        Election::by_lease(cluster, "default".to_owned(), "sentinel".to_owned(), holder.to_owned())
+        Election::by_lease(cluster, self.namespace.clone(), NAME.to_owned(), holder.to_owned())
     }
 }
 
@@ -71,19 +94,29 @@ async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
     third.stop().await;
 }
 
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_is_taken_over() {
-    let leases = Leases::start().await;
+async fn a_lease_is_taken_over(#[case] kind: Kind) {
+    let Some(leases) = Leases::start(kind).await else { return };
+    let audit = if leases.server.is_real() { AuditLog::here() } else { None };
     leadership_changes(async |holder| leases.election(holder).await).await;
+    if let Some(audit) = audit {
+        let account = Account { namespace: leases.namespace.clone(), name: "sentinel".to_owned() };
+        let role = rights::Role { namespace: Some(leases.namespace.clone()), name: "sentinel".to_owned() };
+        audit.assert_sufficient(&account);
+        audit.assert_minimal(&leases.server.client, &account, &[role]).await;
+    }
 }
 
 /// A former holder's clock that was an hour ahead does not delay the takeover by an hour.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_of_another_time_is_taken_over() {
-    let leases = Leases::start().await;
+    let leases = Leases::start(Kind::Emulator).await.unwrap();
     let claim = LeaseClaim {
-        namespace: "default".to_owned(),
-        name: "sentinel".to_owned(),
+        namespace: leases.namespace.clone(),
+        name: NAME.to_owned(),
         holder: "gone".to_owned(),
         duration: Duration::from_secs(10),
     };

@@ -46,7 +46,7 @@ impl Cluster {
     /// The server's address, and files with its authority and with a token that may do no more than the Role says.
     fn access(&self, folder: &Path) -> String {
         self.in_namespace(&["create", "serviceaccount", "syncer"]);
-        let verbs = ["--verb=get,list,watch", "--resource=secrets", "--resource-name=global-pull-secret"];
+        let verbs = ["--verb=list,watch", "--resource=secrets", "--resource-name=global-pull-secret"];
         self.in_namespace(&[&["create", "role", "syncer"], &verbs[..]].concat());
         let subject = format!("--serviceaccount={}:syncer", self.namespace);
         self.in_namespace(&["create", "rolebinding", "syncer", "--role=syncer", &subject]);

@@ -8,6 +8,7 @@
 )]
 
 mod demo;
+mod deployment;
 mod explain;
 mod guides;
 mod leaks;

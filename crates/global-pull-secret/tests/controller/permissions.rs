@@ -1,0 +1,51 @@
+//! The Roles of `deploy/` on a real API server: they suffice, and the controller needs each right of them.
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{Patch, PatchParams};
+use kubernetes::Object;
+use serde_json::{Value, json};
+use testkit::rights::{self, Account, AuditLog};
+
+use crate::cluster::{ADDITIONAL, GLOBAL, Kind, SYNCER, SYSTEM, until};
+use crate::rig::{Rig, document};
+
+/// Changes an object, and waits until the controller has restored it.
+async fn is_restored<K: Object>(rig: &Rig, name: &str, change: Value) {
+    let api = rig.cluster.server.api::<K>(SYSTEM);
+    let content = async || {
+        let mut content = serde_json::to_value(api.get(name).await.unwrap()).unwrap();
+        content.as_object_mut().unwrap().retain(|member, _| member != "metadata" && member != "status");
+        content
+    };
+    let before = content().await;
+    drop(api.patch(name, &PatchParams::default(), &Patch::Merge(&change)).await.unwrap());
+    until(&format!("{name} is restored"), async || (content().await == before).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_roles_are_sufficient_and_minimal() {
+    let Some(audit) = AuditLog::here() else { return };
+    let Some(rig) = Rig::new(Kind::Real, &[]).await else { return };
+    rig.add("r.io=2").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    let change = Patch::Merge(json!({"stringData": {".dockerconfigjson": document("e.io=9")}}));
+    let secrets = rig.cluster.server.api::<Secret>(SYSTEM);
+    drop(secrets.patch(GLOBAL, &PatchParams::default(), &change).await.unwrap());
+    rig.deploys("q.io=1 r.io=2").await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    is_restored::<ServiceAccount>(&rig, SYNCER, json!({"automountServiceAccountToken": true})).await;
+    is_restored::<Role>(&rig, SYNCER, json!({"rules": []})).await;
+    is_restored::<RoleBinding>(&rig, SYNCER, json!({"subjects": []})).await;
+    is_restored::<DaemonSet>(&rig, SYNCER, json!({"spec": {"template": {"spec": {"hostPID": true}}}})).await;
+    rig.shows("RolledOut=True/RolledOut").await;
+    rig.cluster.delete::<Secret>(ADDITIONAL).await;
+    rig.is_removed().await;
+    for namespace in [&rig.cluster.namespace, SYSTEM] {
+        let account = Account { namespace: namespace.to_owned(), name: GLOBAL.to_owned() };
+        let role = rights::Role { namespace: Some(namespace.to_owned()), name: GLOBAL.to_owned() };
+        audit.assert_sufficient(&account);
+        audit.assert_minimal(&rig.cluster.server.client, &account, &[role]).await;
+    }
+}
