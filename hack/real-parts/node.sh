@@ -11,13 +11,15 @@
 #                            REAL_NODE_NAME                             the Node object's name
 #                            REAL_NODE_REGISTRY                         127.0.0.1:PORT, on the machine and on the node
 #                            REAL_NODE_REGISTRY_USER, _PASSWORD         what it takes
-#                            REAL_NODE_IMAGE                            a busybox in it, which the node does not have
+#                            REAL_NODE_IMAGE, REAL_NODE_OTHER_IMAGE     a busybox each in it, which the node does not have
 #                            REAL_NODE_PID, REAL_NODE_ROOT              the node's PID 1, and its root as seen from here
 #                            REAL_NODE_ENTER                            runs a command in it, such as: ctr images list
 #                            REAL_NODE_RUN                              the instance's folder, with logs
 #                            REAL_NODE_SCRIPT, REAL_NODE_INSTANCE       this script's absolute path, and NAME
 #   node.sh import NAME FOLDER REFERENCE ENTRYPOINT…
 #                          makes an image of a root file system, and gives it to the node's containerd
+#   node.sh reboot [NAME]  cuts the node's power and starts it again, beside a control plane that goes on; /var/lib is kept.
+#                          Prints the new export lines
 #   node.sh down [NAME]    ends it and removes its data
 #
 # Pods reach the API server at the service's address 10.96.0.1:443, and `kubectl logs` and `exec` work. The image
@@ -225,16 +227,19 @@ END
 
 in_node() { "$REAL_SYSTEMD_ENTER" "$@"; }
 
-# images REGISTRY PASSWORD: those that the node has, and the one that it has to pull.
+# images REGISTRY PASSWORD: those that the node has, and those that it has to pull. The others' digests differ.
 images() {
-  local folder=$run/busybox private=$1/team/app:1
+  local folder=$run/busybox private
   mkdir -p "$folder/bin"
   cp "$unpacked/usr/bin/busybox" "$folder/bin/"
   import "$folder" localhost/pause:1 /bin/busybox tail -f /dev/null
   import "$folder" localhost/busybox:1 /bin/busybox
-  import "$folder" "$private" /bin/busybox
-  in_node ctr --namespace k8s.io images push --plain-http --user "$user:$2" "$private" >>"$run/ctr.log" 2>&1
-  in_node ctr --namespace k8s.io images remove "$private" >>"$run/ctr.log"
+  for private in app other; do
+    echo "$private" >"$folder/name"
+    import "$folder" "$1/team/$private:1" /bin/busybox
+    in_node ctr --namespace k8s.io images push --plain-http --user "$user:$2" "$1/team/$private:1" >>"$run/ctr.log" 2>&1
+    in_node ctr --namespace k8s.io images remove "$1/team/$private:1" >>"$run/ctr.log"
+  done
 }
 
 # --- an instance ---
@@ -248,7 +253,7 @@ up() {
     return
   fi
   get
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if ! is_up; then
     end_all
     (umask 077 && mkdir -p "$run")
@@ -270,7 +275,12 @@ node_pid() { echo "${REAL_SYSTEMD_BUS//[^0-9]/}"; }
 
 kubectl() { "$bin/kubectl" --kubeconfig "$REAL_KUBECONFIG" --cache-dir "$run/kubectl" "$@"; }
 
-is_ready() { [[ $(kubectl get node localhost -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}') == True ]]; }
+# ready: the node's condition Ready and the time when it was reported.
+ready() { kubectl get node localhost -o 'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime}{end}'; }
+
+is_ready() { [[ $(ready) == True* ]]; }
+
+is_ready_again() { is_ready && [[ $(ready) != "$before" ]]; }
 
 start_all() {
   local began=${EPOCHREALTIME/[.,]/} api registry kubelet password exports took
@@ -289,7 +299,6 @@ start_all() {
   ln -s "$bin" "$run/sbin"
   echo "$unpacked/usr" >"$run/layer"
   echo 10.96.0.1/32 10.99.0.1/32 >"$run/addresses"
-  echo "/proc/$$/ns/net" >"$run/network"
   printf '%s\n' '127.0.0.1 localhost' | write etc/hosts
   : | write etc/resolv.conf
   containerd_files
@@ -299,8 +308,7 @@ start_all() {
   forward service "$api" IN_NODE 10.96.0.1:443
   forward registry "$registry" OUTSIDE "$registry"
   forward kubelet "127.0.0.1:$kubelet" OUTSIDE "127.0.0.1:$kubelet"
-  exports=$(SYSTEMD_CONTAINERS=$run "$here/systemd.sh" up "node-$name")
-  eval "$exports"
+  boot up
 
   start kube-scheduler "$bin/kube-scheduler" --kubeconfig "$REAL_KUBECONFIG" --leader-elect=false --secure-port 0
   await "containerd on the node" in_node ctr version
@@ -308,14 +316,42 @@ start_all() {
   await "node that is ready" is_ready
   # What the controller nodelifecycle would do, which is left out for the sake of Node objects made by hand.
   kubectl taint node localhost node.kubernetes.io/not-ready- >>"$run/kubectl.log"
-  (umask 077 && printf 'export %s=%q\n' REAL_NODE_KUBECONFIG "$REAL_KUBECONFIG" REAL_NODE_KUBECTL "$REAL_KUBECTL" \
-    REAL_NODE_NAME localhost REAL_NODE_REGISTRY "$registry" REAL_NODE_REGISTRY_USER "$user" \
-    REAL_NODE_REGISTRY_PASSWORD "$password" REAL_NODE_IMAGE "$registry/team/app:1" REAL_NODE_PID "$(node_pid)" \
-    REAL_NODE_ROOT "/proc/$(node_pid)/root" REAL_NODE_ENTER "$REAL_SYSTEMD_ENTER" REAL_NODE_RUN "$run" \
-    REAL_NODE_SCRIPT "$script" REAL_NODE_INSTANCE "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new")
-  mv "$run/exports.new" "$run/exports"
+  write_exports
   took=$(((${EPOCHREALTIME/[.,]/} - began) / 100000))
   say "'$name' is up after $((took / 10)).$((took % 10)) s, its registry at $registry"
+}
+
+# boot up|reboot: the node itself, its network joined with this one.
+boot() {
+  local exports
+  echo "/proc/$$/ns/net" >"$run/network"
+  exports=$(SYSTEMD_CONTAINERS=$run "$here/systemd.sh" "$1" "node-$name")
+  eval "$exports"
+}
+
+write_exports() {
+  (umask 077 && printf 'export %s=%q\n' REAL_NODE_KUBECONFIG "$REAL_KUBECONFIG" REAL_NODE_KUBECTL "$REAL_KUBECTL" \
+    REAL_NODE_NAME localhost REAL_NODE_REGISTRY "$registry" REAL_NODE_REGISTRY_USER "$user" \
+    REAL_NODE_REGISTRY_PASSWORD "$password" REAL_NODE_IMAGE "$registry/team/app:1" \
+    REAL_NODE_OTHER_IMAGE "$registry/team/other:1" REAL_NODE_PID "$(node_pid)" REAL_NODE_ROOT "/proc/$(node_pid)/root" \
+    REAL_NODE_ENTER "$REAL_SYSTEMD_ENTER" REAL_NODE_RUN "$run" REAL_NODE_SCRIPT "$script" REAL_NODE_INSTANCE "$name" \
+    REAL_PARTS_DIR "$real_parts" >"$run/exports.new")
+  mv "$run/exports.new" "$run/exports"
+}
+
+reboot() {
+  local before registry password
+  lock_instance
+  [[ -e $run/exports ]] || fail "there is no '$name'; 'up' starts one"
+  # shellcheck disable=SC1091 # written by up
+  . "$run/exports"
+  REAL_KUBECONFIG=$REAL_NODE_KUBECONFIG REAL_KUBECTL=$REAL_NODE_KUBECTL
+  bin=$(dirname "$REAL_KUBECTL") registry=$REAL_NODE_REGISTRY password=$REAL_NODE_REGISTRY_PASSWORD
+  before=$(ready)
+  boot reboot
+  await "node that is ready again" is_ready_again
+  write_exports
+  cat "$run/exports"
 }
 
 end_parts() {
@@ -330,7 +366,7 @@ end_all() {
 }
 
 down() {
-  lock "$run.lock" "another run is working on '$name'; waiting for it"
+  lock_instance
   if [[ -d $run ]]; then
     end_all
     say "'$name' is ended and removed"
@@ -359,6 +395,7 @@ case ${1:-} in
   get) get ;;
   up) up ;;
   import) give "${@:3}" ;;
+  reboot) reboot ;;
   down) down ;;
-  *) fail "usage: node.sh get | up [NAME] | import NAME FOLDER REFERENCE ENTRYPOINT… | down [NAME]" ;;
+  *) fail "usage: node.sh get | up [NAME] | reboot [NAME] | import NAME FOLDER REFERENCE ENTRYPOINT… | down [NAME]" ;;
 esac

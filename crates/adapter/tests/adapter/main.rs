@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stderr,
     reason = "tests fail by panicking"
 )]
 

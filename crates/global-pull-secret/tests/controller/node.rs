@@ -13,11 +13,11 @@ const ORIGINAL: &str = r#"{ "auths": { "original.example.com": { "auth": "b3JpZ2
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_refused_when_it_is_gone() {
-    let Some(machine) = Machine::here() else { return };
+    let Some(machine) = Machine::here().await else { return };
     machine.write_kubelet_file(ORIGINAL);
     machine.make_original(ORIGINAL);
     let restarts = machine.kubelet_starts();
-    machine.run_pod("waiting").await;
+    machine.run_pod("waiting", &Pull::ALWAYS).await;
     machine.is_refused("waiting").await;
 
     let controller = Controller::start(&machine);
@@ -40,14 +40,61 @@ async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_ref
     machine.is_gone("configmap", STATUS).await;
     assert_eq!(machine.kubelet_file(), serde_json::from_str::<Value>(ORIGINAL).unwrap());
     assert_eq!(machine.kubelet_starts(), restarts + 2, "coming back is one more");
-    machine.run_pod("fresh").await;
+    machine.run_pod("fresh", &Pull::ALWAYS).await;
     machine.is_refused("fresh").await;
+    // The kubelet has recorded that the image was pulled with the node's credentials, so that all Pods may use it.
+    machine.run_pod("kept", &Pull::IF_NOT_PRESENT).await;
+    machine.succeeds("kept").await;
 
     let log = controller.stop();
     assert!(
         !log.contains(&machine.password) && !log.contains(&machine.auth()),
         "the controller's log has a credential"
     );
+}
+
+/// The kubelet verifies that a Pod may use an image that another one has pulled with a Secret of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_was_pulled_with_a_pods_own_secret_is_verified_with_the_nodes_credentials() {
+    let Some(machine) = Machine::here().await else { return };
+    machine.write_kubelet_file(ORIGINAL);
+    machine.make_original(ORIGINAL);
+    machine.create_secret("own", &machine.document());
+    let other = |secret| Pull { image: Some(&machine.other_image), secret, ..Pull::IF_NOT_PRESENT };
+    machine.run_pod("owner", &other(Some("own"))).await;
+    machine.succeeds("owner").await;
+    machine.run_pod("stranger", &other(None)).await;
+    machine.is_refused("stranger").await;
+    let _controller = Controller::start(&machine);
+    machine.apply_additional();
+    machine.succeeds("stranger").await;
+    machine.revert_additional().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_reboots_in_the_middle_of_a_change_finishes_it() {
+    let Some(mut machine) = Machine::here().await else { return };
+    machine.write_kubelet_file(ORIGINAL);
+    machine.make_original(ORIGINAL);
+    let _controller = Controller::start(&machine);
+    let starts = machine.kubelet_starts();
+    machine.apply_additional();
+    // The file is replaced, and the kubelet not yet restarted, or just now.
+    until("the file is replaced", async || (machine.registries_of_kubelet_file().len() == 2).then_some(())).await;
+    machine.reboot();
+    machine.run_pod("first", &Pull::ALWAYS).await;
+    machine.succeeds("first").await;
+    machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    assert!(machine.kubelet_starts() > starts);
+    // The kubelet has been restarted, and is watched.
+    let starts = machine.kubelet_starts();
+    machine.kubectl(&["delete", "secret", ADDITIONAL, "-n", SYSTEM]);
+    until("the kubelet is restarted", async || (machine.kubelet_starts() > starts).then_some(())).await;
+    machine.reboot();
+    machine.is_gone("daemonset", SYNCER).await;
+    assert_eq!(machine.kubelet_file(), serde_json::from_str::<Value>(ORIGINAL).unwrap());
+    machine.run_pod("last", &Pull::ALWAYS).await;
+    machine.is_refused("last").await;
 }
 
 /// Each with what an admin reads in its answer.
@@ -76,47 +123,72 @@ fn cells(table: &str, line: usize) -> Vec<&str> {
     table.lines().nth(line).unwrap().split_whitespace().collect()
 }
 
+fn secret(namespace: &str, name: &str, document: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "type": "kubernetes.io/dockerconfigjson",
+        "data": {".dockerconfigjson": encode(document.as_bytes())},
+    })
+}
+
+/// The way in which a Pod gets its image.
+struct Pull<'a> {
+    policy: &'static str,
+    /// The private image, unless it is another one.
+    image: Option<&'a str>,
+    /// A Secret of the Pod's own.
+    secret: Option<&'a str>,
+}
+
+impl Pull<'_> {
+    /// Pulled whether the node has it or not.
+    const ALWAYS: Self = Self { policy: "Always", image: None, secret: None };
+
+    const IF_NOT_PRESENT: Self = Self { policy: "IfNotPresent", ..Self::ALWAYS };
+}
+
 impl Machine {
     /// The credential for the private image.
     fn auth(&self) -> String {
         encode(format!("{}:{}", self.user, self.password).as_bytes())
     }
 
+    fn document(&self) -> String {
+        json!({"auths": {self.registry.as_str(): {"auth": self.auth()}}}).to_string()
+    }
+
     fn apply_additional(&self) -> String {
-        let document = json!({"auths": {self.registry.as_str(): {"auth": self.auth()}}}).to_string();
-        self.apply(&json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": ADDITIONAL, "namespace": SYSTEM},
-            "type": "kubernetes.io/dockerconfigjson",
-            "data": {".dockerconfigjson": encode(document.as_bytes())},
-        }))
-        .unwrap()
+        self.apply(&secret(SYSTEM, ADDITIONAL, &self.document())).unwrap()
+    }
+
+    /// Deletes the additional Secret, and waits until the node is as it was before.
+    async fn revert_additional(&self) {
+        self.kubectl(&["delete", "secret", ADDITIONAL, "-n", SYSTEM]);
+        self.is_gone("daemonset", SYNCER).await;
     }
 
     fn make_original(&self, document: &str) {
         self.kubectl(&["create", "namespace", &self.namespace]);
-        let secret = json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "pull-secret", "namespace": self.namespace},
-            "type": "kubernetes.io/dockerconfigjson",
-            "data": {".dockerconfigjson": encode(document.as_bytes())},
-        });
-        drop(self.apply(&secret).unwrap());
+        self.create_secret("pull-secret", document);
     }
 
-    /// A Pod of the private image, which is to be pulled whether the node has it or not.
-    async fn run_pod(&self, name: &str) {
+    fn create_secret(&self, name: &str, document: &str) {
+        drop(self.apply(&secret(&self.namespace, name, document)).unwrap());
+    }
+
+    async fn run_pod(&self, name: &str, pull: &Pull<'_>) {
+        let image = pull.image.unwrap_or(&self.image);
+        let secrets: Vec<_> = pull.secret.iter().map(|name| json!({"name": name})).collect();
         let pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "namespace": self.namespace},
             "spec": {
                 "restartPolicy": "Never",
-                "containers": [
-                    {"name": "main", "image": self.image, "imagePullPolicy": "Always", "args": ["echo", "pulled"]}
-                ],
+                "imagePullSecrets": secrets,
+                "containers": [{"name": "main", "image": image, "imagePullPolicy": pull.policy, "args": ["echo", "pulled"]}],
             },
         });
         // Refused until the namespace's ServiceAccount is complete.

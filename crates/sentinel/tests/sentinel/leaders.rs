@@ -40,7 +40,7 @@ impl Leases {
         let deploy = include_str!("../../../../deploy/sentinel.yaml").replace("hyperfleet-system", &namespace);
         let objects: Vec<Value> = serde_saphyr::from_multiple(&deploy).unwrap();
         for object in objects {
-            match object["kind"].as_str().unwrap() {
+            match object.get("kind").and_then(Value::as_str).unwrap() {
                 "ServiceAccount" => drop(server.create::<ServiceAccount>(&namespace, object).await),
                 "Role" => drop(server.create::<Role>(&namespace, object).await),
                 "RoleBinding" => drop(server.create::<RoleBinding>(&namespace, object).await),

@@ -4,12 +4,19 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::environment::{missing, variable};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::cluster::{ADDITIONAL, SYSTEM};
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The node has one test at a time.
+static NODE: Mutex<()> = Mutex::const_new(());
 
 pub(crate) struct Machine {
     pub(crate) registry: String,
@@ -17,13 +24,18 @@ pub(crate) struct Machine {
     pub(crate) password: String,
     /// An image in the registry that the node does not have.
     pub(crate) image: String,
+    /// Another one, of which the node's kubelet has no record either.
+    pub(crate) other_image: String,
     /// The control plane's, where the Pods are too.
     pub(crate) namespace: String,
     kubeconfig: String,
     kubectl: String,
     root: PathBuf,
     syncer_image: String,
+    script: String,
+    instance: String,
     folder: TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 fn text(output: &Output) -> String {
@@ -32,7 +44,7 @@ fn text(output: &Output) -> String {
 
 impl Machine {
     /// The node, with the syncer's image on it; `None`, with a line that says why, where there is none.
-    pub(crate) fn here() -> Option<Self> {
+    pub(crate) async fn here() -> Option<Self> {
         if let Some(why) = variable("REAL_NODE_ABSENT") {
             eprintln!("skipped: a complete node cannot be had: {why}");
             return None;
@@ -42,24 +54,43 @@ impl Machine {
         };
         let reported =
             |name: &str| variable(name).unwrap_or_else(|| panic!("{name} is not set; see hack/real-parts/node.sh"));
-        let machine = Self {
+        let alone = NODE.lock().await;
+        let mut machine = Self {
             registry: reported("REAL_NODE_REGISTRY"),
             user: reported("REAL_NODE_REGISTRY_USER"),
             password: reported("REAL_NODE_REGISTRY_PASSWORD"),
             image: reported("REAL_NODE_IMAGE"),
-            namespace: format!("clusters-node-{}", std::process::id()),
+            other_image: reported("REAL_NODE_OTHER_IMAGE"),
+            namespace: format!("clusters-node-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)),
             kubeconfig,
             kubectl: reported("REAL_NODE_KUBECTL"),
-            root: PathBuf::from(reported("REAL_NODE_ROOT")),
+            root: PathBuf::new(),
             syncer_image: format!("localhost/sync-global-pullsecret:{}", std::process::id()),
+            script: reported("REAL_NODE_SCRIPT"),
+            instance: reported("REAL_NODE_INSTANCE"),
             folder: tempfile::tempdir().unwrap(),
+            _alone: alone,
         };
-        machine.import_syncer(&reported("REAL_NODE_SCRIPT"), &reported("REAL_NODE_INSTANCE"));
+        machine.root = machine.run_script("up");
+        machine.import_syncer();
         Some(machine)
     }
 
+    /// Cuts the node's power and starts it again; the control plane goes on.
+    pub(crate) fn reboot(&mut self) {
+        self.root = self.run_script("reboot");
+    }
+
+    /// Runs a command of the node's script; returns the node's root, which changes with a reboot.
+    fn run_script(&self, command: &str) -> PathBuf {
+        let output = Command::new(&self.script).args([command, &self.instance]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let exports = text(&output);
+        PathBuf::from(exports.lines().find_map(|line| line.strip_prefix("export REAL_NODE_ROOT=")).unwrap())
+    }
+
     /// Makes an image of the syncer that was built with this test, and of the libraries it needs, as a Containerfile would.
-    fn import_syncer(&self, script: &str, instance: &str) {
+    fn import_syncer(&self) {
         let program = Path::new(env!("CARGO_BIN_EXE_global-pull-secret")).with_file_name("sync-global-pullsecret");
         let missing = "sync-global-pullsecret is not beside global-pull-secret in the target folder; build it first with \
                        `cargo build -p sync-global-pullsecret`, or run `cargo test --workspace`";
@@ -77,8 +108,8 @@ impl Machine {
         for library in needed.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
             put(library, library);
         }
-        let mut import = Command::new(script);
-        import.args(["import", instance]).arg(&image).args([&self.syncer_image, entrypoint]);
+        let mut import = Command::new(&self.script);
+        import.args(["import", &self.instance]).arg(&image).args([&self.syncer_image, entrypoint]);
         let output = import.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
