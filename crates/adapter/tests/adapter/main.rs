@@ -1,11 +1,6 @@
 //! Runs the adapter with the real API server, an in-process broker, and Kubernetes (emulated or real).
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod api;
 mod conflicts;
