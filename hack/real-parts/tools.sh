@@ -17,7 +17,7 @@ part=tools
 
 helm_version=4.3.1
 kubeconform_version=0.8.0
-collector_version=0.165.0
+collector_version=0.162.0
 
 # locate TOOL: sets `tool` to its path, and `get` to the function that gets it.
 locate() {
@@ -52,22 +52,30 @@ get_promtool() {
     init-system-helpers tzdata pkg-config prometheus-node-exporter" prometheus
 }
 
-# A collector is what its builder writes and compiles: the components that are named here.
+# A collector is what its builder writes for the components that are named here. The builder would also get what the
+# components' own tests need, so Go is called without it.
 get_collector() {
-  local module=go.opentelemetry.io/collector version=v$collector_version
+  local module=go.opentelemetry.io/collector version=v$collector_version stable file
+  stable=v1.$(($(cut -d . -f 2 <<<"$collector_version") - 94)).0 # of its stable modules, which are released together
+  file=github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter
   begin_go 3000000
   go_build "$go_scratch/builder" $module/cmd/builder "$version" '' $module/cmd/builder
   cat >"$go_scratch/manifest.yaml" <<END
 dist: {name: opentelemetry-collector, output_path: $go_scratch/collector}
 receivers: [{gomod: $module/receiver/otlpreceiver $version}]
-exporters:
-- {gomod: $module/exporter/debugexporter $version}
-- {gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter $version}
+exporters: [{gomod: $module/exporter/debugexporter $version}, {gomod: $file $version}]
+providers: [{gomod: $module/confmap/provider/fileprovider $stable}]
 END
   say "compiling opentelemetry-collector"
-  CGO_ENABLED=0 step nice "$go_scratch/builder/builder" --config "$go_scratch/manifest.yaml"
+  step "$go_scratch/builder/builder" --skip-get-modules --skip-compilation --config "$go_scratch/manifest.yaml"
+  cd "$go_scratch/collector"
+  step go mod init collector
+  step go get $module/{otelcol,service,receiver/otlpreceiver,exporter/debugexporter}@"$version" "$file@$version" \
+    $module/confmap/provider/fileprovider@"$stable"
+  GOFLAGS=-mod=mod CGO_ENABLED=0 step nice go build -trimpath -ldflags '-s -w' -o opentelemetry-collector .
   mkdir -p "$(dirname "$tool")"
-  mv "$go_scratch/collector/opentelemetry-collector" "$tool"
+  mv opentelemetry-collector "$tool"
+  cd /
   end_go
 }
 
