@@ -34,14 +34,14 @@ locate() {
 
 get_helm() {
   begin_go 3000000
-  go_build "$(dirname "$tool")" helm.sh/helm/v4 "v$helm_version" '' helm.sh/helm/v4/cmd/helm
+  go_build "$(dirname "$tool")" helm.sh/helm/v4 "v$helm_version" "-X helm.sh/helm/v4/internal/version.version=v$helm_version" helm.sh/helm/v4/cmd/helm
   end_go
 }
 
 get_kubeconform() {
   local module=github.com/yannh/kubeconform
   begin_go 500000
-  go_build "$(dirname "$tool")" $module "v$kubeconform_version" '' $module/cmd/kubeconform
+  go_build "$(dirname "$tool")" $module "v$kubeconform_version" "-X main.version=v$kubeconform_version" $module/cmd/kubeconform
   end_go
 }
 
@@ -64,14 +64,16 @@ get_collector() {
 dist: {name: opentelemetry-collector, output_path: $go_scratch/collector}
 receivers: [{gomod: $module/receiver/otlpreceiver $version}]
 exporters: [{gomod: $module/exporter/debugexporter $version}, {gomod: $file $version}]
-providers: [{gomod: $module/confmap/provider/fileprovider $stable}]
+providers:
+- {gomod: $module/confmap/provider/envprovider $stable}
+- {gomod: $module/confmap/provider/fileprovider $stable}
 END
   say "compiling opentelemetry-collector"
   step "$go_scratch/builder/builder" --skip-get-modules --skip-compilation --config "$go_scratch/manifest.yaml"
   cd "$go_scratch/collector"
   step go mod init collector
   step go get $module/{otelcol,service,receiver/otlpreceiver,exporter/debugexporter}@"$version" "$file@$version" \
-    $module/confmap/provider/fileprovider@"$stable"
+    $module/confmap/provider/{env,file}provider@"$stable"
   GOFLAGS=-mod=mod CGO_ENABLED=0 step nice go build -trimpath -ldflags '-s -w' -o opentelemetry-collector .
   mkdir -p "$(dirname "$tool")"
   mv opentelemetry-collector "$tool"
