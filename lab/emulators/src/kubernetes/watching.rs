@@ -224,6 +224,9 @@ impl Watch {
         if first {
             set(&mut object, &["metadata", "annotations", "k8s.io/initial-events-end"], "true");
         }
+        if self.form == Form::Metadata {
+            object = views::metadata_only(&object);
+        }
         self.send(&json!({"type": "BOOKMARK", "object": object})).await
     }
 

@@ -93,6 +93,20 @@ async fn bookmarks_come_when_asked_for() {
     assert_eq!(watch.next_event().await, "over");
 }
 
+/// Clients of metadata decode nothing else.
+#[tokio::test]
+async fn bookmarks_are_metadata_where_objects_are() {
+    let server = Server::plain().await;
+    let accept = "accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io\r\n";
+    let query = "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let mut watch = Watch::open(server.kubernetes.address(), &format!("{SECRETS}?{query}"), accept).await;
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    let object = &bookmark["object"];
+    assert_eq!((&object["apiVersion"], &object["kind"]), (&json!("meta.k8s.io/v1"), &json!("PartialObjectMetadata")));
+    assert_eq!(object["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+}
+
 #[tokio::test]
 async fn tables_are_watched_too() {
     let server = Server::plain().await;
