@@ -1,10 +1,10 @@
-//! Bodies in protobuf, as kubectl's `create` commands send them; answers are JSON, which they read as well.
+//! Bodies in protobuf, as kubectl's `create` commands and controllers send them; answers are JSON, which they read as well.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::meta::stamp;
+use super::meta::{micro_stamp, stamp};
 use super::value::{object, object_at, set, text};
 
 mod kinds;
@@ -133,7 +133,13 @@ fn content(form: Form, wire: &Wire<'_>) -> Option<Value> {
         (Form::Bytes, Wire::Bytes(bytes)) => json!(BASE64_STANDARD.encode(bytes)),
         (Form::Number, Wire::Number(number)) => json!(number.cast_signed()),
         (Form::Truth, Wire::Number(number)) => json!(*number != 0),
-        (Form::Time, Wire::Bytes(bytes)) => time(bytes)?,
+        (Form::Time, Wire::Bytes(bytes)) => time(bytes, stamp)?,
+        (Form::MicroTime, Wire::Bytes(bytes)) => time(bytes, micro_stamp)?,
+        (Form::Json, Wire::Bytes(bytes)) => match fields(bytes)?.as_slice() {
+            [] => Value::Null,
+            [(1, Wire::Bytes(raw))] => serde_json::from_slice(raw).ok()?,
+            _ => return None,
+        },
         (Form::Message(known), Wire::Bytes(bytes)) => match message(known, bytes)? {
             value if value == json!({}) => Value::Null,
             value => value,
@@ -142,14 +148,18 @@ fn content(form: Form, wire: &Wire<'_>) -> Option<Value> {
     })
 }
 
-/// Go's zero time is no time.
-fn time(bytes: &[u8]) -> Option<Value> {
-    let seconds = fields(bytes)?.into_iter().find_map(|(number, wire)| match wire {
-        Wire::Number(seconds) if number == 1 => Some(seconds.cast_signed()),
-        _ => None,
-    });
-    let time = seconds.filter(|seconds| *seconds > 0).and_then(|seconds| Timestamp::from_second(seconds).ok());
-    Some(time.map_or(Value::Null, |time| json!(stamp(time))))
+/// A message of seconds and nanoseconds. Go's zero time is no time.
+fn time(bytes: &[u8], written: fn(Timestamp) -> String) -> Option<Value> {
+    let (mut seconds, mut nanoseconds) = (0, 0);
+    for (number, wire) in fields(bytes)? {
+        match (number, wire) {
+            (1, Wire::Number(number)) => seconds = number.cast_signed(),
+            (2, Wire::Number(number)) => nanoseconds = i32::try_from(number).ok()?,
+            _ => return None,
+        }
+    }
+    let time = Timestamp::new(seconds, nanoseconds).ok().filter(|time| time.as_second() > 0);
+    Some(time.map_or(Value::Null, |time| json!(written(time))))
 }
 
 #[cfg(test)]
@@ -158,7 +168,9 @@ mod tests {
 
     /// A field with bytes in it.
     fn field(number: u8, content: &[u8]) -> Vec<u8> {
-        [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+        let key = number << 3 | 2;
+        let key = if number < 16 { vec![key] } else { vec![key | 0x80, number >> 4] };
+        [&key[..], &[u8::try_from(content.len()).unwrap()], content].concat()
     }
 
     fn body(kind: &str, raw: &[u8]) -> Vec<u8> {
@@ -177,6 +189,23 @@ mod tests {
             "data": {"key": "dmFsdWU="}, "immutable": true,
         });
         assert_eq!(read(&body("Secret", &raw)), Some(wanted));
+    }
+
+    #[test]
+    fn reads_a_lease_as_it_was_answered() {
+        let set = field(1, br#"{"f:spec":{}}"#);
+        let managed = [field(1, b"one"), field(2, b"Update"), field(6, b"FieldsV1"), field(7, &set)].concat();
+        let metadata = [field(1, b"leader"), field(17, &managed)].concat();
+        let time = [vec![1 << 3, 60], vec![2 << 3, 0x88, 0x27]].concat();
+        let spec = [field(1, b"one"), field(4, &time), vec![5 << 3, 1]].concat();
+        let wanted = json!({
+            "apiVersion": "v1", "kind": "Lease",
+            "metadata": {"name": "leader", "managedFields": [{
+                "manager": "one", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}},
+            }]},
+            "spec": {"holderIdentity": "one", "renewTime": "1970-01-01T00:01:00.000005Z", "leaseTransitions": 1},
+        });
+        assert_eq!(read(&body("Lease", &[field(1, &metadata), field(2, &spec)].concat())), Some(wanted));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The messages that kubectl's `create` commands send, by the field numbers of Kubernetes' own `generated.proto` files.
+//! The messages that kubectl's `create` commands and client-go's leader election send, by the field numbers of Kubernetes' own `generated.proto` files.
 
-use Form::{Bytes, Group, Map, Message, Number, Text, Time, Truth};
+use Form::{Bytes, Group, Json, Map, Message, MicroTime, Number, Text, Time, Truth};
 
 /// The wire type of a field.
 #[derive(Clone, Copy)]
@@ -12,6 +12,10 @@ pub(crate) enum Form {
     Number,
     Truth,
     Time,
+    /// A time with microseconds.
+    MicroTime,
+    /// A message whose field 1 is JSON.
+    Json,
     /// A map from text to one of the other forms.
     Map(&'static Self),
     Message(&'static [Field]),
@@ -37,7 +41,7 @@ pub(crate) fn of(kind: &str) -> Option<&'static [Field]> {
     KINDS.iter().find(|row| row.0 == kind).map(|row| row.1)
 }
 
-const KINDS: [(&str, &[Field]); 14] = [
+const KINDS: [(&str, &[Field]); 15] = [
     ("Secret", SECRET),
     ("ConfigMap", CONFIG_MAP),
     ("Namespace", NAMESPACE),
@@ -47,6 +51,7 @@ const KINDS: [(&str, &[Field]); 14] = [
     ("RoleBinding", BINDING),
     ("ClusterRoleBinding", BINDING),
     ("Job", JOB),
+    ("Lease", LEASE),
     ("SelfSubjectAccessReview", ACCESS_REVIEW),
     ("SelfSubjectRulesReview", RULES_REVIEW),
     ("SelfSubjectReview", PLAIN),
@@ -73,6 +78,17 @@ const OBJECT_META: &[Field] = &[
     one(12, "annotations", Map(&Text)),
     many(13, "ownerReferences", Message(OWNER)),
     many(14, "finalizers", Text),
+    many(17, "managedFields", Message(MANAGED_FIELDS)),
+];
+
+const MANAGED_FIELDS: &[Field] = &[
+    one(1, "manager", Text),
+    one(2, "operation", Text),
+    one(3, "apiVersion", Text),
+    one(4, "time", Time),
+    one(6, "fieldsType", Text),
+    one(7, "fieldsV1", Json),
+    one(8, "subresource", Text),
 ];
 
 const OWNER: &[Field] = &[
@@ -157,6 +173,18 @@ const CONTAINER: &[Field] = &[
     one(13, "terminationMessagePath", Text),
     one(14, "imagePullPolicy", Text),
     one(20, "terminationMessagePolicy", Text),
+];
+
+const LEASE: &[Field] = &[METADATA, one(2, "spec", Message(LEASE_SPEC))];
+
+const LEASE_SPEC: &[Field] = &[
+    one(1, "holderIdentity", Text),
+    one(2, "leaseDurationSeconds", Number),
+    one(3, "acquireTime", MicroTime),
+    one(4, "renewTime", MicroTime),
+    one(5, "leaseTransitions", Number),
+    one(6, "strategy", Text),
+    one(7, "preferredHolder", Text),
 ];
 
 const ACCESS_REVIEW: &[Field] = &[METADATA, one(2, "spec", Message(ACCESS_SPEC))];
