@@ -1,7 +1,7 @@
 //! Google's own clients against the Secret Manager emulator: whatever they rely on, it has.
 //!
-//! `make real-parts` (here: `hack/real-parts/google-clients.sh`) gets the libraries. A missing one is printed in a line and lets
-//! its test pass, unless `CI=true`; only gcloud may be missing there too, because no package registry has it.
+//! `make real-parts` (here: `hack/real-parts/google-clients.sh` and `go-clients.sh`) gets the libraries. A missing one is printed
+//! in a line and lets its test pass, unless `CI=true`; only gcloud may be missing there too, because no package registry has it.
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests that may have to say which part is missing")]
 
@@ -51,6 +51,17 @@ async fn node(#[case] transport: &str) {
     let mut command = Command::new("node");
     command.arg(script("secret_manager.mjs")).arg(server.address().to_string()).arg(transport).arg(modules);
     command.env("METADATA_SERVER_DETECTION", "none");
+    check(server, command).await;
+}
+
+#[rstest]
+#[case("grpc")]
+#[case("rest")]
+#[tokio::test]
+async fn go(#[case] transport: &str) {
+    let Some(mut command) = testkit::go::command("secretmanager") else { return };
+    let server = SecretManager::start(settings()).await.unwrap();
+    command.arg(server.address().to_string()).arg(transport);
     check(server, command).await;
 }
 

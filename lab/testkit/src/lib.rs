@@ -1,5 +1,6 @@
 //! Shared rigs of tests: a Job with its emulator, a fleet plane, an API server (as a process or in this one), brokers.
 //!
+//! - [`go`] finds the Go programs that this project is held to.
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
@@ -22,6 +23,7 @@ pub mod broker;
 pub mod cluster;
 pub mod environment;
 pub mod fleet;
+pub mod go;
 pub mod http;
 pub mod hyperfleet;
 pub mod leaks;
