@@ -10,8 +10,10 @@
 mod demo;
 mod deployment;
 mod explain;
+mod go_services;
 mod guides;
 mod leaks;
 mod local;
+mod processes;
 mod real_fleet;
 mod status;

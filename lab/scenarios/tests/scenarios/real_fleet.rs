@@ -17,7 +17,6 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
@@ -25,6 +24,8 @@ use testkit::broker::{self, Broker};
 use testkit::fleet::{self, Player, Up, applied_secret, document, is_available, up, versions, view};
 use testkit::rig::Rig;
 use testkit::{environment, program};
+
+use crate::processes::{self, Servers};
 
 /// Addresses of the real parts, and a database of this test's own.
 struct Real {
@@ -150,15 +151,6 @@ async fn command(pod: &Pod, container: &Container, secrets: &Api<Secret>, folder
     command
 }
 
-/// A process of ours that has said on stderr that it runs.
-async fn started(mut command: Command, first: &str) -> (Child, String) {
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
-    assert!(line.contains(first), "{line}");
-    (child, line)
-}
-
 /// The processes of a fleet plane, two of each that there may be several of.
 struct Processes {
     player: Player,
@@ -171,26 +163,12 @@ struct Processes {
 impl Processes {
     async fn start(real: &Real, namespace: &str) -> Self {
         let folder = fleet::folder();
-        let files = [("key", "k".repeat(32)), ("token", "a-token-of-this-test".to_owned())];
-        for (name, content) in &files {
-            daemon::file::replace(&folder.path().join(name), content.as_bytes()).unwrap();
-        }
-        let config = folder.path().join("api.yaml");
-        let keys = json!({"pull_secret": {
-            "keys": [{"id": "one", "file": folder.path().join("key")}],
-            "reader_token_file": folder.path().join("token"),
-        }});
-        daemon::file::replace(&config, keys.to_string().as_bytes()).unwrap();
-        let mut command = program::pull_secret(&["api", "--server-port=0", "--health-port=0", "--metrics-port=0"]);
-        command.arg("--config").arg(&config).env("DATABASE_URL", &real.postgresql);
-        let (api, line) = started(command, "HyperFleet API on ").await;
-        let place = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-        let address = place.trim_end_matches(',').to_owned();
+        let (api, address) = processes::api(folder.path(), &[("DATABASE_URL", &real.postgresql)]).await;
         let mut processes =
             Self { player: Player::of(&address), sentinels: Vec::new(), adapters: Vec::new(), _api: api, folder };
         for _ in 0..2 {
-            let adapter = processes.adapter(real, &address, namespace).await;
-            processes.adapters.push(adapter);
+            let servers = Servers { api: &address, topic: namespace, kubeconfig: &real.kubeconfig };
+            processes.adapters.push(processes::adapter(processes.folder.path(), servers, &real.broker).await);
         }
         for _ in 0..2 {
             let mut command =
@@ -198,33 +176,9 @@ impl Processes {
             command.args(["--health-port=0", "--metrics-port=0", "--broker-topic", namespace]);
             command.args(["--hyperfleet-api-base-url", &address]).envs(real.broker.iter().cloned());
             command.env("HYPERFLEET_LEADER_ELECTION_DATABASE_URL", &real.postgresql);
-            processes.sentinels.push(started(command, "Sentinel of clusters").await.0);
+            processes.sentinels.push(processes::started(command, "Sentinel of clusters").await.0);
         }
         processes
-    }
-
-    async fn adapter(&self, real: &Real, address: &str, namespace: &str) -> Child {
-        let folder = self.folder.path();
-        let config = json!({
-            "apiVersion": "hyperfleet.redhat.com/v1alpha1", "kind": "AdapterConfig",
-            "metadata": {"name": "pullsecret-adapter", "namespace": namespace},
-            "spec": {
-                "adapterType": "pullsecret",
-                "hyperfleetAPI": {"url": address, "tokenPath": folder.join("token")},
-                "broker": {"topic": namespace},
-                "kubernetes": {"kubeconfig": real.kubeconfig, "lease": "pullsecret-adapter"},
-                "health": {"port": 0}, "metrics": {"port": 0},
-            },
-        });
-        let path = folder.join("adapter.yaml");
-        daemon::file::replace(&path, config.to_string().as_bytes()).unwrap();
-        let mut command = program::pull_secret(&["adapter"]);
-        command.arg("--config").arg(&path).envs(real.broker.iter().cloned());
-        // RabbitMQ makes what is missing by itself, and the adapter refuses what has no effect.
-        if real.broker.iter().all(|(name, _)| *name != "BROKER_RABBITMQ_URL") {
-            command.env("BROKER_GOOGLEPUBSUB_CREATE_IF_MISSING", "true");
-        }
-        started(command, "pullsecret-adapter of clusters").await.0
     }
 }
 
