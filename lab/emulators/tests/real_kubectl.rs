@@ -244,6 +244,11 @@ async fn credentials_reach_a_server_without_tls() {
 #[case::namespace("create namespace n", "namespace/n created")]
 #[case::job("create job j --image=registry/job:1 -- run", "job.batch/j created")]
 #[case::pod("run p --image=registry/pod:1", "pod/p created")]
+#[case::deployment("create deployment d --image=registry/pod:1 --port=80", "deployment.apps/d created")]
+#[case::service("create service clusterip svc --tcp=80:web", "service/svc created")]
+#[case::quota("create quota q --hard=pods=2,requests.memory=2Gi", "resourcequota/q created")]
+#[case::token("create token default", ".")]
+#[case::caller("auth whoami", "ATTRIBUTE")]
 #[tokio::test]
 async fn the_usual_commands_work(#[case] line: &str, #[case] text: &str) {
     let Some(shell) = Shell::start(Settings::default()).await else { return };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::meta::{micro_stamp, stamp};
-use super::value::{object, object_at, set, text};
+use super::value::{number, object, object_at, set, text};
 
 mod kinds;
 
@@ -135,6 +135,10 @@ fn content(form: Form, wire: &Wire<'_>) -> Option<Value> {
         (Form::Truth, Wire::Number(number)) => json!(*number != 0),
         (Form::Time, Wire::Bytes(bytes)) => time(bytes, stamp)?,
         (Form::MicroTime, Wire::Bytes(bytes)) => time(bytes, micro_stamp)?,
+        (Form::Quantity, Wire::Bytes(bytes)) => {
+            json!(text(&message(&[Field(1, "text", Form::Text, false)], bytes)?, "/text"))
+        }
+        (Form::IntOrString, Wire::Bytes(bytes)) => int_or_string(bytes)?,
         (Form::Json, Wire::Bytes(bytes)) => match fields(bytes)?.as_slice() {
             [] => Value::Null,
             [(1, Wire::Bytes(raw))] => serde_json::from_slice(raw).ok()?,
@@ -146,6 +150,18 @@ fn content(form: Form, wire: &Wire<'_>) -> Option<Value> {
         },
         _ => return None,
     })
+}
+
+/// A number, or a text if the type says so.
+fn int_or_string(bytes: &[u8]) -> Option<Value> {
+    const FIELDS: &[Field] = &[
+        Field(1, "type", Form::Number, false),
+        Field(2, "number", Form::Number, false),
+        Field(3, "text", Form::Text, false),
+    ];
+    let value = message(FIELDS, bytes)?;
+    let is_text = number(&value, "/type") == Some(1);
+    Some(if is_text { json!(text(&value, "/text")) } else { json!(number(&value, "/number").unwrap_or_default()) })
 }
 
 /// A message of seconds and nanoseconds. Go's zero time is no time.
@@ -206,6 +222,18 @@ mod tests {
             "spec": {"holderIdentity": "one", "renewTime": "1970-01-01T00:01:00.000005Z", "leaseTransitions": 1},
         });
         assert_eq!(read(&body("Lease", &[field(1, &metadata), field(2, &spec)].concat())), Some(wanted));
+    }
+
+    #[test]
+    fn reads_quantities_and_ports() {
+        let hard = [field(1, b"pods"), field(2, &field(1, b"2"))].concat();
+        let quota = read(&body("ResourceQuota", &field(2, &field(1, &hard))));
+        assert_eq!(quota.unwrap()["spec"], json!({"hard": {"pods": "2"}}));
+        let numbered = [vec![3 << 3, 80], field(4, &[1 << 3, 0, 2 << 3, 81])].concat();
+        let named = [vec![3 << 3, 90], field(4, &[vec![1 << 3, 1, 2 << 3, 0], field(3, b"web")].concat())].concat();
+        let service = read(&body("Service", &field(2, &[field(1, &numbered), field(1, &named)].concat())));
+        let ports = json!([{"port": 80, "targetPort": 81}, {"port": 90, "targetPort": "web"}]);
+        assert_eq!(service.unwrap()["spec"], json!({"ports": ports}));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The messages that kubectl's `create` commands and client-go's leader election send, by the field numbers of Kubernetes' own `generated.proto` files.
 
-use Form::{Bytes, Group, Json, Map, Message, MicroTime, Number, Text, Time, Truth};
+use Form::{Bytes, Group, IntOrString, Json, Map, Message, MicroTime, Number, Quantity, Text, Time, Truth};
 
 /// The wire type of a field.
 #[derive(Clone, Copy)]
@@ -16,6 +16,10 @@ pub(crate) enum Form {
     MicroTime,
     /// A message whose field 1 is JSON.
     Json,
+    /// A message whose field 1 is a text, such as `2Gi`.
+    Quantity,
+    /// A message of a type, a number and a text, of which the type chooses one.
+    IntOrString,
     /// A map from text to one of the other forms.
     Map(&'static Self),
     Message(&'static [Field]),
@@ -41,7 +45,7 @@ pub(crate) fn of(kind: &str) -> Option<&'static [Field]> {
     KINDS.iter().find(|row| row.0 == kind).map(|row| row.1)
 }
 
-const KINDS: [(&str, &[Field]); 15] = [
+const KINDS: [(&str, &[Field]); 18] = [
     ("Secret", SECRET),
     ("ConfigMap", CONFIG_MAP),
     ("Namespace", NAMESPACE),
@@ -51,6 +55,9 @@ const KINDS: [(&str, &[Field]); 15] = [
     ("RoleBinding", BINDING),
     ("ClusterRoleBinding", BINDING),
     ("Job", JOB),
+    ("Deployment", DEPLOYMENT),
+    ("Service", SERVICE),
+    ("ResourceQuota", RESOURCE_QUOTA),
     ("Lease", LEASE),
     ("SelfSubjectAccessReview", ACCESS_REVIEW),
     ("SelfSubjectRulesReview", RULES_REVIEW),
@@ -142,12 +149,47 @@ const JOB_SPEC: &[Field] = &[
     one(2, "completions", Number),
     one(3, "activeDeadlineSeconds", Number),
     one(5, "manualSelector", Truth),
-    one(6, "template", Message(&[METADATA, one(2, "spec", Message(POD_SPEC))])),
+    one(6, "template", Message(TEMPLATE)),
     one(7, "backoffLimit", Number),
     one(8, "ttlSecondsAfterFinished", Number),
     one(9, "completionMode", Text),
     one(10, "suspend", Truth),
 ];
+
+const PORT: &[Field] = &[
+    one(1, "name", Text),
+    one(2, "hostPort", Number),
+    one(3, "containerPort", Number),
+    one(4, "protocol", Text),
+    one(5, "hostIP", Text),
+];
+
+const DEPLOYMENT: &[Field] = &[METADATA, one(2, "spec", Message(DEPLOYMENT_SPEC))];
+
+const DEPLOYMENT_SPEC: &[Field] = &[
+    one(1, "replicas", Number),
+    one(2, "selector", Message(SELECTOR)),
+    one(3, "template", Message(TEMPLATE)),
+    one(
+        4,
+        "strategy",
+        Message(&[
+            one(1, "type", Text),
+            one(2, "rollingUpdate", Message(&[one(1, "maxUnavailable", IntOrString), one(2, "maxSurge", IntOrString)])),
+        ]),
+    ),
+    one(5, "minReadySeconds", Number),
+    one(6, "revisionHistoryLimit", Number),
+    one(7, "paused", Truth),
+    one(9, "progressDeadlineSeconds", Number),
+];
+
+const SELECTOR: &[Field] = &[
+    one(1, "matchLabels", Map(&Text)),
+    many(2, "matchExpressions", Message(&[one(1, "key", Text), one(2, "operator", Text), many(3, "values", Text)])),
+];
+
+const TEMPLATE: &[Field] = &[METADATA, one(2, "spec", Message(POD_SPEC))];
 
 const POD_SPEC: &[Field] = &[
     many(2, "containers", Message(CONTAINER)),
@@ -169,11 +211,43 @@ const CONTAINER: &[Field] = &[
     many(3, "command", Text),
     many(4, "args", Text),
     one(5, "workingDir", Text),
+    many(6, "ports", Message(PORT)),
     many(7, "env", Message(&[one(1, "name", Text), one(2, "value", Text)])),
+    one(8, "resources", Message(&[one(1, "limits", Map(&Quantity)), one(2, "requests", Map(&Quantity))])),
     one(13, "terminationMessagePath", Text),
     one(14, "imagePullPolicy", Text),
     one(20, "terminationMessagePolicy", Text),
 ];
+
+const SERVICE: &[Field] = &[METADATA, one(2, "spec", Message(SERVICE_SPEC))];
+
+const SERVICE_SPEC: &[Field] = &[
+    many(
+        1,
+        "ports",
+        Message(&[
+            one(1, "name", Text),
+            one(2, "protocol", Text),
+            one(3, "port", Number),
+            one(4, "targetPort", IntOrString),
+            one(5, "nodePort", Number),
+            one(6, "appProtocol", Text),
+        ]),
+    ),
+    one(2, "selector", Map(&Text)),
+    one(3, "clusterIP", Text),
+    one(4, "type", Text),
+    many(5, "externalIPs", Text),
+    one(7, "sessionAffinity", Text),
+    one(10, "externalName", Text),
+    one(17, "ipFamilyPolicy", Text),
+    many(18, "clusterIPs", Text),
+    many(19, "ipFamilies", Text),
+    one(22, "internalTrafficPolicy", Text),
+];
+
+const RESOURCE_QUOTA: &[Field] =
+    &[METADATA, one(2, "spec", Message(&[one(1, "hard", Map(&Quantity)), many(2, "scopes", Text)]))];
 
 const LEASE: &[Field] = &[METADATA, one(2, "spec", Message(LEASE_SPEC))];
 
