@@ -239,7 +239,7 @@ async fn credentials_reach_a_server_without_tls() {
 #[case::namespaces("get namespaces", "kube-system")]
 #[case::api_resources("api-resources", "secrets")]
 #[case::everything("get all", "")]
-#[case::version("version", "v1.32.0+emulator")]
+#[case::version("version", "v1.37.0+emulator")]
 #[case::dry_run("create configmap c --from-literal=a=b --dry-run=server", "configmap/c created (server dry run)")]
 #[case::namespace("create namespace n", "namespace/n created")]
 #[case::job("create job j --image=registry/job:1 -- run", "job.batch/j created")]

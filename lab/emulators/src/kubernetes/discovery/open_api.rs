@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::kubernetes::resources::Resource;
 
 /// The version whose behaviour is played.
-pub(super) const MINOR: &str = "32";
+pub(super) const MINOR: &str = "37";
 
 /// The query parameters of writes.
 const PARAMETERS: [&str; 4] = ["dryRun", "fieldManager", "fieldValidation", "force"];
