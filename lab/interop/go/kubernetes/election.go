@@ -35,7 +35,7 @@ func (s *story) election(ctx context.Context) {
 	held := check.Must(leases.Get(ctx, "leader", metav1.GetOptions{}))
 	check.Equal(*held.Spec.HolderIdentity, "two")
 	check.Equal(*held.Spec.LeaseTransitions, 1)
-	check.Equal(*held.Spec.LeaseDurationSeconds, 15)
+	check.Equal(*held.Spec.LeaseDurationSeconds, 60)
 	check.That(!held.Spec.RenewTime.Before(held.Spec.AcquireTime), "%v", held.Spec)
 	two.stop()
 	<-two.ended
@@ -58,8 +58,8 @@ func (s *story) candidate(ctx context.Context, identity string) *candidate {
 			Client:     s.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
-		LeaseDuration:   15 * time.Second,
-		RenewDeadline:   10 * time.Second,
+		LeaseDuration:   60 * time.Second,
+		RenewDeadline:   50 * time.Second,
 		RetryPeriod:     50 * time.Millisecond,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
