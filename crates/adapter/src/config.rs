@@ -22,7 +22,7 @@ use crate::binding::{Binding, ValueSource};
 use crate::limits::Quota;
 use schema::loosen;
 
-pub use broker::{Broker, BrokerKind};
+pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use daemon::settings::common::Address;
 pub use shape::{
     Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output, Resources,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use adapter::config::BrokerKind;
+use adapter::config::{BrokerKind, ExchangeType};
 use adapter::dry_run::{DryRun, dry_run};
 use adapter::{Adapter, Parts, Plan};
 use anyhow::{Context as _, bail};
@@ -16,6 +16,7 @@ use hyperfleet_client::Resource;
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
 use kubernetes::{Cluster, cluster};
+use message_broker::rabbitmq::Exchange;
 use message_broker::{Event, Message};
 
 use crate::broker::{self, Connection};
@@ -60,6 +61,13 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
     let connection = Connection {
         rabbitmq_url: settings.url,
         exchange: settings.exchange,
+        exchange_kind: settings.exchange_type.map(|kind| match kind {
+            ExchangeType::Topic => Exchange::Topic,
+            ExchangeType::Fanout => Exchange::Fanout,
+            ExchangeType::Direct => Exchange::Direct,
+            ExchangeType::Headers => Exchange::Headers,
+        }),
+        queue: settings.queue,
         project: settings.project_id,
         may_create: settings.create_if_missing,
         ..Connection::default()

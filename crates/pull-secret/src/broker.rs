@@ -16,6 +16,7 @@ pub(crate) struct Connection {
     pub(crate) rabbitmq_url: Option<SecretString>,
     pub(crate) exchange: Option<String>,
     pub(crate) exchange_kind: Option<Exchange>,
+    pub(crate) queue: Option<String>,
     pub(crate) routing_key: Option<String>,
     pub(crate) project: Option<String>,
     pub(crate) may_create: bool,
@@ -33,6 +34,7 @@ pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
             ExchangeType::Direct => Exchange::Direct,
             ExchangeType::Headers => Exchange::Headers,
         }),
+        queue: None,
         routing_key: rabbitmq.routing_key,
         project: googlepubsub.project_id,
         may_create: googlepubsub.create_topic_if_missing,
@@ -52,9 +54,10 @@ pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
     let url = connection
         .rabbitmq_url
         .context("broker url: missing; set BROKER_RABBITMQ_URL or broker.rabbitmq.url (an adapter: spec.broker.url)")?;
-    let exchange = connection.exchange.as_deref().map(Name::from_str).transpose();
+    let name = |name: Option<&str>| name.map(Name::from_str).transpose();
     let settings = rabbitmq::Settings {
-        exchange: exchange.context("the exchange's name (broker.rabbitmq.exchange)")?,
+        exchange: name(connection.exchange.as_deref()).context("the exchange's name (BROKER_RABBITMQ_EXCHANGE)")?,
+        queue: name(connection.queue.as_deref()).context("the queue's name (BROKER_RABBITMQ_QUEUE)")?,
         routing_key: connection.routing_key.unwrap_or_default(),
         ..rabbitmq::Settings::new(url)
     };

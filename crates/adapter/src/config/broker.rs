@@ -40,6 +40,14 @@ daemon::settings! {
         #[serde(default)]
         pub exchange: Option<String> =
             Row::at("spec.broker.exchange").variable("BROKER_RABBITMQ_EXCHANGE").unset("the topic"),
+        /// RabbitMQ: type of the exchange; that of the Sentinel which publishes to it
+        #[serde(default)]
+        pub exchange_type: Option<ExchangeType> =
+            Row::at("spec.broker.exchangeType").variable("BROKER_RABBITMQ_EXCHANGE_TYPE").unset("`topic`"),
+        /// RabbitMQ: first part of the queue's name, before `-{subscription}`
+        #[serde(default)]
+        pub queue: Option<String> =
+            Row::at("spec.broker.queue").variable("BROKER_RABBITMQ_QUEUE").unset("the topic"),
         /// Failed deliveries of an event until it is dead-lettered
         pub max_attempts: u32 = Row::at("spec.broker.maxAttempts").default("5").within("5", "100"),
     }
@@ -53,5 +61,20 @@ daemon::choices! {
         RabbitMq = "rabbitmq",
         /// Google Pub/Sub.
         GooglePubSub = "googlepubsub" | "gcp-pubsub" | "pubsub",
+    }
+}
+
+daemon::choices! {
+    /// Type of an exchange, by AMQP's names.
+    #[derive(JsonSchema)]
+    pub enum ExchangeType {
+        /// By patterns of routing keys.
+        Topic = "topic",
+        /// To every queue.
+        Fanout = "fanout",
+        /// By routing keys.
+        Direct = "direct",
+        /// By headers.
+        Headers = "headers",
     }
 }

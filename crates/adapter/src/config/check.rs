@@ -6,7 +6,7 @@ use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
 use precondition::Precondition;
 
-use super::broker::BrokerKind;
+use super::broker::{Broker, BrokerKind};
 use super::shape::{Config, Spec};
 use super::table::TABLE;
 use crate::binding::Binding;
@@ -68,8 +68,8 @@ fn rules(config: &Config) -> Vec<String> {
             "spec.resourceType: must be a plural of the API's paths, such as clusters",
         ),
         (
-            broker.kind != Some(BrokerKind::GooglePubSub) || (broker.url.is_none() && broker.exchange.is_none()),
-            "spec.broker.url and spec.broker.exchange: have no effect with spec.broker.type googlepubsub",
+            broker.kind != Some(BrokerKind::GooglePubSub) || !is_of_rabbitmq(broker),
+            "spec.broker.url, exchange, exchangeType and queue: have no effect with spec.broker.type googlepubsub",
         ),
         (
             broker.kind != Some(BrokerKind::RabbitMq) || (broker.project_id.is_none() && !broker.create_if_missing),
@@ -98,6 +98,12 @@ fn rules(config: &Config) -> Vec<String> {
     let failed = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
     let bindings = job_template.env.iter().flatten().enumerate();
     failed.chain(bindings.filter_map(|(index, binding)| binding_fault(index, binding))).collect()
+}
+
+/// True if a setting is given that only RabbitMQ has.
+fn is_of_rabbitmq(broker: &Broker) -> bool {
+    let Broker { url, exchange, exchange_type, queue, .. } = broker;
+    url.is_some() || exchange.is_some() || exchange_type.is_some() || queue.is_some()
 }
 
 fn binding_fault(index: usize, binding: &Binding) -> Option<String> {

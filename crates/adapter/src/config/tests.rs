@@ -113,6 +113,11 @@ spec:
     "  jobTemplate:\n    env: [{name: A, from: [hunter2]}]\n",
     "spec.jobTemplate.env[0].from[0]: "
 )]
+#[case::exchange_type(
+    "    type: gcp-pubsub",
+    "    type: gcp-pubsub\n    exchangeType: fanout",
+    "exchangeType and queue: have no effect with spec.broker.type googlepubsub"
+)]
 #[case::attempts(
     "    type: gcp-pubsub",
     "    type: gcp-pubsub\n    maxAttempts: 4",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,12 +44,17 @@ func unsupported(kind string) error {
 
 func project() string { return os.Getenv("BROKER_GOOGLEPUBSUB_PROJECT_ID") }
 
-// rabbitMQ returns the topology of HyperFleet's charts: an exchange of type topic with the topic's name, and a queue
-// TOPIC-SUBSCRIPTION.
+// rabbitMQ returns the topology of HyperFleet's broker library: a fanout exchange with the topic's name and a queue
+// TOPIC-SUBSCRIPTION, unless other ones are set. The charts set an exchange of type topic.
 func rabbitMQ(subscription string) amqp.Config {
-	queue := func(topic string) string { return topic + "-" + subscription }
+	queue := func(topic string) string {
+		return cmp.Or(os.Getenv("BROKER_RABBITMQ_QUEUE"), topic) + "-" + subscription
+	}
 	config := amqp.NewDurablePubSubConfig(os.Getenv("BROKER_RABBITMQ_URL"), queue)
-	config.Exchange.Type = "topic"
+	config.Exchange.Type = cmp.Or(os.Getenv("BROKER_RABBITMQ_EXCHANGE_TYPE"), config.Exchange.Type)
+	config.Exchange.GenerateName = func(topic string) string {
+		return cmp.Or(os.Getenv("BROKER_RABBITMQ_EXCHANGE"), topic)
+	}
 	return config
 }
 

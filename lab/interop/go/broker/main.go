@@ -5,8 +5,8 @@
 //	       broker declare TOPIC SUBSCRIPTION
 //	       broker subscribe TOPIC SUBSCRIPTION
 //
-// BROKER_TYPE, BROKER_RABBITMQ_URL, BROKER_GOOGLEPUBSUB_PROJECT_ID and PUBSUB_EMULATOR_HOST name the broker, as they do for
-// HyperFleet's services. What is missing there is created.
+// The broker is named by the variables of HyperFleet's services: BROKER_TYPE; BROKER_RABBITMQ_URL, _EXCHANGE, _EXCHANGE_TYPE
+// and _QUEUE; BROKER_GOOGLEPUBSUB_PROJECT_ID and PUBSUB_EMULATOR_HOST. What is missing there is created.
 package main
 
 import (

@@ -21,6 +21,8 @@ use testkit::{go, program};
 
 use crate::processes::{self, Servers};
 
+/// Variables whose values another test must not have: neither they nor the subscriptions of a project have the topic's name.
+const OWN: [&str; 3] = ["BROKER_GOOGLEPUBSUB_PROJECT_ID", "BROKER_RABBITMQ_EXCHANGE", "BROKER_RABBITMQ_QUEUE"];
 /// Longer than any event takes.
 const PATIENCE: Duration = Duration::from_mins(4);
 /// The subscription of our adapter, unless another one is set.
@@ -47,9 +49,8 @@ impl Fleet {
     async fn new(name: &str, broker: Option<Broker>) -> Option<Self> {
         let (mut broker, _program) = (broker?, go::command("broker")?);
         let topic = format!("interop-{name}-{}-clusters", std::process::id());
-        // Subscriptions of Pub/Sub are named without the topic, so the project is this test's own.
-        for (_, value) in broker.iter_mut().filter(|(variable, _)| *variable == "BROKER_GOOGLEPUBSUB_PROJECT_ID") {
-            topic.clone_into(value);
+        for (_, value) in broker.iter_mut().filter(|(variable, _)| OWN.contains(variable)) {
+            *value = format!("{value}-{topic}");
         }
         let folder = fleet::folder();
         let (api, address) = processes::api(folder.path(), &[]).await;
@@ -84,6 +85,26 @@ impl Fleet {
     }
 }
 
+/// RabbitMQ as HyperFleet's charts use it.
+fn of_the_charts() -> Option<Broker> {
+    Some(with(broker::rabbitmq()?, &[("BROKER_RABBITMQ_EXCHANGE_TYPE", "topic")]))
+}
+
+/// RabbitMQ with the exchange's type that HyperFleet's services use by default, and with names of exchange and queue.
+fn with_other_names() -> Option<Broker> {
+    let settings = [
+        ("BROKER_RABBITMQ_EXCHANGE_TYPE", "fanout"),
+        ("BROKER_RABBITMQ_EXCHANGE", "events"),
+        ("BROKER_RABBITMQ_QUEUE", "work"),
+    ];
+    Some(with(broker::rabbitmq()?, &settings))
+}
+
+fn with(mut broker: Broker, settings: &[(&'static str, &str)]) -> Broker {
+    broker.extend(settings.iter().map(|(variable, value)| (*variable, (*value).to_owned())));
+    broker
+}
+
 impl Subscriber {
     async fn next(&mut self) -> Value {
         let Ok(line) = timeout(PATIENCE, self.lines.next_line()).await else { panic!("no event has come") };
@@ -92,7 +113,8 @@ impl Subscriber {
 }
 
 #[rstest]
-#[case::rabbitmq("rabbitmq", broker::rabbitmq())]
+#[case::rabbitmq("rabbitmq", of_the_charts())]
+#[case::rabbitmq_with_other_names("names", with_other_names())]
 #[case::pubsub("pubsub", broker::pubsub())]
 #[tokio::test(flavor = "multi_thread")]
 async fn their_adapters_read_what_our_sentinel_publishes(#[case] name: &str, #[case] broker: Option<Broker>) {
@@ -116,7 +138,8 @@ async fn their_adapters_read_what_our_sentinel_publishes(#[case] name: &str, #[c
 }
 
 #[rstest]
-#[case::rabbitmq("rabbitmq", broker::rabbitmq())]
+#[case::rabbitmq("rabbitmq", of_the_charts())]
+#[case::rabbitmq_with_other_names("names", with_other_names())]
 #[case::pubsub("pubsub", broker::pubsub())]
 #[tokio::test(flavor = "multi_thread")]
 async fn our_adapter_takes_over_from_theirs_and_gives_back(#[case] name: &str, #[case] broker: Option<Broker>) {
