@@ -8,7 +8,7 @@
 //! lag behind writes as the real ones may: with [`Settings::metadata_lag`] everything but create, update, add and access *by
 //! number* shows the state of that long ago.
 //!
-//! Google's own Python and Node clients and `gcloud` are its conformance suite (`tests/real_google_clients.rs`).
+//! Google's own Python, Node and Go clients and `gcloud` are its conformance suite (`tests/real_google_clients.rs`).
 //! It publishes nothing to topics, encrypts with no keys, keeps no IAM policies, and knows no managed rotation.
 
 use std::net::SocketAddr;
