@@ -16,4 +16,5 @@ mod leaks;
 mod local;
 mod processes;
 mod real_fleet;
+mod registry_keys;
 mod status;
