@@ -1,7 +1,8 @@
 //! Determines the keys that the two readers on a node use for an image.
 //!
 //! kubelet takes every key that matches, in reverse order, and tries one credential after the other; a path matches by its
-//! first characters, a host may have globs, a port must be equal. containers/image uses one key: the image's own name,
+//! first characters, a host may have globs, a port must be equal. The key of the default registry, `index.docker.io`, counts
+//! only where no other key matches, and then for every host without a dot or port. containers/image uses one key: the image's own name,
 //! otherwise that of the nearest parent, otherwise the host.
 
 #[cfg(test)]
@@ -41,10 +42,21 @@ impl Image {
 
     /// Returns the keys whose credentials kubelet tries, in that order.
     pub fn kubelet_keys<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-        let parsed = keys.filter_map(|key| Some((kubelet_key(key)?, key)));
-        let mut matching: Vec<(String, &str)> = parsed.filter(|(read, _)| covers(read, &self.0)).collect();
+        let parsed = keys.filter_map(|key| Some((RegistryKey::parse(key).ok()?, key)));
+        let (defaults, others): (Vec<_>, Vec<_>) = parsed.partition(|(parsed, _)| parsed.is_of_default_registry());
+        let read = others.into_iter().map(|(parsed, key)| (kubelet_form(&parsed), key));
+        let mut matching: Vec<(String, &str)> = read.filter(|(read, _)| covers(read, &self.0)).collect();
+        if matching.is_empty() && self.is_of_default_registry() {
+            matching = defaults.into_iter().map(|(parsed, key)| (kubelet_form(&parsed), key)).collect();
+        }
         matching.sort_by(|one, other| other.cmp(one));
         matching.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// kubelet's rule, by which `localhost/app` is of the default registry too.
+    fn is_of_default_registry(&self) -> bool {
+        let (host, _) = split(&self.0);
+        host == "docker.io" || !host.contains(['.', ':'])
     }
 
     /// Returns the key whose credential containers/image uses.
@@ -62,9 +74,9 @@ impl Image {
     }
 }
 
-fn kubelet_key(key: &str) -> Option<String> {
-    let [kubelet, _] = RegistryKey::parse(key).ok()?.as_read();
-    Some(kubelet)
+fn kubelet_form(key: &RegistryKey) -> String {
+    let [kubelet, _] = key.as_read();
+    kubelet
 }
 
 fn containers_image_key(key: &str) -> Option<String> {

@@ -82,6 +82,12 @@ impl RegistryKey {
         [kubelet, if is_hub { DOCKER_HUB } else { containers_image }.to_owned()]
     }
 
+    /// Returns true if kubelet uses the key for images of the default registry, if no other key matches.
+    pub(crate) fn is_of_default_registry(&self) -> bool {
+        let (host, path) = split_host(without_scheme(&self.as_written));
+        host == DEFAULT_HOST && matches!(unversioned(path), "" | "/")
+    }
+
     /// Returns true if the host has a `*`, which only kubelet understands.
     pub fn has_glob(&self) -> bool {
         self.has_glob

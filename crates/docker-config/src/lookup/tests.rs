@@ -39,6 +39,9 @@ fn what_is_no_name_is_none(#[case] reference: &str) {
 #[case::schemes_and_versions_are_stripped("quay.io/a", &["https://quay.io/v2/"], &["https://quay.io/v2/"], Some("https://quay.io/v2/"))]
 #[case::what_is_written_plainly_is_first("quay.io/a", &["https://quay.io", "quay.io"], &["quay.io", "https://quay.io"], Some("quay.io"))]
 #[case::docker_hub("nginx", &["https://index.docker.io/v1/"], &["https://index.docker.io/v1/"], Some("https://index.docker.io/v1/"))]
+#[case::the_default_registry_is_kubelets_last_resort("nginx", &["https://index.docker.io/v1/", "docker.io/library"], &["docker.io/library"], Some("docker.io/library"))]
+#[case::even_after_a_glob("nginx", &["*.io", "index.docker.io"], &["*.io"], Some("index.docker.io"))]
+#[case::a_host_without_a_dot_is_of_the_default_registry("localhost/app", &["index.docker.io"], &["index.docker.io"], None)]
 #[case::another_registry("quay.io/a", &["registry.redhat.io"], &[], None)]
 #[case::keys_that_are_none("quay.io/a", &["quay.io?x", ""], &[], None)]
 fn readers_find(#[case] image: &str, #[case] keys: &[&str], #[case] kubelet: &[&str], #[case] other: Option<&str>) {

@@ -93,7 +93,8 @@ struct Answer {
 /// Every key alone and every pair, with every image.
 fn cases() -> Vec<(Vec<&'static str>, &'static str)> {
     let alone = KEYS.iter().map(|key| vec![*key]);
-    let pairs = KEYS.iter().enumerate().flat_map(|(at, one)| KEYS[at + 1..].iter().map(move |other| vec![*one, *other]));
+    let pairs =
+        KEYS.iter().enumerate().flat_map(|(at, one)| KEYS[at + 1..].iter().map(move |other| vec![*one, *other]));
     let sets: Vec<_> = alone.chain(pairs).collect();
     IMAGES.iter().flat_map(|image| sets.iter().map(move |keys| (keys.clone(), *image))).collect()
 }
@@ -112,10 +113,20 @@ async fn answers(cases: &[(Vec<&str>, &str)]) -> Option<Vec<Answer>> {
     Some(output.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-/// True if two keys are spellings of one registry, among which the programs choose at random.
+/// Docker Hub, as containers/image reads it.
+const HUB: [&str; 5] = [
+    "docker.io",
+    "index.docker.io",
+    "https://index.docker.io/v1/",
+    "https://index.docker.io/v1",
+    "registry-1.docker.io",
+];
+
+/// True if two keys are spellings of one registry, among which the programs choose at random, or if one is no key.
 fn is_ambiguous(keys: &[&str]) -> bool {
-    let normalized: BTreeSet<_> = keys.iter().filter_map(|key| RegistryKey::parse(key).ok()).map(|key| key.normalized().to_owned()).collect();
-    normalized.len() < keys.len()
+    let parsed = keys.iter().filter_map(|key| RegistryKey::parse(key).ok());
+    let normalized: BTreeSet<_> = parsed.map(|key| key.normalized().to_owned()).collect();
+    normalized.len() < keys.len() || keys.iter().filter(|key| HUB.contains(key)).count() > 1
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,5 +144,11 @@ async fn kubelet_and_crio_find_the_same() {
             different.push(format!("{image} {keys:?}: kubelet {kubelet:?}, CRI-O {crio:?}, ours {ours:?}"));
         }
     }
-    assert!(different.is_empty(), "{} of {} differ:\n{}", different.len(), cases.len(), different[..different.len().min(40)].join("\n"));
+    assert!(
+        different.is_empty(),
+        "{} of {} differ:\n{}",
+        different.len(),
+        cases.len(),
+        different[..different.len().min(40)].join("\n")
+    );
 }
