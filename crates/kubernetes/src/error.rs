@@ -144,9 +144,11 @@ impl Kind for ErrorKind {
     }
 }
 
-/// Classifies the client library's error. Its messages are not forwarded where they may quote an object.
-///
-/// Servers redact the content of Secrets in their messages themselves.
+/// Beginnings of quotations in a server's refusals: of the whole patched object if it cannot be read, and of an applied value
+/// that is of another type than its field. Unlike in other refusals, the content of Secrets is not redacted there.
+const QUOTATIONS: [&str; 2] = ["patch: Invalid value: ", ", got "];
+
+/// Classifies the client library's error. Neither its messages nor the server's are forwarded where they may quote an object.
 pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> KubernetesError {
     let failed = |kind| KubernetesError::new(verb, object, kind);
     match error {
@@ -157,7 +159,7 @@ pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Kuberne
             if status.reason == "Failed to parse error data" {
                 return classified.with_detail(format!("HTTP status {}", status.code));
             }
-            classified.with_detail(&status.message)
+            classified.with_detail(without_quotation(&status.message))
         }
         kube::Error::Auth(_) => failed(ErrorKind::Unauthenticated).with_detail("no credentials"),
         kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
@@ -168,6 +170,15 @@ pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Kuberne
         }
         other if is_timeout(other) => failed(ErrorKind::TimedOut),
         other => failed(ErrorKind::Unavailable).with_detail(innermost(other)),
+    }
+}
+
+/// The server's message up to where it quotes an object.
+fn without_quotation(message: &str) -> String {
+    let quotations = QUOTATIONS.iter().filter_map(|beginning| Some(message.find(beginning)? + beginning.len()));
+    match quotations.min().and_then(|end| message.get(..end)) {
+        Some(before) => format!("{before}(not shown: it may hold content)"),
+        None => message.to_owned(),
     }
 }
 
@@ -258,6 +269,27 @@ mod tests {
         assert_eq!(error.kind, expected);
         assert_eq!(error.is_transient(), code == 429 || code >= 500);
         assert!(!error.to_string().contains("<html>"));
+    }
+
+    /// Refusals of Kubernetes 1.37, with the base64 of a canary in the first.
+    #[rstest]
+    #[case::patch(
+        r#" "" is invalid: patch: Invalid value: "{\"data\":{\"a\":1,\"key\":\"YzRuNHJ5\"},\"kind\":\"Secret\"}": json: cannot unmarshal number"#,
+        r#""" is invalid: patch: Invalid value: (not shown: it may hold content)"#
+    )]
+    #[case::apply(
+        r#"failed to create typed patch object (/; /v1, Kind=Secret): .data.a: expected string, got &value.valueUnstructured{Value:"YzRuNHJ5"}"#,
+        "failed to create typed patch object (/; /v1, Kind=Secret): .data.a: expected string, got (not shown: it may hold content)"
+    )]
+    #[case::field(
+        "Secret \"x\" is invalid: type: field is immutable",
+        "Secret \"x\" is invalid: type: field is immutable"
+    )]
+    fn objects_that_a_server_quotes_are_not_forwarded(#[case] message: &str, #[case] detail: &str) {
+        let status = Status::failure(message, "Invalid").with_code(422);
+        let error = classify(Verb::Apply, "secret a/b", &kube::Error::Api(status.boxed()));
+        assert_eq!(error.detail.as_deref(), Some(detail));
+        assert!(!format!("{error} {error:?}").contains("YzRuNHJ5"));
     }
 
     #[test]
