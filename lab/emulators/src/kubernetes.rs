@@ -8,12 +8,10 @@
 //! `metadata.managedFields`, delete with finalizers and garbage collection, status subresources, dry runs, tables for
 //! `kubectl get`, custom kinds, RBAC, `ServiceAccount` tokens, and scripted [`Fault`]s.
 //!
-//! kubectl and the suite that runs against the real server too hold it to the real thing. Where it differs, knowingly:
-//! custom objects are not checked against their schema; unknown fields are kept and never warned of; the words of refusals are
-//! Go's apart from dumps of Go structures and of the body; continued lists show the state of the moment; a restart forgets the
-//! history of watches; garbage is collected, and namespaces end, before the write that caused it is answered; there are no
-//! admission plugins but those for `ServiceAccount`s of Pods and terminating namespaces; protobuf is read of some kinds and
-//! never written; fields of Events are managed under the names of the core group only.
+//! It is held to the real thing by kubectl, by the suites that run on both, and by the recorded answers of a real control plane
+//! (`tests/differences`). Where it differs, knowingly, is generated from them: `docs/reference/emulators.md`. Besides: a restart
+//! forgets the history of watches; garbage is collected, and namespaces end, before the write that caused it is answered;
+//! protobuf is read of some kinds and never written; fields of Events are managed under the names of the core group only.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,8 +29,10 @@ mod faults;
 mod fields;
 mod meta;
 mod patch;
+mod pod_security;
 mod pods;
 mod protobuf;
+mod quantity;
 mod rbac;
 mod resources;
 mod reviews;

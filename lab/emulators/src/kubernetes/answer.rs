@@ -16,9 +16,12 @@ pub(crate) enum Answer {
     Document {
         code: u16,
         value: Value,
-        warning: Option<&'static str>,
+        /// Warnings, which clients show to people.
+        warnings: Vec<String>,
     },
     Text(Vec<u8>),
+    /// Nothing is served on the path, and no API could be.
+    NoPath,
     /// The one document that is asked for as protobuf only.
     Protobuf(Vec<u8>),
     /// A watch, which goes on.
@@ -27,12 +30,21 @@ pub(crate) enum Answer {
 
 impl Answer {
     pub(crate) fn ok(value: Value) -> Self {
-        Self::Document { code: 200, value, warning: None }
+        Self::Document { code: 200, value, warnings: Vec::new() }
+    }
+
+    /// The same with warnings.
+    pub(crate) fn warning(mut self, more: Vec<String>) -> Self {
+        if let Self::Document { warnings, .. } = &mut self {
+            warnings.extend(more);
+        }
+        self
     }
 
     pub(crate) fn code(&self) -> u16 {
         match self {
             Self::Document { code, .. } => *code,
+            Self::NoPath => 404,
             Self::Text(_) | Self::Protobuf(_) | Self::Stream(_) => 200,
         }
     }
@@ -40,11 +52,15 @@ impl Answer {
 
 pub(crate) fn response(answer: Result<Answer, Status>) -> Response<Body> {
     match answer {
-        Ok(Answer::Document { code, value, warning }) => {
+        Ok(Answer::Document { code, value, warnings }) => {
             let mut response = document(code, &value);
-            if let Some(warning) = warning.and_then(|text| HeaderValue::from_str(&format!("299 - {text:?}")).ok()) {
-                response.headers_mut().insert(WARNING, warning);
-            }
+            let warnings = warnings.iter().filter_map(|text| HeaderValue::from_str(&format!("299 - {text:?}")).ok());
+            response.headers_mut().extend(warnings.map(|warning| (WARNING, warning)));
+            response
+        }
+        Ok(Answer::NoPath) => {
+            let mut response = typed(Body::from("404 page not found\n"), "text/plain; charset=utf-8");
+            *response.status_mut() = StatusCode::NOT_FOUND;
             response
         }
         Ok(Answer::Text(text)) => typed(Body::from(text), "text/plain; charset=utf-8"),

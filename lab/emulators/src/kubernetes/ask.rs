@@ -64,8 +64,9 @@ impl Parameters {
         self.0.get(name).map_or("", String::as_str)
     }
 
+    /// True if it is given and not `false`.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), "true" | "1")
+        self.0.get(name).is_some_and(|value| !value.eq_ignore_ascii_case("false") && value != "0")
     }
 
     pub(crate) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Status> {
@@ -85,7 +86,7 @@ impl Parameters {
             "All" => Ok(true),
             other => {
                 let about = super::status::About { group: "meta.k8s.io", kind: "CreateOptions", name: "" };
-                let message = format!("Unsupported value: []string{{{other:?}}}: supported values: \"All\"");
+                let message = format!("Unsupported value: [{other:?}]: supported values: \"All\"");
                 let (reason, field) = ("FieldValueNotSupported".to_owned(), "dryRun".to_owned());
                 Err(Status::invalid(about, &[Cause { reason, message, field }]))
             }
@@ -115,7 +116,7 @@ impl Form {
                 None => Self::Whole,
             });
         }
-        Err(Status::new(406, "only the following media types are accepted: application/json"))
+        Err(Status::new(406, "406: Not Acceptable\n\nAvailable representations: application/json"))
     }
 }
 
@@ -137,6 +138,9 @@ impl Ask {
     /// The body as a document.
     pub(crate) fn document(&self) -> Result<Value, Status> {
         if self.content_type.contains("protobuf") {
+            if !self.body.starts_with(b"k8s\0") {
+                return Err(unreadable("provided data does not appear to be a protobuf message"));
+            }
             let message = "the body of the request was in an unknown format - accepted media types include: application/json, \
                            application/yaml (this server reads protobuf of some kinds only)";
             return protobuf::read(&self.body).ok_or_else(|| Status::new(415, message));
@@ -151,7 +155,19 @@ impl Ask {
     }
 }
 
-fn unreadable(why: &str) -> Status {
+/// The kind of a verb's options, which refusals of its parameters name.
+pub(crate) fn options(verb: &str) -> &'static str {
+    match verb {
+        "create" => "CreateOptions",
+        "update" => "UpdateOptions",
+        "patch" => "PatchOptions",
+        "delete" | "deletecollection" => "DeleteOptions",
+        "get" => "GetOptions",
+        _ => "ListOptions",
+    }
+}
+
+pub(crate) fn unreadable(why: &str) -> Status {
     Status::bad_request(format!(
         "the object provided is unrecognized: couldn't get version/kind; json parse error: {why}"
     ))
@@ -171,8 +187,8 @@ pub(crate) fn user_agent(head: &Parts) -> String {
 }
 
 /// Under which name the caller's fields are managed: what it says, or what its program calls itself.
-pub(crate) fn manager(head: &Parts, query: &Parameters) -> String {
-    match query.get("fieldManager") {
+pub(crate) fn manager(head: &Parts, query: &Parameters) -> Result<String, Cause> {
+    Ok(match query.get("fieldManager") {
         "" => {
             let agent = user_agent(head);
             let program = agent.split('/').next().unwrap_or_default();
@@ -180,8 +196,16 @@ pub(crate) fn manager(head: &Parts, query: &Parameters) -> String {
                 program.chars().filter(|character| !character.is_control()).take(MANAGER_MAXIMUM).collect();
             if name.is_empty() { "unknown".to_owned() } else { name }
         }
+        given if given.len() > MANAGER_MAXIMUM => return Err(Cause::too_long("fieldManager", MANAGER_MAXIMUM)),
+        given if given.chars().any(char::is_control) => {
+            return Err(Cause::invalid(
+                "fieldManager",
+                &given.into(),
+                "invalid character: only printable ones are allowed",
+            ));
+        }
         given => given.to_owned(),
-    }
+    })
 }
 
 /// The token of the request: a bearer token, or the password of credentials in the URL.

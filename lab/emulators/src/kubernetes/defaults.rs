@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::meta::{self, stamp};
 use super::resources::Resource;
-use super::value::{BASE64, child, list, object_at, set, set_default, take, text};
+use super::validate::names;
+use super::value::{BASE64, child, decode_base64, list, object_at, set, set_default, take, text};
 
 mod pods;
 
@@ -18,11 +19,14 @@ pub(crate) fn fill(resource: &Resource, object: &mut Value) {
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "secrets") => secret(object),
+        ("", "configmaps") => config_map(object),
+        ("", "events") => event(object),
         ("", "namespaces") => namespace(object),
         ("", "pods") => pods::pod(object),
         ("batch", "jobs") => job(object),
         ("apps", "daemonsets") => daemon_set(object),
         ("apiextensions.k8s.io", _) => definition(object),
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => role(object),
         ("rbac.authorization.k8s.io", _) => binding(object),
         _ => {}
     }
@@ -36,7 +40,11 @@ pub(crate) fn add(resource: &Resource, object: &mut Value, now: Timestamp) {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => set(object, &["spec", "finalizers"], json!(["kubernetes"])),
         ("", "pods") => pods::admit(object),
-        ("batch", "jobs") => select(object),
+        ("batch", "jobs") => {
+            select(object);
+            set_default(object, &["status"], json!({}));
+        }
+        ("apps", "deployments") => set_default(object, &["status"], json!({})),
         ("apps", "daemonsets") => {
             for counter in ["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"] {
                 set_default(object, &["status", counter], 0);
@@ -76,9 +84,24 @@ fn secret(object: &mut Value) {
     if let Some(Value::Object(data)) = object.get_mut("data") {
         for value in data.values_mut() {
             // In Go a null is an empty byte string, and what was read is encoded anew.
-            let content = BASE64.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+            let content = decode_base64(value.as_str().unwrap_or_default()).unwrap_or_default();
             *value = BASE64.encode(content).into();
         }
+    }
+}
+
+/// Content that is empty is not there.
+fn config_map(object: &mut Value) {
+    for member in ["data", "binaryData"] {
+        if object.get(member).is_some_and(|content| content.is_null() || *content == json!({})) {
+            take(object, &[member]);
+        }
+    }
+}
+
+fn event(object: &mut Value) {
+    for member in ["reportingComponent", "reportingInstance"] {
+        set_default(object, &[member], "");
     }
 }
 
@@ -91,13 +114,18 @@ fn namespace(object: &mut Value) {
 fn job(object: &mut Value) {
     let spec = child(object, "spec");
     object_at(spec, &["template", "spec"]);
+    let is_per_index = spec.get("backoffLimitPerIndex").is_some_and(|limit| !limit.is_null());
     if spec.get("completions").is_none() && spec.get("parallelism").is_none() {
         set_default(spec, &["completions"], 1);
     }
     set_default(spec, &["parallelism"], 1);
-    set_default(spec, &["backoffLimit"], 6);
+    set_default(spec, &["backoffLimit"], if is_per_index { i32::MAX } else { 6 });
     set_default(spec, &["completionMode"], "NonIndexed");
     set_default(spec, &["suspend"], false);
+    set_default(spec, &["manualSelector"], false);
+    let rules = spec.pointer_mut("/podFailurePolicy/rules").and_then(Value::as_array_mut);
+    let conditions = rules.into_iter().flatten().filter_map(|rule| rule.get_mut("onPodConditions")?.as_array_mut());
+    conditions.flatten().for_each(|condition| set_default(condition, &["status"], "True"));
     let replacement = if spec.get("podFailurePolicy").is_some() { "Failed" } else { "TerminatingOrFailed" };
     set_default(spec, &["podReplacementPolicy"], replacement);
     pods::template(spec);
@@ -106,13 +134,17 @@ fn job(object: &mut Value) {
 /// Makes a Job select its own Pods only.
 fn select(object: &mut Value) {
     let (uid, name) = (meta::uid(object).to_owned(), meta::name(object).to_owned());
+    if names::label_value(&name).is_some() {
+        // It is refused: its name cannot be a label.
+        return;
+    }
     let spec = child(object, "spec");
     if spec.get("manualSelector") != Some(&json!(true)) && spec.get("selector").is_none() {
         set(spec, &["selector", "matchLabels", "batch.kubernetes.io/controller-uid"], uid.clone());
         let labels = object_at(spec, &["template", "metadata", "labels"]);
         for prefix in ["", "batch.kubernetes.io/"] {
-            labels.insert(format!("{prefix}controller-uid"), uid.clone().into());
-            labels.insert(format!("{prefix}job-name"), name.clone().into());
+            labels.entry(format!("{prefix}controller-uid")).or_insert_with(|| uid.clone().into());
+            labels.entry(format!("{prefix}job-name")).or_insert_with(|| name.clone().into());
         }
     }
     let labels = spec.pointer("/template/metadata/labels").cloned();
@@ -166,6 +198,13 @@ fn establish(object: &mut Value, now: Timestamp) {
         .cloned()
         .collect();
     set_default(object, &["status", "storedVersions"], versions);
+}
+
+/// A role always says its rules, if only that there are none.
+fn role(object: &mut Value) {
+    if list(object, "/rules").is_empty() {
+        set(object, &["rules"], Value::Null);
+    }
 }
 
 fn binding(object: &mut Value) {

@@ -8,4 +8,5 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use compare::doubled;
 pub(crate) use schema::Schema;

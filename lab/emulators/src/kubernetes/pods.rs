@@ -28,6 +28,7 @@ use super::controllers::perform::{Recorder, gone_is_fine, record_event};
 use super::controllers::queue::{Key, Queue, Settings, key_of};
 use super::status::Status;
 use super::store::{Deletion, Object, Store};
+use super::tokens::AUDIENCE;
 
 mod child;
 mod decide;
@@ -376,7 +377,7 @@ impl Sources for Namespace<'_> {
 
     fn token(&self, account: &str, seconds: i64) -> Option<String> {
         let until = self.store.now().saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-        self.store.issue_token(self.name, account, until).ok()
+        self.store.issue_token((self.name, account), &[AUDIENCE.to_owned()], until).ok()
     }
 }
 

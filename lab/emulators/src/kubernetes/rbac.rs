@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::meta;
-use super::status::Status;
+use super::route::Place;
+use super::status::{About, Status};
 use super::store::{Object, State, Writing};
 use super::tokens::{MASTERS, User};
 use super::value::{list, text};
@@ -28,6 +29,12 @@ pub(crate) struct Attributes {
 const OPEN_PATHS: [&str; 7] = ["/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version"];
 
 impl Attributes {
+    /// A verb on a place, whether or not a kind is served there.
+    pub(crate) fn of(place: &Place, verb: &str) -> Self {
+        let Place { group, plural, namespace, name, subresource, .. } = place.clone();
+        Self { verb: verb.to_owned(), group, resource: plural, subresource, namespace, name, path: String::new() }
+    }
+
     /// `pods/log`
     fn resource_with_subresource(&self) -> String {
         if self.subresource.is_empty() {
@@ -52,7 +59,7 @@ impl Attributes {
         let Self { verb, group, .. } = self;
         let resource = self.resource_with_subresource();
         let why = format!("User {who:?} cannot {verb} resource {resource:?} in API group {group:?} {place}");
-        Status::forbidden(super::status::About { group, kind: &self.resource, name: &self.name }, &why)
+        Status::forbidden(About { group, kind: &self.resource, name: &self.name }, &why)
     }
 }
 
@@ -151,10 +158,13 @@ fn covers(rule: &Value, attributes: &Attributes) -> bool {
 
 /// Refuses to grant what the granter does not have, as the real server does.
 pub(crate) fn check_escalation(state: &State, user: &User, object: &Value) -> Result<(), Status> {
+    if user.groups.iter().any(|group| group == MASTERS) {
+        return Ok(());
+    }
     let namespace = meta::namespace(object);
     let rules = match text(object, "/kind") {
         "Role" | "ClusterRole" => list(object, "/rules").to_vec(),
-        "RoleBinding" | "ClusterRoleBinding" => referred(state, object),
+        "RoleBinding" | "ClusterRoleBinding" => referred(state, object)?,
         _ => return Ok(()),
     };
     let missing: Vec<String> = rules
@@ -173,25 +183,27 @@ pub(crate) fn check_escalation(state: &State, user: &User, object: &Value) -> Re
         return Ok(());
     }
     let kind = text(object, "/kind").to_lowercase() + "s";
-    let about = super::status::About { group: "rbac.authorization.k8s.io", kind: &kind, name: meta::name(object) };
+    let about = About { group: "rbac.authorization.k8s.io", kind: &kind, name: meta::name(object) };
+    let groups: Vec<String> = user.groups.iter().map(|group| format!("{group:?}")).collect();
     let why = format!(
-        "user {:?} (groups={:?}) is attempting to grant RBAC permissions not currently held:\n{}",
+        "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
         user.name,
-        user.groups,
+        groups.join(" "),
         missing.join("\n")
     );
     Err(Status::forbidden(about, &why))
 }
 
 /// The rules of the role that a binding binds.
-fn referred(state: &State, binding: &Value) -> Vec<Value> {
+fn referred(state: &State, binding: &Value) -> Result<Vec<Value>, Status> {
     let is_role = text(binding, "/roleRef/kind") == "Role";
     let plural = if is_role { "roles" } else { "clusterroles" };
     let namespace = if is_role { meta::namespace(binding) } else { "" };
-    let resource = state.resource(&format!("{plural}.rbac.authorization.k8s.io"));
-    let role =
-        resource.ok().and_then(|resource| state.find(&resource, namespace, text(binding, "/roleRef/name")).cloned());
-    role.map_or_else(Vec::new, |role| list(&role, "/rules").to_vec())
+    let resource = state.resource(&format!("{plural}.rbac.authorization.k8s.io"))?;
+    let role = state.find(&resource, namespace, text(binding, "/roleRef/name"));
+    let bindings = text(binding, "/kind").to_lowercase() + "s";
+    let about = About { group: "rbac.authorization.k8s.io", kind: &bindings, name: meta::name(binding) };
+    role.map(|role| list(role, "/rules").to_vec()).ok_or_else(|| Status::not_found(about))
 }
 
 /// Every single thing that a rule allows.

@@ -48,7 +48,7 @@ const ROWS: [Row; 22] = [
     ("", "v1", "namespaces", "Namespace", &["ns"], STATUS | RETURNED),
     ("", "v1", "secrets", "Secret", &[], NAMESPACED),
     ("", "v1", "serviceaccounts", "ServiceAccount", &["sa"], NAMESPACED | RETURNED),
-    ("", "v1", "pods", "Pod", &["po"], NAMESPACED | STATUS | RETURNED),
+    ("", "v1", "pods", "Pod", &["po"], NAMESPACED | STATUS | GENERATION | RETURNED),
     ("", "v1", "configmaps", "ConfigMap", &["cm"], NAMESPACED),
     ("", "v1", "events", "Event", &["ev"], NAMESPACED | UPSERT),
     ("", "v1", "nodes", "Node", &["no"], STATUS),

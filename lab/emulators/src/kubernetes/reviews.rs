@@ -11,8 +11,8 @@ use super::engine::Engine;
 use super::meta::stamp;
 use super::rbac::{Attributes, granting};
 use super::status::Status;
-use super::tokens::MASTERS;
-use super::value::{list, number, set, text};
+use super::tokens::{AUDIENCE, MASTERS};
+use super::value::{list, number, set, set_default, text};
 
 /// Validity of a token for which none is requested.
 const TOKEN_SECONDS: i64 = 3600;
@@ -31,7 +31,7 @@ pub(crate) fn review(engine: &Arc<Engine>, ask: &Ask) -> Result<Answer, Status> 
     };
     set(&mut review, &["status"], status);
     set(&mut review, &["metadata", "creationTimestamp"], Value::Null);
-    Ok(Answer::Document { code: 201, value: review, warning: None })
+    Ok(Answer::Document { code: 201, value: review, warnings: Vec::new() })
 }
 
 fn access(engine: &Engine, ask: &Ask, review: &Value) -> Result<Value, Status> {
@@ -55,11 +55,12 @@ fn access(engine: &Engine, ask: &Ask, review: &Value) -> Result<Value, Status> {
         }
     } else {
         let cause = super::status::Cause::invalid(
-            "spec.resourceAttributes",
+            "spec",
             &Value::Null,
             "exactly one of nonResourceAttributes or resourceAttributes must be specified",
         );
-        return Err(Status::invalid(ask.view.about_kind(""), &[cause]));
+        let about = super::status::About { group: &ask.view.group, kind: "", name: "" };
+        return Err(Status::invalid(about, &[cause]));
     };
     Ok(match engine.allowed(&ask.user, &attributes) {
         Some(reason) if reason.is_empty() => json!({"allowed": true}),
@@ -91,19 +92,24 @@ pub(crate) fn token(engine: &Arc<Engine>, ask: &Ask) -> Result<Answer, Status> {
     let mut request = if ask.body.is_empty() { json!({}) } else { ask.document()? };
     let seconds = number(&request, "/spec/expirationSeconds").unwrap_or(TOKEN_SECONDS);
     if seconds < TOKEN_SECONDS_MINIMUM {
-        let about = super::status::About { group: "authentication.k8s.io", kind: "TokenRequest", name: &ask.name };
+        let about = super::status::About { group: "authentication.k8s.io", kind: "TokenRequest", name: "" };
         let message = "may not specify a duration less than 10 minutes";
         let cause = super::status::Cause::invalid("spec.expirationSeconds", &json!(seconds), message);
         return Err(Status::invalid(about, &[cause]));
     }
     let life = Duration::from_secs(seconds.unsigned_abs());
     let until = engine.store.now().checked_add(life).unwrap_or(jiff::Timestamp::MAX);
-    let token = engine.store.issue_token(&ask.namespace, &ask.name, until)?;
+    let audiences: Vec<String> =
+        list(&request, "/spec/audiences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let audiences = if audiences.is_empty() { vec![AUDIENCE.to_owned()] } else { audiences };
+    let token = engine.store.issue_token((&ask.namespace, &ask.name), &audiences, until)?;
+    set(&mut request, &["spec", "audiences"], audiences);
+    set_default(&mut request, &["spec", "boundObjectRef"], Value::Null);
     set(&mut request, &["apiVersion"], "authentication.k8s.io/v1");
     set(&mut request, &["kind"], "TokenRequest");
     set(&mut request, &["metadata", "name"], ask.name.clone());
     set(&mut request, &["metadata", "namespace"], ask.namespace.clone());
     set(&mut request, &["spec", "expirationSeconds"], seconds);
     set(&mut request, &["status"], json!({"token": token, "expirationTimestamp": stamp(until)}));
-    Ok(Answer::Document { code: 201, value: request, warning: None })
+    Ok(Answer::Document { code: 201, value: request, warnings: Vec::new() })
 }

@@ -109,8 +109,8 @@ fn place(steps: &[&str]) -> Option<Place> {
 /// The verb that a request has on a place; none if the place does not know the method.
 pub(crate) fn verb(method: &Method, place: &Place, watch: bool) -> Option<&'static str> {
     Some(match (method.as_str(), place.name.is_empty()) {
-        ("GET", _) if watch && place.subresource.is_empty() => "watch",
         ("GET", false) => "get",
+        ("GET", true) if watch => "watch",
         ("GET", true) => "list",
         ("POST", true) => "create",
         ("POST", false) if !place.subresource.is_empty() => "create",

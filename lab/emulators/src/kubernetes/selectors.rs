@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::meta;
 use super::resources::Resource;
 use super::status::Status;
+use super::validate::names;
 use super::value::text;
 
 /// A label selector and a field selector.
@@ -86,6 +87,11 @@ impl Selector {
         self
     }
 
+    /// True if everything fits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
     pub(crate) fn matches(&self, object: &Value) -> bool {
         let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
         self.labels.iter().all(|wanted| wanted.test.holds(label(&wanted.key)))
@@ -142,13 +148,15 @@ fn field_requirements(resource: &Resource, text: &str) -> Result<Vec<Requirement
         } else if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
             (key, value, true)
         } else {
-            let message =
-                format!("unable to parse field selector {text:?}: invalid selector: '{part}'; can't understand");
+            let message = format!("invalid selector: '{text}'; can't understand '{part}'");
             return Err(Status::bad_request(message));
         };
         let own = FIELDS.iter().find(|row| row.0 == resource.storage).map_or(&[][..], |row| row.1);
         if !matches!(key, "metadata.name" | "metadata.namespace") && !own.contains(&key) {
-            return Err(Status::bad_request(format!("field label not supported: {key}")));
+            return Err(Status::bad_request(match resource.storage.as_str() {
+                "jobs.batch" => format!("field label {key:?} not supported for Job"),
+                _ => format!("field label not supported: {key}"),
+            }));
         }
         let values = vec![value.to_owned()];
         let test = if equal { Test::In(values) } else { Test::NotIn(values) };
@@ -184,7 +192,10 @@ fn label_requirement(part: &str) -> Option<Requirement> {
             && !key.contains(|character: char| character.is_whitespace() || "()!=<>".contains(character));
         valid.then(|| Requirement { key: key.to_owned(), test })
     };
-    let value = |value: &str| vec![value.trim().to_owned()];
+    let value = |value: &str| {
+        let value = value.trim();
+        names::label_value(value).is_none().then(|| vec![value.to_owned()])
+    };
     if let Some(key) = part.strip_prefix('!') {
         return requirement(key, Test::Absent);
     }
@@ -198,10 +209,10 @@ fn label_requirement(part: &str) -> Option<Requirement> {
         };
     }
     if let Some((key, wanted)) = part.split_once("!=") {
-        return requirement(key, Test::NotIn(value(wanted)));
+        return requirement(key, Test::NotIn(value(wanted)?));
     }
     if let Some((key, wanted)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return requirement(key, Test::In(value(wanted)));
+        return requirement(key, Test::In(value(wanted)?));
     }
     if let Some((key, bound)) = part.split_once('>') {
         return requirement(key, Test::More(bound.trim().parse().ok()?));

@@ -7,14 +7,15 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 
 use super::answer::{Answer, response};
-use super::ask::{Ask, Form, Parameters, content_type, manager, token, user_agent};
+use super::ask::{Ask, Form, Parameters, content_type, manager, options, token, user_agent};
 use super::engine::Engine;
 use super::faults::{Aim, Effect};
 use super::rbac::Attributes;
+use super::resources::Resource;
 use super::route::{Place, Route, route, verb};
 use super::selectors::Selector;
 use super::settings::Call;
-use super::status::Status;
+use super::status::{About, Cause, Status};
 use super::{discovery, verbs, watching};
 use crate::connections::Connection;
 
@@ -37,8 +38,7 @@ pub(crate) async fn serve(engine: Arc<Engine>, connection: Connection, request: 
         return response(about_the_server(&engine, &head));
     };
     let read = to_bytes(body, BODY_BYTES_READ).await.ok().filter(|body| body.len() <= BODY_BYTES_MAXIMUM);
-    let body =
-        read.ok_or_else(|| Status::new(413, format!("the request body is larger than {BODY_BYTES_MAXIMUM} bytes")));
+    let body = read.ok_or_else(|| Status::new(413, format!("Request entity too large: limit is {BODY_BYTES_MAXIMUM}")));
     let ask = body.and_then(|body| ask(&engine, &head, place, body));
     let ask = match ask {
         Ok(ask) => ask,
@@ -106,37 +106,49 @@ fn perform(
             selector = selector.and_name(&ask.name);
         }
     }
-    engine.authorize(&ask.user, &ask.attributes(selector.name()))?;
+    // A name in a field selector counts as the object's name for lists and watches, not for deletions.
+    let selected = selector.name().filter(|_| ask.verb != "deletecollection");
+    engine.authorize(&ask.user, &ask.attributes(selected))?;
     if ask.verb == "watch" {
         return watching::watch(engine, connection, ask, selector, effect).map(Answer::Stream);
     }
     verbs::perform(engine, ask, &selector)
 }
 
+/// The resource at a place: as it is stored, and as the caller sees it.
+fn served(engine: &Engine, place: &Place) -> Option<(Arc<Resource>, Arc<Resource>)> {
+    let Place { group, version, plural, namespace, subresource, .. } = place;
+    let (stored, view) = engine.store.read(|state| {
+        let view = state.catalog.find(group, version, plural).cloned()?;
+        let stored = state.catalog.by_id(&view.storage).cloned().filter(|_| view.custom.is_none());
+        Some((stored.unwrap_or_else(|| Arc::clone(&view)), view))
+    })?;
+    let fits = subresource.is_empty() || view.has_subresource(subresource);
+    (fits && (namespace.is_empty() || view.is_namespaced())).then_some((stored, view))
+}
+
 /// Reads a request on a resource.
 fn ask(engine: &Engine, head: &Parts, place: Place, body: axum::body::Bytes) -> Result<Ask, Status> {
     let query = Parameters::read(head)?;
     let user = engine.user(token(head).as_deref())?;
-    let Place { group, version, plural, namespace, name, subresource } = place;
-    let found = engine.store.read(|state| {
-        let view = state.catalog.find(&group, &version, &plural).cloned()?;
-        let stored = state.catalog.by_id(&view.storage).cloned().filter(|_| view.custom.is_none());
-        Some((stored.unwrap_or_else(|| Arc::clone(&view)), view))
-    });
-    let (resource, view) = found.ok_or_else(Status::no_route)?;
-    let fits = subresource.is_empty() || view.has_subresource(&subresource);
-    if !fits || !namespace.is_empty() && !view.is_namespaced() {
+    let verb = verb(&head.method, &place, query.flag("watch"));
+    let Some((resource, view)) = served(engine, &place) else {
+        // Callers do not learn what is not served unless they might use it.
+        engine.authorize(&user, &Attributes::of(&place, verb.unwrap_or_default()))?;
         return Err(Status::no_route());
-    }
-    let path = Place { group, version, plural, namespace, name, subresource };
-    let verb = verb(&head.method, &path, query.flag("watch")).ok_or_else(Status::method_not_allowed)?;
-    let Place { namespace, name, subresource, .. } = path;
-    let across = namespace.is_empty() && view.is_namespaced() && !matches!(verb, "list" | "watch");
+    };
+    let verb = verb.ok_or_else(Status::method_not_allowed)?;
+    let Place { namespace, name, subresource, .. } = place;
+    let whole_namespaces = view.storage == "namespaces" && verb == "deletecollection";
+    let across = whole_namespaces || namespace.is_empty() && view.is_namespaced() && !matches!(verb, "list" | "watch");
     if across || view.is_review() && verb != "create" {
         return Err(Status::method_not_allowed());
     }
-    let manager = manager(head, &query);
+    let options =
+        |cause: Cause| Status::invalid(About { group: "meta.k8s.io", kind: options(verb), name: "" }, &[cause]);
+    let manager = manager(head, &query).map_err(options)?;
     let (form, content_type) = (Form::read(head)?, content_type(head));
+    check_media_type(verb, &content_type)?;
     Ok(Ask { verb, resource, view, namespace, name, subresource, query, form, content_type, manager, user, body })
 }
 
@@ -157,6 +169,19 @@ fn record(engine: &Engine, head: &Parts, ask: &Ask) -> (usize, Option<Effect>) {
     engine.receive(call, &aim)
 }
 
+/// Refuses bodies in a form that is not read. Patches have forms of their own.
+fn check_media_type(verb: &str, content_type: &str) -> Result<(), Status> {
+    let known =
+        matches!(content_type, "" | "application/json" | "application/yaml" | "application/vnd.kubernetes.protobuf");
+    if known || !matches!(verb, "create" | "update" | "delete" | "deletecollection") {
+        return Ok(());
+    }
+    let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let message =
+        format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+    Err(Status::new(415, message))
+}
+
 /// Answers what is no call on a resource.
 fn about_the_server(engine: &Engine, head: &Parts) -> Result<Answer, Status> {
     let path = head.uri.path();
@@ -171,5 +196,11 @@ fn about_the_server(engine: &Engine, head: &Parts) -> Result<Answer, Status> {
     if head.method != Method::GET {
         return Err(Status::method_not_allowed());
     }
-    discovery::answer(engine, &route).ok_or_else(Status::no_route)
+    let answer = discovery::answer(engine, &route);
+    answer.or_else(|| is_outside(&route, path).then_some(Answer::NoPath)).ok_or_else(Status::no_route)
+}
+
+/// True for paths on which no API is looked for; they are answered with a text.
+fn is_outside(route: &Route, path: &str) -> bool {
+    matches!(route, Route::Group(_)) || !path.starts_with("/api")
 }

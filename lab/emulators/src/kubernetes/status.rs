@@ -210,7 +210,7 @@ impl Cause {
     }
 
     pub(crate) fn too_long(field: &str, maximum: usize) -> Self {
-        let message = format!("Too long: must have at most {maximum} bytes");
+        let message = format!("Too long: may not be more than {maximum} bytes");
         Self { reason: "FieldValueTooLong".to_owned(), message, field: field.to_owned() }
     }
 

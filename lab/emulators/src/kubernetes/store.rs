@@ -169,8 +169,13 @@ impl Store {
     }
 
     /// A bearer token for a `ServiceAccount`, good until `until`.
-    pub(crate) fn issue_token(&self, namespace: &str, account: &str, until: Timestamp) -> Result<String, Status> {
-        self.lock().issue_token(namespace, account, until)
+    pub(crate) fn issue_token(
+        &self,
+        account: (&str, &str),
+        audiences: &[String],
+        until: Timestamp,
+    ) -> Result<String, Status> {
+        self.lock().issue_token(account, audiences, until)
     }
 
     /// Sets the source of `pods/log`.

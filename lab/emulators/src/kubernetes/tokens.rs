@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use super::value::{number, text};
+use super::value::{list, number, text};
 
 /// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub struct User {
 
 /// The group whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
+
+/// The audience of tokens for this server.
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc";
 
 /// Signs tokens and reads them; never printed.
 pub(crate) struct Tokens {
@@ -78,10 +81,11 @@ impl Tokens {
     }
 
     /// A token in the form of a JSON Web Token.
-    pub(crate) fn issue(&self, namespace: &str, account: &str, uid: &str, until: Timestamp) -> String {
+    pub(crate) fn issue(&self, claims: &Claims, audiences: &[String], until: Timestamp) -> String {
+        let Claims { namespace, account, uid } = claims;
         let header = json!({"alg": "HS256", "typ": "JWT"});
         let claims = json!({
-            "iss": "https://kubernetes.default.svc", "aud": ["https://kubernetes.default.svc"], "exp": until.as_second(),
+            "iss": "https://kubernetes.default.svc", "aud": audiences, "exp": until.as_second(),
             "sub": format!("system:serviceaccount:{namespace}:{account}"),
             "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": account, "uid": uid}},
         });
@@ -91,7 +95,7 @@ impl Tokens {
         format!("{signed}.{signature}")
     }
 
-    /// The claims of a token, if this server issued it and it has not expired.
+    /// The claims of a token, if this server issued it for itself and it has not expired.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         if BASE64_URL_SAFE_NO_PAD.decode(signature).ok()? != self.sign(signed) {
@@ -99,7 +103,7 @@ impl Tokens {
         }
         let claims = BASE64_URL_SAFE_NO_PAD.decode(signed.split_once('.')?.1).ok()?;
         let claims: Value = serde_json::from_slice(&claims).ok()?;
-        if number(&claims, "/exp")? <= now.as_second() {
+        if number(&claims, "/exp")? <= now.as_second() || !list(&claims, "/aud").iter().any(|one| one == AUDIENCE) {
             return None;
         }
         let own = |pointer: &str| text(&claims, pointer).to_owned();

@@ -2,17 +2,23 @@
 
 use serde_json::Value;
 
-use super::meta;
 use super::resources::Resource;
 use super::status::Cause;
 use super::value::{members, text};
+use super::{meta, pod_security};
 
+mod access;
 mod decode;
-mod names;
+mod doubled;
+mod jobs;
+pub(crate) mod names;
 mod secrets;
+mod typed;
 mod workloads;
 
 pub(crate) use decode::decode;
+pub(crate) use doubled::doubled;
+pub(crate) use typed::prune;
 
 /// Maximum number of bytes of an object's annotations.
 const ANNOTATION_BYTES_MAXIMUM: usize = 256 * 1024;
@@ -21,6 +27,9 @@ const ANNOTATION_BYTES_MAXIMUM: usize = 256 * 1024;
 pub(crate) fn created(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = metadata(resource, object);
     causes.extend(own(resource, object));
+    if resource.storage == "jobs.batch" {
+        causes.extend(jobs::created(object));
+    }
     causes
 }
 
@@ -39,10 +48,10 @@ pub(crate) fn updated(resource: &Resource, old: &Value, new: &Value) -> Vec<Caus
             ("", "secrets") => secrets::updated(old, new),
             ("", "configmaps") => secrets::immutable_updated(old, new, &["data", "binaryData"]),
             ("", "pods") => workloads::pod_updated(old, new),
-            ("batch", "jobs") => workloads::job_updated(old, new),
+            ("batch", "jobs") => jobs::job_updated(old, new),
             ("apps", "daemonsets") => workloads::daemon_set_updated(old, new),
             ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
-                workloads::immutable(old, new, "/roleRef", "roleRef", "cannot change roleRef").into_iter().collect()
+                workloads::immutable(old, new, "/roleRef", "roleRef").into_iter().collect()
             }
             _ => Vec::new(),
         });
@@ -59,10 +68,14 @@ fn own(resource: &Resource, object: &Value) -> Vec<Cause> {
         ("", "secrets") => secrets::secret(object),
         ("", "configmaps") => secrets::config_map(object),
         ("", "pods") => workloads::pod(object),
-        ("batch", "jobs") => workloads::job(object),
+        ("", "namespaces") => pod_security::labels(object),
+        ("batch", "jobs") => jobs::job(object),
         ("apps", "daemonsets") => workloads::daemon_set(object),
         ("apiextensions.k8s.io", _) => workloads::definition(object),
-        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => workloads::binding(object),
+        ("", "events") => access::event(object),
+        ("coordination.k8s.io", "leases") => access::lease(object),
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => access::role(object, resource.is_namespaced()),
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => access::binding(object),
         _ => Vec::new(),
     }
 }
@@ -75,7 +88,7 @@ fn metadata(resource: &Resource, object: &Value) -> Vec<Cause> {
     let wrong = if is_rbac {
         names::path_segment(name)
     } else if is_label_name {
-        names::label(name)
+        names::dotless(name)
     } else {
         names::subdomain(name)
     };
@@ -96,19 +109,40 @@ fn metadata(resource: &Resource, object: &Value) -> Vec<Cause> {
     if bytes > ANNOTATION_BYTES_MAXIMUM {
         causes.push(Cause::too_long("metadata.annotations", ANNOTATION_BYTES_MAXIMUM));
     }
+    causes.extend(finalizers(object));
     causes.extend(owners(object));
+    causes
+}
+
+/// Finalizers of the server's own, which need no domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes"];
+
+fn finalizers(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (index, finalizer) in meta::finalizers(object).iter().enumerate() {
+        let name = finalizer.as_str().unwrap_or_default();
+        if let Some(wrong) = names::label_key(name) {
+            causes.push(Cause::invalid("metadata.finalizers", finalizer, &wrong));
+        } else if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+            let message = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(&format!("metadata.finalizers[{index}]"), finalizer, message));
+        }
+    }
     causes
 }
 
 fn owners(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (index, owner) in meta::owners(object).iter().enumerate() {
-        for (member, hint) in [("apiVersion", "version must not be empty"), ("kind", ""), ("name", ""), ("uid", "")] {
+        for member in ["apiVersion", "kind", "name", "uid"] {
             if text(owner, &format!("/{member}")).is_empty() {
-                let hint = if hint.is_empty() { format!("{member} must not be empty") } else { hint.to_owned() };
                 let field = format!("metadata.ownerReferences[{index}].{member}");
-                causes.push(Cause::invalid(&field, &"".into(), &hint));
+                causes.push(Cause::required(&field, "must not be empty"));
             }
+        }
+        if text(owner, "/kind") == "Event" && text(owner, "/apiVersion") == "v1" {
+            let message = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(Cause::invalid(&format!("metadata.ownerReferences[{index}]"), owner, message));
         }
     }
     causes

@@ -1,5 +1,6 @@
 //! Short ways through JSON documents.
 
+use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
@@ -7,6 +8,11 @@ use serde_json::{Map, Value};
 /// Base64 as Go reads it: the last bits need not be zero.
 pub(crate) const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
+/// Content in base64 as Go reads it: line ends are skipped.
+pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    if text.contains(['\r', '\n']) { BASE64.decode(text.replace(['\r', '\n'], "")) } else { BASE64.decode(text) }
+}
 
 /// The text at `pointer`; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {

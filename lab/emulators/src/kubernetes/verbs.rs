@@ -8,16 +8,16 @@ use super::engine::Engine;
 use super::reviews;
 use super::selectors::Selector;
 use super::status::Status;
-use super::value::text;
+use super::value::{list, text};
 
 mod common;
 mod lists;
 mod patches;
 mod removals;
 
-use common::{guard, shown};
+use common::{check_creation, guard, shown, written};
 
-pub(crate) use lists::check_revision;
+pub(crate) use lists::{check_match, check_revision};
 
 /// Performs a call that may be performed.
 pub(crate) fn perform(engine: &Arc<Engine>, ask: &Ask, selector: &Selector) -> Result<Answer, Status> {
@@ -46,18 +46,18 @@ fn get(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
 }
 
 fn create(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
-    let object = ask.object()?;
+    let (object, warnings) = ask.object()?;
     let mut writing = ask.writing(engine)?;
     writing.name = "";
     let object = engine.store.change(|state, _| {
         guard(engine, ask, state, &object)?;
         state.create(&writing, object)
     })?;
-    Ok(shown(engine, ask, &object, 201))
+    Ok(written(engine, ask, &object, 201, warnings))
 }
 
 fn update(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
-    let object = ask.object()?;
+    let (object, warnings) = ask.object()?;
     let writing = ask.writing(engine)?;
     let mut code = 200;
     let object = engine.store.change(|state, _| {
@@ -65,17 +65,24 @@ fn update(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
         let is_there = state.find(&ask.resource, &ask.namespace, &ask.name).is_some();
         if !is_there && ask.resource.creates_on_update() && ask.subresource.is_empty() {
             code = 201;
+            check_creation(engine, ask, state)?;
             return state.create(&writing, object);
         }
         state.update(&writing, |_| Ok(object))
     })?;
-    Ok(shown(engine, ask, &object, code))
+    Ok(written(engine, ask, &object, code, warnings))
 }
 
 fn log(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
     let pod = engine.store.read(|state| state.get(&ask.resource, &ask.namespace, &ask.name))?;
     let container = Some(ask.query.get("container")).filter(|name| !name.is_empty());
     let Some(log) = engine.store.read_log(&ask.namespace, &ask.name, container) else {
+        let is_named = |named: &serde_json::Value| Some(text(named, "/name")) == container;
+        if let Some(name) = container
+            && !list(&pod, "/spec/containers").iter().any(is_named)
+        {
+            return Err(Status::bad_request(format!("container {name} is not valid for pod {}", ask.name)));
+        }
         let container = container.unwrap_or_else(|| text(&pod, "/spec/containers/0/name"));
         let message = format!("container {container:?} in pod {:?} is waiting to start: no log yet", ask.name);
         return Err(Status::bad_request(message));

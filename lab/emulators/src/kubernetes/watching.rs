@@ -15,7 +15,7 @@ use super::resources::Resource;
 use super::selectors::Selector;
 use super::status::Status;
 use super::store::{Change, Object};
-use super::value::set;
+use super::value::{copy, set};
 use super::{meta, tables, verbs, views};
 use crate::connections::Connection;
 
@@ -66,7 +66,9 @@ pub(crate) fn watch(
     selector: Selector,
     effect: Option<&Effect>,
 ) -> Result<Body, Status> {
-    let from = verbs::check_revision(engine, ask)?.filter(|revision| *revision > 0);
+    verbs::check_match(ask)?;
+    // A revision that is still to come is waited for.
+    let from = ask.query.number::<u64>("resourceVersion")?.filter(|revision| *revision > 0);
     let timeout = ask.query.number::<u64>("timeoutSeconds")?.map(Duration::from_secs);
     let announced = ask.query.flag("sendInitialEvents");
     let (sender, body) = Channel::new(WAITING);
@@ -153,11 +155,18 @@ impl Watch {
             return self.gone(forgotten).await;
         };
         for change in changes {
-            if let Some(kind) = self.seen_as(&change) {
-                self.deliver(kind, &change.object).await?;
+            match (self.seen_as(&change), &change.before) {
+                (Some("DELETED"), Some(before)) if !change.deleted => {
+                    // As it was when it was last selected, at the revision of the change.
+                    let mut last = (**before).clone();
+                    copy(&change.object, &mut last, &["metadata", "resourceVersion"]);
+                    self.deliver("DELETED", &Arc::new(last)).await?;
+                }
+                (Some(kind), _) => self.deliver(kind, &change.object).await?,
+                (None, _) => {}
             }
         }
-        self.seen = revision;
+        self.seen = revision.max(self.seen);
         Ok(())
     }
 

@@ -151,7 +151,7 @@ async fn an_application_must_be_complete() {
     let object = config_map("c", &json!({}));
     let reply = server.patch(&path, "application/apply-patch+yaml", &object).await;
     reply.refused(422, "Invalid", "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value");
-    let text = "Incorrect version specified in apply patch. Specified patch version: , expected: v1";
+    let text = "invalid object type: /, Kind=ConfigMap";
     server.apply(&path, "job", &json!({"kind": "ConfigMap"})).await.refused(400, "BadRequest", text);
     let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: \"1\"\n";
     let kind = "content-type: application/apply-patch+yaml\r\n";

@@ -112,7 +112,7 @@ async fn a_lease_is_updated_with_its_revision_only() {
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}});
     let created = server.put(&format!("{leases}/l"), &lease).await.expect(201);
-    let text = "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update";
+    let text = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
     server.put(&format!("{leases}/l"), &lease).await.refused(422, "Invalid", text);
     server.put(&format!("{leases}/l"), &created).await.expect(200);
 }

@@ -2,14 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::super::value::{child, list, object_at, set_default, take, text};
+use super::super::quantity::Quantity;
+use super::super::value::{child, list, object_at, set, set_default, take, text};
 
 /// A Pod of its own.
 pub(crate) fn pod(object: &mut Value) {
     object_at(object, &["spec"]);
     let spec = child(object, "spec");
     fill(spec);
+    request_limits(spec);
     set_default(spec, &["enableServiceLinks"], true);
+}
+
+/// A container that only has limits requests as much.
+fn request_limits(spec: &mut Value) {
+    for member in ["containers", "initContainers"] {
+        for container in spec.get_mut(member).and_then(Value::as_array_mut).into_iter().flatten() {
+            let limits = container.pointer("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
+            for (name, limit) in limits {
+                set_default(container, &["resources", "requests", &name], limit);
+            }
+        }
+    }
 }
 
 /// Members that admission adds to a Pod.
@@ -59,6 +73,9 @@ fn fill(spec: &mut Value) {
     }
     if let Some(Value::Array(volumes)) = spec.get_mut("volumes") {
         for volume in volumes {
+            if volume.as_object().is_some_and(|members| members.len() == 1) {
+                set(volume, &["emptyDir"], json!({}));
+            }
             for source in ["secret", "configMap", "projected", "downwardAPI"] {
                 if volume.get(source).is_some() {
                     set_default(volume, &[source, "defaultMode"], 0o644);
@@ -76,12 +93,26 @@ fn container(container: &mut Value) {
     set_default(container, &["terminationMessagePath"], "/dev/termination-log");
     set_default(container, &["terminationMessagePolicy"], "File");
     set_default(container, &["resources"], json!({}));
+    for kind in ["limits", "requests"] {
+        let quantities = container.pointer_mut(&format!("/resources/{kind}")).and_then(Value::as_object_mut);
+        for quantity in quantities.into_iter().flat_map(serde_json::Map::values_mut) {
+            let text = quantity.as_str().map_or_else(|| quantity.to_string(), str::to_owned);
+            if let Some(read) = Quantity::read(&text) {
+                *quantity = read.to_string().into();
+            }
+        }
+    }
     if let Some(Value::Array(ports)) = container.get_mut("ports") {
         for port in ports {
             set_default(port, &["protocol"], "TCP");
         }
     }
     if let Some(Value::Array(variables)) = container.get_mut("env") {
+        for variable in &mut *variables {
+            if variable.get("value") == Some(&json!("")) {
+                take(variable, &["value"]);
+            }
+        }
         for variable in variables.iter_mut().filter(|variable| variable.pointer("/valueFrom/fieldRef").is_some()) {
             set_default(variable, &["valueFrom", "fieldRef", "apiVersion"], "v1");
         }
@@ -90,6 +121,9 @@ fn container(container: &mut Value) {
         [("livenessProbe", 1, 10, 3), ("readinessProbe", 1, 10, 3), ("startupProbe", 1, 10, 3)]
     {
         if container.get(probe).is_some() {
+            if container.pointer(&format!("/{probe}/httpGet")).is_some() {
+                set_default(container, &[probe, "httpGet", "scheme"], "HTTP");
+            }
             set_default(container, &[probe, "timeoutSeconds"], timeout);
             set_default(container, &[probe, "periodSeconds"], period);
             set_default(container, &[probe, "successThreshold"], 1);

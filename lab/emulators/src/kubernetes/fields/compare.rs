@@ -27,6 +27,28 @@ pub(crate) fn owned(schema: Schema<'_>, document: &Value) -> Set {
     set
 }
 
+/// The fault of the first list whose items are not distinct, in the words of a real server; none if there is none.
+pub(crate) fn doubled(schema: Schema<'_>, document: &Value) -> Option<String> {
+    find_doubled(schema, document, "")
+}
+
+fn find_doubled(schema: Schema<'_>, value: &Value, path: &str) -> Option<String> {
+    if let (Value::Array(items), List::Map(keys)) = (value, schema.list()) {
+        let steps: Vec<_> = items.iter().filter_map(|item| step(&keys, item).map(|step| (step, item))).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        if let Some((_, item)) = steps.iter().find(|(step, _)| !seen.insert(step)) {
+            let named = |key: &String| item.get(key).map(|value| format!("{key}={value}"));
+            let key: Vec<String> = keys.iter().filter_map(named).collect();
+            return Some(format!("{path}: duplicate entries for key [{}]", key.join(",")));
+        }
+    }
+    let children = children(schema, value)?;
+    children.into_iter().find_map(|(step, schema, value)| {
+        let name = step.strip_prefix("f:").unwrap_or_default();
+        find_doubled(schema, value, &format!("{path}.{name}"))
+    })
+}
+
 /// The collector of mentioned fields, and the option to count the objects and lists around them.
 struct Mention<'a> {
     set: &'a mut Set,

@@ -51,6 +51,10 @@ const MAPS: [(&str, &str, &[&str]); 20] = [
     ("resourceClaims", "", &["name"]),
 ];
 
+/// The names by which a whole Job and its status are distinguished from those of other kinds.
+const JOB: &str = "Job";
+const JOB_STATUS: &str = "status of a Job";
+
 /// Objects that are replaced as a whole.
 const ATOMIC: [&str; 15] = [
     "selector",
@@ -78,6 +82,7 @@ impl<'a> Schema<'a> {
     pub(crate) fn of(resource: &'a Resource) -> Self {
         match &resource.custom {
             Some(version) => Self::CustomRoot(version.pointer("/schema/openAPIV3Schema")),
+            None if resource.storage == "jobs.batch" => Self::Named { parent: "", name: JOB },
             None => Self::Named { parent: "", name: "" },
         }
     }
@@ -85,6 +90,7 @@ impl<'a> Schema<'a> {
     /// A member's schema.
     pub(crate) fn member(self, member: &'a str) -> Self {
         match self {
+            Self::Named { name: JOB, .. } if member == "status" => Self::Named { parent: JOB, name: JOB_STATUS },
             Self::Named { name, .. } => Self::Named { parent: name, name: member },
             Self::CustomRoot(_) if member == "metadata" => Self::Named { parent: "", name: member },
             Self::CustomRoot(schema) | Self::Custom(schema) => {
@@ -108,6 +114,8 @@ impl<'a> Schema<'a> {
     pub(crate) fn list(self) -> List {
         match self {
             Self::Named { name: "finalizers", .. } => List::Set,
+            // Unlike those of other kinds, the conditions of a Job are no map.
+            Self::Named { parent: JOB_STATUS, name: "conditions" } => List::Atomic,
             Self::Named { parent, name } => {
                 let found =
                     MAPS.iter().find(|(list, around, _)| *list == name && (around.is_empty() || *around == parent));

@@ -59,17 +59,46 @@ fn member(schema: Schema<'_>, target: &mut Value, change: &Value) {
         (List::Map(keys), Value::Array(items)) => {
             // The strategic key is one member, also where server-side apply tells items apart by more.
             let key = keys.first().map_or("name", String::as_str);
-            merge_items(schema, key, items, changes);
+            let added = merge_items(schema, key, items, changes);
+            arrange(items, added, changes, |item, change| item.get(key).is_some() && item.get(key) == change.get(key));
         }
         (List::Set, Value::Array(items)) => {
             let new: Vec<Value> = changes.iter().filter(|item| !items.contains(item)).cloned().collect();
+            let added = new.len();
             items.extend(new);
+            arrange(items, added, changes, |item, change| item == change);
         }
         _ => *target = without_directives(change),
     }
 }
 
-fn merge_items(schema: Schema<'_>, key: &str, items: &mut Vec<Value>, changes: &[Value]) {
+/// Brings a merged list into the order of a real server: items that the patch names keep its order, and among the others each
+/// has its old place. The last `added` items are new.
+fn arrange(items: &mut Vec<Value>, added: usize, changes: &[Value], is_same: impl Fn(&Value, &Value) -> bool) {
+    let old = items.len().saturating_sub(added);
+    let (mut named, mut others) = (Vec::new(), Vec::new());
+    for (index, item) in items.drain(..).enumerate() {
+        match changes.iter().position(|change| is_same(&item, change)) {
+            Some(place) => named.push((place, (index < old).then_some(index), item)),
+            None => others.push((index, item)),
+        }
+    }
+    named.sort_by_key(|(place, ..)| *place);
+    let mut others = others.into_iter().peekable();
+    for (_, index, item) in named {
+        // A new item stands before what the patch does not name.
+        let before = |other: &(usize, Value)| index.is_some_and(|index| other.0 < index);
+        while let Some((_, other)) = others.next_if(before) {
+            items.push(other);
+        }
+        items.push(item);
+    }
+    items.extend(others.map(|(_, item)| item));
+}
+
+/// Merges items by their key; returns the number of new ones, which come last.
+fn merge_items(schema: Schema<'_>, key: &str, items: &mut Vec<Value>, changes: &[Value]) -> usize {
+    let mut added = 0;
     if changes.iter().any(|change| text(change, "/$patch") == "replace") {
         items.clear();
     }
@@ -84,9 +113,13 @@ fn merge_items(schema: Schema<'_>, key: &str, items: &mut Vec<Value>, changes: &
                     strategic_patch(schema.item(), item, change);
                 }
             }
-            (_, None) => items.push(without_directives(change)),
+            (_, None) => {
+                items.push(without_directives(change));
+                added += 1;
+            }
         }
     }
+    added
 }
 
 fn take_values(members: &mut Map<String, Value>, list: &str, values: &Value) {
@@ -145,7 +178,7 @@ mod tests {
                 json!("1"),
             ),
             (json!({"spec": {"containers": [{"name": "a", "image": "2"}]}}), "/spec/containers/0/image", json!("2")),
-            (json!({"spec": {"containers": [{"name": "c"}]}}), "/spec/containers/2", json!({"name": "c"})),
+            (json!({"spec": {"containers": [{"name": "c"}]}}), "/spec/containers/0", json!({"name": "c"})),
             (
                 json!({"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}),
                 "/spec/containers",
@@ -162,7 +195,7 @@ mod tests {
                 json!("b"),
             ),
             (json!({"spec": {"tolerations": [{"key": "j"}]}}), "/spec/tolerations", json!([{"key": "j"}])),
-            (json!({"metadata": {"finalizers": ["g"]}}), "/metadata/finalizers", json!(["f", "g"])),
+            (json!({"metadata": {"finalizers": ["g"]}}), "/metadata/finalizers", json!(["g", "f"])),
             (json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["f"]}}), "/metadata/finalizers", json!([])),
             (json!({"metadata": {"labels": {"l": null, "m": "2"}}}), "/metadata/labels", json!({"m": "2"})),
             (json!({"metadata": {"labels": {"$patch": "replace", "m": "2"}}}), "/metadata/labels", json!({"m": "2"})),

@@ -144,15 +144,23 @@ impl State {
         self.unsettled.extend(found);
     }
 
-    fn is_there(&self, uid: &str) -> bool {
-        self.everything().any(|(_, object)| meta::uid(object) == uid)
+    /// True if an owner of an object is there, with the name that the reference says: in the object's namespace or in none.
+    /// Objects outside namespaces cannot have owners in them; such ones are never collected.
+    fn has_owner(&self, object: &Value, owner: &Value) -> bool {
+        let place = meta::namespace(object);
+        let is_owner = |other: &Object| match meta::namespace(other) {
+            _ if meta::uid(other) != text(owner, "/uid") => false,
+            _ if place.is_empty() => true,
+            theirs => meta::name(other) == text(owner, "/name") && (theirs.is_empty() || theirs == place),
+        };
+        self.everything().any(|(_, other)| is_owner(other))
     }
 
     /// Deletes an object all of whose owners are gone.
     fn collect(&mut self, object: &Object, storage: &str, now: Timestamp) -> Result<(), Status> {
         let current = self.current(object, storage).filter(|current| !meta::is_deleting(current));
         let Some(current) = current else { return Ok(()) };
-        if meta::owners(&current).iter().any(|owner| self.is_there(text(owner, "/uid"))) {
+        if meta::owners(&current).iter().any(|owner| self.has_owner(&current, owner)) {
             return Ok(());
         }
         self.discard(&current, storage, &Deletion::default(), now)
@@ -161,7 +169,7 @@ impl State {
     /// Looks after the dependents of an object that has gone, and after owners that have waited for it.
     fn collect_orphans(&mut self, uid: &str, now: Timestamp) -> Result<(), Status> {
         for (storage, object) in self.dependents(uid) {
-            let others = meta::owners(&object).iter().any(|owner| self.is_there(text(owner, "/uid")));
+            let others = meta::owners(&object).iter().any(|owner| self.has_owner(&object, owner));
             if others {
                 self.disown(&object, &storage, uid, now)?;
             } else {

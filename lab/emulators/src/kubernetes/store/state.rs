@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::meta;
 use super::super::resources::{Catalog, Resource};
 use super::super::status::Status;
-use super::super::tokens::Tokens;
+use super::super::tokens::{Claims, Tokens};
 use super::super::value::{set, text};
 use super::change::{Change, Key, Object};
 use super::files::Files;
@@ -94,10 +94,17 @@ impl State {
         self.files = None;
     }
 
-    pub(crate) fn issue_token(&self, namespace: &str, account: &str, until: Timestamp) -> Result<String, Status> {
+    pub(crate) fn issue_token(
+        &self,
+        (namespace, account): (&str, &str),
+        audiences: &[String],
+        until: Timestamp,
+    ) -> Result<String, Status> {
         let accounts = self.resource("serviceaccounts")?;
         let object = self.get(&accounts, namespace, account)?;
-        Ok(self.tokens.issue(namespace, account, meta::uid(&object), until))
+        let uid = meta::uid(&object).to_owned();
+        let claims = Claims { namespace: namespace.to_owned(), account: account.to_owned(), uid };
+        Ok(self.tokens.issue(&claims, audiences, until))
     }
 
     /// Stores an object as it shall be from now on; a dry run only says how it would look.

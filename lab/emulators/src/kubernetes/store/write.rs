@@ -6,7 +6,7 @@ use super::super::meta::{self, stamp};
 use super::super::resources::Resource;
 use super::super::status::{Cause, Status};
 use super::super::value::{copy, object_at, set, take, text};
-use super::super::{defaults, validate};
+use super::super::{defaults, pod_security, validate};
 use super::change::Object;
 use super::state::State;
 use super::writing::{Manager, Part, Writing};
@@ -23,8 +23,12 @@ impl State {
         name_it(writing, &mut object)?;
         let name = meta::name(&object).to_owned();
         self.check_namespace(writing, &name)?;
-        if self.find(resource, writing.namespace, &name).is_some() {
-            return Err(Status::exists(resource.about(&name)));
+        if let Some(found) = self.find(resource, writing.namespace, &name) {
+            let mut refusal = Status::exists(resource.about(&name));
+            if meta::is_deleting(found) {
+                refusal.message = format!("object is being deleted: {}", refusal.message);
+            }
+            return Err(refusal);
         }
         begin(writing, &mut object);
         if matches!(writing.manager, Manager::Update(_)) {
@@ -41,7 +45,8 @@ impl State {
         self.put(writing, object)
     }
 
-    /// Refuses a Pod whose `ServiceAccount` is not there, as admission does.
+    /// Refuses a Pod whose `ServiceAccount` is not there, or that its namespace's level of Pod Security does not allow, as admission
+    /// does.
     fn admit(&self, resource: &Resource, object: &Value) -> Result<(), Status> {
         if resource.storage != "pods" {
             return Ok(());
@@ -49,7 +54,7 @@ impl State {
         let (namespace, account) = (meta::namespace(object), text(object, "/spec/serviceAccountName"));
         let accounts = self.resource("serviceaccounts")?;
         if self.find(&accounts, namespace, account).is_some() {
-            return Ok(());
+            return pod_security::enforce(self, resource, object);
         }
         let why =
             format!("error looking up service account {namespace}/{account}: serviceaccount {account:?} not found");
@@ -93,14 +98,18 @@ fn check_type(resource: &Resource, object: &mut Value) -> Result<(), Status> {
     }
     let (version, kind) = (resource.api_version(), text(object, "/kind").to_owned());
     if kind.is_empty() && resource.custom.is_some() {
-        let Resource { kind, version, .. } = resource;
-        let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: Object 'Kind' is missing");
+        let kind = &resource.kind;
+        let message = format!("the object provided is unrecognized (must be of type {kind}): Object 'Kind' is missing");
         return Err(Status::bad_request(message));
     }
     let given = text(object, "/apiVersion");
     if !given.is_empty() && given != version {
-        let message =
-            format!("the API version in the data ({given}) does not match the expected API version ({version})");
+        let Resource { kind, version, .. } = resource;
+        let message = format!(
+            "{kind} in version {:?} cannot be handled as a {kind}: no kind {kind:?} is registered for version {given:?}, only \
+             for {version:?}",
+            given.rsplit('/').next().unwrap_or_default()
+        );
         return Err(Status::bad_request(message));
     }
     if !kind.is_empty() && kind != resource.kind {
@@ -129,6 +138,14 @@ fn check_place(writing: &Writing<'_>, object: &mut Value) -> Result<(), Status> 
     }
     let name = meta::name(object);
     if !writing.name.is_empty() && name.is_empty() {
+        // Only a patch may leave the name to the path.
+        if writing.whole {
+            let message = format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                writing.name
+            );
+            return Err(Status::bad_request(message));
+        }
         set(object, &["metadata", "name"], writing.name);
     } else if !writing.name.is_empty() && name != writing.name {
         let message = format!("the name of the object ({name}) does not match the name on the URL ({})", writing.name);
@@ -185,10 +202,14 @@ fn check_identity(writing: &Writing<'_>, live: &Value, object: &Value) -> Result
     }
     let revision = text(object, "/metadata/resourceVersion");
     if revision.is_empty() && resource.is_conditional() {
-        let message = "Invalid value: 0x0: must be specified for an update".to_owned();
+        let message = "Invalid value: 0: must be specified for an update".to_owned();
         let field = "metadata.resourceVersion".to_owned();
         let cause = Cause { reason: "FieldValueInvalid".to_owned(), message, field };
         return Err(Status::invalid(resource.about(writing.name), &[cause]));
+    }
+    if !revision.is_empty() && revision.parse::<u64>().is_err() {
+        let message = format!("strconv.ParseUint: parsing {revision:?}: invalid syntax");
+        return Err(Status::new(500, message).because(""));
     }
     if revision.is_empty() || revision == text(live, "/metadata/resourceVersion") {
         return Ok(());
@@ -248,6 +269,13 @@ fn count_generation(resource: &Resource, live: &Value, object: &mut Value) {
     if resource.has_generation() && essence(live) != essence(object) {
         let generation = super::super::value::number(live, "/metadata/generation").unwrap_or_default();
         set(object, &["metadata", "generation"], generation + 1);
+    }
+    let template = |value: &Value| value.pointer("/spec/template").cloned();
+    if resource.storage == "daemonsets.apps" && template(live) != template(object) {
+        let counted = ["metadata", "annotations", "deprecated.daemonset.template.generation"];
+        let count =
+            text(live, "/metadata/annotations/deprecated.daemonset.template.generation").parse().unwrap_or(0_u64);
+        set(object, &counted, (count + 1).to_string());
     }
 }
 

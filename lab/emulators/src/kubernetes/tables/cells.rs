@@ -16,22 +16,19 @@ pub(crate) fn of(storage: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "namespaces" => vec![name, json!(text(object, "/status/phase")), age],
         "secrets" => vec![name, json!(text(object, "/type")), json!(size("/data")), age],
         "configmaps" => vec![name, json!(size("/data") + size("/binaryData")), age],
-        "serviceaccounts" => vec![name, json!(list(object, "/secrets").len()), age],
         "pods" => pod(object, name, age, now),
         "nodes" => node(object, name, age),
         "events" => event(object, now),
         "jobs.batch" => job(object, name, age, now),
         "daemonsets.apps" => daemon_set(object, name, age),
         "leases.coordination.k8s.io" => vec![name, json!(text(object, "/spec/holderIdentity")), age],
-        "roles.rbac.authorization.k8s.io"
-        | "clusterroles.rbac.authorization.k8s.io"
-        | "customresourcedefinitions.apiextensions.k8s.io" => {
+        "customresourcedefinitions.apiextensions.k8s.io" => definition(object, name),
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
             vec![name, json!(text(object, "/metadata/creationTimestamp"))]
         }
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
             binding(object, name, age)
         }
-        "services" => vec![name, json!(text(object, "/spec/type")), json!(text(object, "/spec/clusterIP")), age],
         _ => vec![name, age],
     }
 }
@@ -193,6 +190,25 @@ fn daemon_set(object: &Value, name: Value, age: Value) -> Vec<Value> {
         json!(joined(object, containers, "/name")),
         json!(joined(object, containers, "/image")),
         json!(pairs(object, "/spec/selector/matchLabels")),
+    ]
+}
+
+fn definition(object: &Value, name: Value) -> Vec<Value> {
+    let served = list(object, "/spec/versions").iter().filter(|version| version.get("served") == Some(&json!(true)));
+    let versions: Vec<&str> = served.map(|version| text(version, "/name")).collect();
+    let short: Vec<&str> = list(object, "/spec/names/shortNames").iter().filter_map(Value::as_str).collect();
+    let mut conditions = list(object, "/status/conditions").iter();
+    let established =
+        conditions.any(|condition| text(condition, "/type") == "Established" && text(condition, "/status") == "True");
+    vec![
+        name,
+        json!(text(object, "/spec/scope")),
+        json!(versions.join(",")),
+        json!(text(object, "/metadata/creationTimestamp")),
+        json!(text(object, "/spec/group")),
+        json!(text(object, "/spec/names/kind")),
+        json!(short.join(",")),
+        json!(established),
     ]
 }
 

@@ -14,6 +14,10 @@ const fn wide(name: &'static str) -> Column {
     Column(name, "string", 1)
 }
 
+const fn date(name: &'static str) -> Column {
+    Column(name, "date", 0)
+}
+
 const fn number(name: &'static str) -> Column {
     Column(name, "integer", 0)
 }
@@ -36,16 +40,16 @@ pub(crate) fn of(storage: &str) -> &'static [Column] {
 
 const PLAIN: [Column; 2] = [Column::NAME, Column::AGE];
 
-const CREATED: [Column; 2] = [Column::NAME, text("Created At")];
+const CREATED: [Column; 2] = [Column::NAME, date("Created At")];
 
 const BINDING: [Column; 6] =
     [Column::NAME, text("Role"), Column::AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts")];
 
-const ROWS: [(&str, &[Column]); 16] = [
+const ROWS: [(&str, &[Column]); 15] = [
     ("namespaces", &[Column::NAME, text("Status"), Column::AGE]),
     ("secrets", &[Column::NAME, text("Type"), text("Data"), Column::AGE]),
     ("configmaps", &[Column::NAME, text("Data"), Column::AGE]),
-    ("serviceaccounts", &[Column::NAME, text("Secrets"), Column::AGE]),
+    ("serviceaccounts", &[Column::NAME, Column::AGE]),
     (
         "pods",
         &[
@@ -86,7 +90,7 @@ const ROWS: [(&str, &[Column]); 16] = [
             wide("Source"),
             text("Message"),
             wide("First Seen"),
-            Column("Count", "integer", 1),
+            wide("Count"),
             wide("Name"),
         ],
     ),
@@ -124,6 +128,17 @@ const ROWS: [(&str, &[Column]); 16] = [
     ("clusterroles.rbac.authorization.k8s.io", &CREATED),
     ("rolebindings.rbac.authorization.k8s.io", &BINDING),
     ("clusterrolebindings.rbac.authorization.k8s.io", &BINDING),
-    ("customresourcedefinitions.apiextensions.k8s.io", &CREATED),
-    ("services", &[Column::NAME, text("Type"), text("Cluster-IP"), Column::AGE]),
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        &[
+            Column::NAME,
+            text("Scope"),
+            text("Versions"),
+            date("Created At"),
+            wide("Group"),
+            wide("Kind"),
+            wide("ShortNames"),
+            Column("Established", "boolean", 1),
+        ],
+    ),
 ];

@@ -1,11 +1,10 @@
 //! Bodies that a typed server cannot read: a text where a number belongs, content that is not base64.
 
-use base64::Engine as _;
 use serde_json::Value;
 
 use super::super::resources::Resource;
 use super::super::status::Status;
-use super::super::value::{BASE64, members};
+use super::super::value::{decode_base64, members};
 
 /// Refuses what is not of the kind's form. The refusal quotes no content.
 pub(crate) fn decode(resource: &Resource, object: &Value) -> Result<(), Status> {
@@ -32,7 +31,7 @@ pub(crate) fn decode(resource: &Resource, object: &Value) -> Result<(), Status> 
     }
     let data = members(object, "/data").into_iter().flatten().filter(|_| is_secret);
     for (_, value) in data {
-        if let Err(error) = BASE64.decode(value.as_str().unwrap_or_default()) {
+        if let Err(error) = decode_base64(value.as_str().unwrap_or_default()) {
             return Err(unreadable(resource, &format!("illegal base64 data at input byte {}", position(&error))));
         }
     }

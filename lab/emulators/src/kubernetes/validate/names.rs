@@ -29,7 +29,12 @@ pub(crate) fn subdomain(name: &str) -> Option<String> {
     })
 }
 
-/// The fault of a namespace's name.
+/// The fault of a name that must be a DNS label, such as a namespace's.
+pub(crate) fn dotless(name: &str) -> Option<String> {
+    if name.contains('.') { Some("must not contain dots".to_owned()) } else { label(name) }
+}
+
+/// The fault of a DNS label.
 pub(crate) fn label(name: &str) -> Option<String> {
     if name.len() > LABEL_MAXIMUM {
         return Some(format!("must be no more than {LABEL_MAXIMUM} characters"));
@@ -66,7 +71,16 @@ pub(crate) fn label_key(key: &str) -> Option<String> {
         return Some("name part must be non-empty".to_owned());
     }
     if name.len() > LABEL_MAXIMUM {
-        return Some(format!("name part must be no more than {LABEL_MAXIMUM} characters"));
+        return Some(format!("name part must be no more than {LABEL_MAXIMUM} bytes"));
+    }
+    if name.contains('/') {
+        return Some(
+            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+             alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+             '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. \
+             'example.com/MyName')"
+                .to_owned(),
+        );
     }
     (!is_qualified(name)).then(|| {
         "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
@@ -78,7 +92,7 @@ pub(crate) fn label_key(key: &str) -> Option<String> {
 
 pub(crate) fn label_value(value: &str) -> Option<String> {
     if value.len() > LABEL_MAXIMUM {
-        return Some(format!("must be no more than {LABEL_MAXIMUM} characters"));
+        return Some(format!("must be no more than {LABEL_MAXIMUM} bytes"));
     }
     (!value.is_empty() && !is_qualified(value)).then(|| {
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end \

@@ -1,10 +1,9 @@
 //! Secrets and `ConfigMaps`. No refusal quotes their content.
 
-use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::super::status::Cause;
-use super::super::value::{BASE64, go_kind, members, text};
+use super::super::value::{decode_base64, go_kind, members, text};
 
 /// The most that the values may hold together.
 const BYTES_MAXIMUM: usize = 1024 * 1024;
@@ -30,7 +29,7 @@ pub(crate) fn secret(object: &Value) -> Vec<Cause> {
     let data = members(object, "/data");
     for (key, value) in data.into_iter().flatten() {
         causes.extend(key_wrong(key).map(|message| Cause::invalid(&format!("data[{key}]"), &json!(key), message)));
-        bytes += value.as_str().and_then(|value| BASE64.decode(value).ok()).map_or(0, |value| value.len());
+        bytes += value.as_str().and_then(|value| decode_base64(value).ok()).map_or(0, |value| value.len());
     }
     if bytes > BYTES_MAXIMUM {
         causes.push(Cause::too_long("data", BYTES_MAXIMUM));
@@ -44,6 +43,13 @@ pub(crate) fn secret(object: &Value) -> Vec<Cause> {
             }
             Some(_) => {}
         }
+    }
+    let account = "kubernetes.io/service-account.name";
+    let annotations = members(object, "/metadata/annotations");
+    if kind == "kubernetes.io/service-account-token"
+        && annotations.is_none_or(|annotations| annotations.get(account).is_none_or(|name| name == ""))
+    {
+        causes.push(Cause::required(&format!("metadata.annotations[{account}]"), ""));
     }
     if kind == "kubernetes.io/basic-auth"
         && !["username", "password"].iter().any(|key| data.is_some_and(|data| data.contains_key(*key)))
@@ -84,11 +90,15 @@ pub(crate) fn config_map(object: &Value) -> Vec<Cause> {
         for (key, value) in members(object, &format!("/{member}")).into_iter().flatten() {
             let field = format!("{member}[{key}]");
             causes.extend(key_wrong(key).map(|message| Cause::invalid(&field, &json!(key), message)));
+            if member == "data" && members(object, "/binaryData").is_some_and(|other| other.contains_key(key)) {
+                let message = "duplicate of key present in binaryData";
+                causes.push(Cause::invalid(&field, &json!(key), message));
+            }
             bytes += value.as_str().unwrap_or_default().len();
         }
     }
     if bytes > BYTES_MAXIMUM {
-        causes.push(Cause::too_long("", BYTES_MAXIMUM));
+        causes.push(Cause::too_long("[]", BYTES_MAXIMUM));
     }
     causes
 }
@@ -103,7 +113,7 @@ fn redacted(field: &str, wrong: &str) -> Cause {
 
 /// The cause why a value is no JSON object, without any of it.
 fn json_wrong(value: &Value) -> Option<String> {
-    let content = BASE64.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+    let content = decode_base64(value.as_str().unwrap_or_default()).unwrap_or_default();
     match serde_json::from_slice::<Value>(&content) {
         // Go reads null as a map without entries.
         Ok(Value::Object(_) | Value::Null) => None,

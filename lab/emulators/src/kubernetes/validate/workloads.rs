@@ -1,17 +1,17 @@
-//! Pods, Jobs, `DaemonSets`, bindings, definitions: what this project's objects can get wrong.
+//! Pods, `DaemonSets`, definitions: what this project's objects can get wrong.
 
 use serde_json::{Value, json};
 
-use super::super::meta;
+use super::super::quantity::Quantity;
 use super::super::status::Cause;
-use super::super::value::{list, members, number, set, take, text};
+use super::super::value::{list, members, set, take, text};
 use super::names;
 
 pub(crate) fn pod(object: &Value) -> Vec<Cause> {
     pod_spec(object.get("spec").unwrap_or(&Value::Null), "spec")
 }
 
-fn pod_spec(spec: &Value, field: &str) -> Vec<Cause> {
+pub(crate) fn pod_spec(spec: &Value, field: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     if list(spec, "/containers").is_empty() {
         causes.push(Cause::required(&format!("{field}.containers"), ""));
@@ -33,13 +33,63 @@ fn pod_spec(spec: &Value, field: &str) -> Vec<Cause> {
             if text(container, "/image").is_empty() {
                 causes.push(Cause::required(&format!("{at}.image"), ""));
             }
+            causes.extend(variables(container, &at));
             causes.extend(mounts(spec, container, &at));
+            causes.extend(quantities(container, &at));
         }
     }
+    causes.extend(volumes(spec, field));
     let policy = text(spec, "/restartPolicy");
     if !matches!(policy, "Always" | "OnFailure" | "Never") && spec.is_object() {
         let supported = ["Always", "OnFailure", "Never"];
         causes.push(Cause::unsupported(&format!("{field}.restartPolicy"), policy, &supported));
+    }
+    causes
+}
+
+/// Requests that exceed their limit, and quantities below zero.
+fn quantities(container: &Value, at: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let read = |value: &Value| value.as_str().and_then(Quantity::read);
+    for kind in ["limits", "requests"] {
+        for (name, value) in members(container, &format!("/resources/{kind}")).into_iter().flatten() {
+            let field = format!("{at}.resources.{kind}[{name}]");
+            if read(value).is_some_and(Quantity::is_negative) {
+                causes.push(Cause::invalid(&field, value, "must be greater than or equal to 0"));
+            }
+        }
+    }
+    for (name, value) in members(container, "/resources/requests").into_iter().flatten() {
+        let limit = container.pointer("/resources/limits").and_then(|limits| limits.get(name));
+        if let (Some(request), Some(limit)) = (read(value), limit.and_then(read))
+            && request.exceeds(limit)
+        {
+            let message = format!("must be less than or equal to {name} limit of {limit}");
+            causes.push(Cause::invalid(&format!("{at}.resources.requests"), value, &message));
+        }
+    }
+    causes
+}
+
+/// Names of variables that no program could read.
+fn variables(container: &Value, at: &str) -> Vec<Cause> {
+    let fits = |name: &str| name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic() && byte != b'=');
+    let message = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+    let named = list(container, "/env").iter().map(|variable| text(variable, "/name")).enumerate();
+    let cause = |(index, name): (usize, &str)| {
+        let field = format!("{at}.env[{index}].name");
+        if name.is_empty() { Cause::required(&field, "") } else { Cause::invalid(&field, &json!(name), message) }
+    };
+    named.filter(|(_, name)| name.is_empty() || !fits(name)).map(cause).collect()
+}
+
+/// Volumes of more than one kind.
+fn volumes(spec: &Value, field: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (index, volume) in list(spec, "/volumes").iter().enumerate() {
+        let kinds = members(volume, "").into_iter().flatten().map(|(kind, _)| kind).filter(|kind| *kind != "name");
+        let message = "may not specify more than 1 volume type";
+        causes.extend(kinds.skip(1).map(|kind| Cause::forbidden(&format!("{field}.volumes[{index}].{kind}"), message)));
     }
     causes
 }
@@ -83,60 +133,16 @@ pub(crate) fn pod_updated(old: &Value, new: &Value) -> Vec<Cause> {
     vec![Cause::forbidden("spec", message)]
 }
 
-pub(crate) fn job(object: &Value) -> Vec<Cause> {
-    let spec = object.get("spec").unwrap_or(&Value::Null);
-    let mut causes = Vec::new();
-    for member in ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
-        if let Some(value) = number(spec, &format!("/{member}")).filter(|value| *value < 0) {
-            let message = "must be greater than or equal to 0";
-            causes.push(Cause::invalid(&format!("spec.{member}"), &json!(value), message));
-        }
-    }
-    let pod = spec.pointer("/template/spec").unwrap_or(&Value::Null);
-    causes.extend(pod_spec(pod, "spec.template.spec"));
-    let policy = text(pod, "/restartPolicy");
-    if policy == "Always" {
-        let field = "spec.template.spec.restartPolicy";
-        causes.push(Cause {
-            reason: "FieldValueRequired".to_owned(),
-            message: "Required value: valid values: \"OnFailure\", \"Never\"".to_owned(),
-            field: field.to_owned(),
-        });
-    }
-    if spec.get("podFailurePolicy").is_some() && policy == "OnFailure" {
-        let message = "only \"Never\" is supported when podFailurePolicy is specified";
-        causes.push(Cause::invalid("spec.template.spec.restartPolicy", &json!(policy), message));
-    }
-    for (index, rule) in list(spec, "/podFailurePolicy/rules").iter().enumerate() {
-        let field = format!("spec.podFailurePolicy.rules[{index}]");
-        let action = text(rule, "/action");
-        if !matches!(action, "FailJob" | "FailIndex" | "Ignore" | "Count") {
-            let supported = ["Count", "FailIndex", "FailJob", "Ignore"];
-            causes.push(Cause::unsupported(&format!("{field}.action"), action, &supported));
-        }
-        if rule.get("onExitCodes").is_none() && list(rule, "/onPodConditions").is_empty() {
-            let message = "specifying one of OnExitCodes and OnPodConditions is required";
-            causes.push(Cause::invalid(&field, &json!("{}"), message));
-        }
-    }
-    causes
-}
-
-pub(crate) fn job_updated(old: &Value, new: &Value) -> Vec<Cause> {
-    let members = ["completions", "selector", "template", "podFailurePolicy", "completionMode"];
-    let changed = |member: &str| immutable(old, new, &format!("/spec/{member}"), &format!("spec.{member}"), "");
-    members.into_iter().filter_map(changed).collect()
-}
-
 pub(crate) fn daemon_set(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let wanted = members(object, "/spec/selector/matchLabels");
-    if object.pointer("/spec/selector").is_none() {
-        causes.push(Cause::required("spec.selector", ""));
+    if object.pointer("/spec/selector").is_some() && wanted.is_none_or(serde_json::Map::is_empty) {
+        let message = "empty selector is invalid for daemonset";
+        causes.push(Cause::invalid("spec.selector", &json!({}), message));
     }
     let labels = members(object, "/spec/template/metadata/labels");
     let fits = |(key, value): (&String, &Value)| labels.is_some_and(|labels| labels.get(key) == Some(value));
-    if !wanted.into_iter().flatten().all(fits) {
+    if object.pointer("/spec/selector").is_none() || !wanted.into_iter().flatten().all(fits) {
         let shown = labels.map_or_else(|| json!({}), |labels| json!(labels));
         let message = "`selector` does not match template `labels`";
         causes.push(Cause::invalid("spec.template.metadata.labels", &shown, message));
@@ -146,40 +152,33 @@ pub(crate) fn daemon_set(object: &Value) -> Vec<Cause> {
     if !matches!(policy, "Always" | "") {
         causes.push(Cause::unsupported("spec.template.spec.restartPolicy", policy, &["Always"]));
     }
+    causes.extend(rolling_update(object));
     causes
+}
+
+/// A roll-out has to make Pods unavailable or to surge, and cannot do both.
+fn rolling_update(object: &Value) -> Option<Cause> {
+    let strategy = object.pointer("/spec/updateStrategy/rollingUpdate")?;
+    let is_none = |member: &str| strategy.get(member).is_none_or(|value| *value == json!(0) || *value == json!("0%"));
+    let field = |member: &str| format!("spec.updateStrategy.rollingUpdate.{member}");
+    match (is_none("maxUnavailable"), is_none("maxSurge")) {
+        (true, true) => Some(Cause::required(&field("maxUnavailable"), "cannot be 0 when maxSurge is 0")),
+        (false, false) => {
+            let given = strategy.get("maxSurge").unwrap_or(&Value::Null);
+            Some(Cause::invalid(&field("maxSurge"), given, "may not be set when maxUnavailable is non-zero"))
+        }
+        _ => None,
+    }
 }
 
 pub(crate) fn daemon_set_updated(old: &Value, new: &Value) -> Vec<Cause> {
-    immutable(old, new, "/spec/selector", "spec.selector", "").into_iter().collect()
+    immutable(old, new, "/spec/selector", "spec.selector").into_iter().collect()
 }
 
 /// A field that never changes.
-pub(crate) fn immutable(old: &Value, new: &Value, pointer: &str, field: &str, message: &str) -> Option<Cause> {
-    let message = if message.is_empty() { "field is immutable" } else { message };
+pub(crate) fn immutable(old: &Value, new: &Value, pointer: &str, field: &str) -> Option<Cause> {
     let shown = new.pointer(pointer).unwrap_or(&Value::Null);
-    (old.pointer(pointer) != new.pointer(pointer)).then(|| Cause::invalid(field, shown, message))
-}
-
-pub(crate) fn binding(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let kind = text(object, "/roleRef/kind");
-    if !matches!(kind, "Role" | "ClusterRole") {
-        causes.push(Cause::unsupported("roleRef.kind", kind, &["Role", "ClusterRole"]));
-    }
-    if text(object, "/roleRef/name").is_empty() {
-        causes.push(Cause::required("roleRef.name", ""));
-    }
-    for (index, subject) in list(object, "/subjects").iter().enumerate() {
-        let kind = text(subject, "/kind");
-        if !matches!(kind, "ServiceAccount" | "User" | "Group") {
-            let supported = ["ServiceAccount", "User", "Group"];
-            causes.push(Cause::unsupported(&format!("subjects[{index}].kind"), kind, &supported));
-        }
-        if kind == "ServiceAccount" && meta::namespace(object).is_empty() && text(subject, "/namespace").is_empty() {
-            causes.push(Cause::required(&format!("subjects[{index}].namespace"), ""));
-        }
-    }
-    causes
+    (old.pointer(pointer) != new.pointer(pointer)).then(|| Cause::invalid(field, shown, "field is immutable"))
 }
 
 pub(crate) fn definition(object: &Value) -> Vec<Cause> {
@@ -191,12 +190,19 @@ pub(crate) fn definition(object: &Value) -> Vec<Cause> {
         causes.push(Cause::invalid("metadata.name", &json!(text(object, "/metadata/name")), message));
     }
     if list(object, "/spec/versions").is_empty() {
-        causes.push(Cause::required("spec.versions", "must have at least one version"));
+        causes.push(Cause::invalid("spec.versions", &json!([]), "must have at least one stored version"));
+        causes.push(Cause::invalid("status.storedVersions", &json!([]), "must have at least one stored version"));
     }
     for (index, version) in list(object, "/spec/versions").iter().enumerate() {
         if version.pointer("/schema/openAPIV3Schema").is_none() {
             let field = format!("spec.versions[{index}].schema.openAPIV3Schema");
-            causes.push(Cause::required(&field, "schemas are required"));
+            causes.push(Cause::required(&field, ""));
+        } else if text(version, "/schema/openAPIV3Schema/type").is_empty() {
+            let field = match list(object, "/spec/versions") {
+                [_] => "spec.validation.openAPIV3Schema.type".to_owned(),
+                _ => format!("spec.versions[{index}].schema.openAPIV3Schema.type"),
+            };
+            causes.push(Cause::required(&field, "must not be empty at the root"));
         }
     }
     if !matches!(text(object, "/spec/scope"), "Namespaced" | "Cluster") {

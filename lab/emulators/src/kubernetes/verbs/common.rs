@@ -5,12 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::answer::Answer;
-use super::super::ask::{Ask, Form};
+use super::super::ask::{Ask, Form, options, unreadable};
 use super::super::engine::Engine;
-use super::super::status::Status;
+use super::super::rbac::{Attributes, allows};
+use super::super::resources::Resource;
+use super::super::status::{About, Cause, Status};
 use super::super::store::{Manager, Object, Part, State, Writing};
-use super::super::value::set;
-use super::super::{meta, rbac, tables, views};
+use super::super::value::{go_kind, set};
+use super::super::{meta, pod_security, rbac, tables, validate, views};
 
 impl Ask {
     /// The write that this call is.
@@ -27,10 +29,58 @@ impl Ask {
         })
     }
 
-    /// The body as an object of the stored kind.
-    pub(super) fn object(&self) -> Result<Value, Status> {
-        Ok(views::absorb(&self.view, self.document()?))
+    /// The body as an object of the stored kind, and what is wrong with its fields.
+    pub(super) fn object(&self) -> Result<(Value, Vec<String>), Status> {
+        let mut document = self.document()?;
+        if document.is_null() && self.view.custom.is_none() {
+            document = json!({});
+        }
+        if !document.is_object() {
+            return Err(unreadable(&format!("json: cannot unmarshal {} into Go value", go_kind(&document))));
+        }
+        let mut object = views::absorb(&self.view, document);
+        let mut faults: Vec<_> = validate::doubled(&self.body).iter().map(|path| fault("duplicate", path)).collect();
+        validate::decode(&self.resource, &object)?;
+        let unknown = validate::prune(&self.resource, &mut object)?;
+        faults.extend(unknown.iter().map(|path| fault("unknown", path)));
+        let warnings = self.judged(faults, |faults| {
+            let Resource { kind, version, .. } = &*self.view;
+            let why = format!("strict decoding error: {faults}");
+            Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+        })?;
+        Ok((object, warnings))
     }
+
+    /// The warnings about faulty fields; refused if the caller is strict with them.
+    pub(super) fn judged(
+        &self,
+        faults: Vec<String>,
+        refusal: impl FnOnce(&str) -> Status,
+    ) -> Result<Vec<String>, Status> {
+        match self.query.get("fieldValidation") {
+            "Strict" if !faults.is_empty() => Err(refusal(&faults.join(", "))),
+            "" | "Strict" | "Warn" => Ok(faults),
+            "Ignore" => Ok(Vec::new()),
+            other => {
+                let cause = Cause::unsupported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]);
+                Err(Status::invalid(About { group: "meta.k8s.io", kind: options(self.verb), name: "" }, &[cause]))
+            }
+        }
+    }
+}
+
+/// A fault of a field, as it is reported.
+pub(super) fn fault(what: &str, path: &str) -> String {
+    format!("{what} field {path:?}")
+}
+
+/// The answer to a write, with the warnings about its fields and about its Pods.
+pub(super) fn written(engine: &Engine, ask: &Ask, object: &Object, code: u16, mut warnings: Vec<String>) -> Answer {
+    // A Pod is judged when it is created, a workload whenever it is written.
+    if ask.subresource.is_empty() && (code == 201 || ask.resource.storage != "pods") {
+        warnings.extend(engine.store.read(|state| pod_security::warning(state, object)));
+    }
+    shown(engine, ask, object, code).warning(warnings)
 }
 
 /// One object in the form that the caller wants.
@@ -43,7 +93,16 @@ pub(super) fn shown(engine: &Engine, ask: &Ask, object: &Object, code: u16) -> A
             tables::table(&ask.view, &rows, ask.query.get("includeObject"), engine.store.now())
         }
     };
-    Answer::Document { code, value, warning: None }
+    Answer::Document { code, value, warnings: Vec::new() }
+}
+
+/// An update or an apply that creates needs the permission to create as well.
+pub(super) fn check_creation(engine: &Engine, ask: &Ask, state: &State) -> Result<(), Status> {
+    let attributes = Attributes { verb: "create".to_owned(), ..ask.attributes(None) };
+    if !engine.is_authorizing() || allows(state, &ask.user, &attributes).is_some() {
+        return Ok(());
+    }
+    Err(attributes.refusal(&ask.user))
 }
 
 /// Keeps a caller from granting more than it has.

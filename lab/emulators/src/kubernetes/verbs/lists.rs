@@ -7,7 +7,7 @@ use super::super::answer::Answer;
 use super::super::ask::{Ask, Form};
 use super::super::engine::Engine;
 use super::super::selectors::Selector;
-use super::super::status::{Cause, Status};
+use super::super::status::{About, Cause, Status};
 use super::super::store::Object;
 use super::super::value::{set, text};
 use super::super::{meta, tables, views};
@@ -39,7 +39,12 @@ pub(crate) fn check_revision(engine: &Engine, ask: &Ask) -> Result<Option<u64>, 
     let wanted = ask.query.number::<u64>("resourceVersion").map_err(|_| {
         let given = ask.query.get("resourceVersion");
         let why = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
-        Status::new(500, format!("resourceVersion: Invalid value: {given:?}: {why}")).because("")
+        match ask.verb {
+            "list" => Status::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {given:?}: {why}"
+            )),
+            _ => Status::new(500, format!("resourceVersion: Invalid value: {given:?}: {why}")).because(""),
+        }
     })?;
     let newest = engine.store.read(super::super::store::State::revision);
     if let Some(wanted) = wanted.filter(|wanted| *wanted > newest) {
@@ -57,15 +62,52 @@ pub(crate) fn check_revision(engine: &Engine, ask: &Ask) -> Result<Option<u64>, 
     Ok(wanted)
 }
 
+/// Refuses parameters that do not fit together.
+pub(crate) fn check_match(ask: &Ask) -> Result<(), Status> {
+    let about = About { group: "meta.k8s.io", kind: "ListOptions", name: "" };
+    let refuse = |cause: Cause| Err(Status::invalid(about, &[cause]));
+    let forbidden = |message: &str| refuse(Cause::forbidden("resourceVersionMatch", message));
+    let (revision, matching) = (ask.query.get("resourceVersion"), ask.query.get("resourceVersionMatch"));
+    if ask.query.flag("sendInitialEvents") {
+        return match (ask.verb, matching) {
+            ("watch", "NotOlderThan") => Ok(()),
+            ("watch", _) => forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+            _ => refuse(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")),
+        };
+    }
+    if ask.verb == "watch" && !matching.is_empty() {
+        return forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    }
+    match matching {
+        "" => {}
+        _ if !ask.query.get("continue").is_empty() => {
+            return forbidden("resourceVersionMatch is forbidden when continue is provided");
+        }
+        _ if revision.is_empty() => {
+            return forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
+        }
+        "Exact" if revision == "0" => {
+            return forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+        }
+        "Exact" | "NotOlderThan" => {}
+        other => return refuse(Cause::unsupported("resourceVersionMatch", other, &["Exact", "NotOlderThan", ""])),
+    }
+    if !ask.query.get("continue").is_empty() && !matches!(revision, "" | "0") {
+        return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+    }
+    Ok(())
+}
+
 pub(super) fn list(engine: &Engine, ask: &Ask, selector: &Selector) -> Result<Answer, Status> {
+    check_match(ask)?;
     check_revision(engine, ask)?;
-    let limit = ask.query.number::<usize>("limit")?.filter(|limit| *limit > 0);
+    let limit =
+        ask.query.number::<i64>("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
     let mark = match ask.query.get("continue") {
         "" => None,
-        token => Some(
-            Mark::read(token)
-                .ok_or_else(|| Status::bad_request("invalid continue token: continue key is not valid"))?,
-        ),
+        token => Some(Mark::read(token).ok_or_else(|| {
+            Status::bad_request("invalid continue token: continue key is not valid: invalid character")
+        })?),
     };
     let (all, revision) = engine.store.read(|state| {
         let revision = mark.as_ref().map_or_else(|| state.revision(), |mark| mark.revision);
@@ -88,7 +130,10 @@ pub(super) fn list(engine: &Engine, ask: &Ask, selector: &Selector) -> Result<An
     if let Some(last) = page.last().filter(|_| left > 0) {
         let next = Mark { revision, namespace: meta::namespace(last).to_owned(), name: meta::name(last).to_owned() };
         set(&mut metadata, &["continue"], next.write());
-        set(&mut metadata, &["remainingItemCount"], left);
+        // What a selector leaves is not counted.
+        if selector.is_empty() {
+            set(&mut metadata, &["remainingItemCount"], left);
+        }
     }
     Ok(Answer::ok(document(engine, ask, page, &metadata)))
 }

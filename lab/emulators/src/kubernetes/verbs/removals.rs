@@ -19,7 +19,7 @@ const ORPHANED: &str = "child pods are preserved by default when jobs are delete
 
 pub(super) fn delete(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
     let options = options(ask)?;
-    let (deletion, warning) = deletion(ask, &options)?;
+    let (deletion, warnings) = deletion(ask, &options)?;
     let mut writing = ask.writing(engine)?;
     writing.dry_run |= text(&options, "/dryRun/0") == "All";
     let object = engine.store.change(|state, _| state.delete(&writing, &deletion))?;
@@ -30,14 +30,14 @@ pub(super) fn delete(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
         Answer::ok(success(ask, &object))
     };
     Ok(match answer {
-        Answer::Document { code, value, .. } => Answer::Document { code, value, warning },
+        Answer::Document { code, value, .. } => Answer::Document { code, value, warnings },
         other => other,
     })
 }
 
 pub(super) fn delete_collection(engine: &Engine, ask: &Ask, selector: &Selector) -> Result<Answer, Status> {
     let options = options(ask)?;
-    let (deletion, warning) = deletion(ask, &options)?;
+    let (deletion, warnings) = deletion(ask, &options)?;
     let dry_run = ask.query.dry_run()?;
     let deleted = engine.store.change(|state, now| {
         let fitting = state.list(&ask.resource, Some(&ask.namespace)).filter(|object| selector.matches(object));
@@ -51,7 +51,7 @@ pub(super) fn delete_collection(engine: &Engine, ask: &Ask, selector: &Selector)
     })?;
     let revision = engine.store.read(super::super::store::State::revision);
     let value = lists::document(engine, ask, &deleted, &json!({"resourceVersion": revision.to_string()}));
-    Ok(Answer::Document { code: 200, value, warning })
+    Ok(Answer::Document { code: 200, value, warnings })
 }
 
 /// The `DeleteOptions` in the body; none is as good as empty ones.
@@ -59,7 +59,7 @@ fn options(ask: &Ask) -> Result<Value, Status> {
     if ask.body.is_empty() { Ok(json!({})) } else { ask.document() }
 }
 
-fn deletion(ask: &Ask, options: &Value) -> Result<(Deletion, Option<&'static str>), Status> {
+fn deletion(ask: &Ask, options: &Value) -> Result<(Deletion, Vec<String>), Status> {
     let invalid =
         |cause: Cause| Status::invalid(About { group: "meta.k8s.io", kind: "DeleteOptions", name: "" }, &[cause]);
     let policy = match ask.query.get("propagationPolicy") {
@@ -67,6 +67,10 @@ fn deletion(ask: &Ask, options: &Value) -> Result<(Deletion, Option<&'static str
         given => given,
     };
     let orphans = ask.query.flag("orphanDependents") || options.get("orphanDependents") == Some(&json!(true));
+    if !policy.is_empty() && (orphans || options.get("orphanDependents").is_some()) {
+        let message = "orphanDependents and deletionPropagation cannot be both set";
+        return Err(invalid(Cause::invalid("propagationPolicy", &json!(policy), message)));
+    }
     let (propagation, warning) = match policy {
         "Foreground" => (Propagation::Foreground, None),
         "Orphan" => (Propagation::Orphan, None),
@@ -84,9 +88,6 @@ fn deletion(ask: &Ask, options: &Value) -> Result<(Deletion, Option<&'static str
         None => number(options, "/gracePeriodSeconds"),
         given => given,
     };
-    if let Some(grace) = grace_seconds.filter(|grace| *grace < 0) {
-        return Err(invalid(Cause::invalid("gracePeriodSeconds", &json!(grace), "must be greater than or equal to 0")));
-    }
     let given = |pointer: &str| Some(text(options, pointer).to_owned()).filter(|text| !text.is_empty());
     let deletion = Deletion {
         uid: given("/preconditions/uid"),
@@ -94,5 +95,5 @@ fn deletion(ask: &Ask, options: &Value) -> Result<(Deletion, Option<&'static str
         propagation,
         grace_seconds,
     };
-    Ok((deletion, warning))
+    Ok((deletion, warning.map(str::to_owned).into_iter().collect()))
 }
