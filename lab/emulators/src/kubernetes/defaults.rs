@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::meta::{self, stamp};
 use super::resources::Resource;
-use super::validate::names;
+use super::validate::{self, names};
 use super::value::{BASE64, child, decode_base64, list, object_at, set, set_default, take, text};
 
 mod pods;
@@ -14,6 +14,9 @@ mod pods;
 /// Sets the defaults of the kind; the writer of the object owns them too.
 pub(crate) fn fill(resource: &Resource, object: &mut Value) {
     tidy(object);
+    if let Some(schema) = resource.schema() {
+        validate::fill(schema, object);
+    }
     if resource.custom.is_some() {
         return;
     }

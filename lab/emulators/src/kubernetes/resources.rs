@@ -91,6 +91,11 @@ impl Resource {
         Self { storage: storage.to_owned(), ..self.clone() }
     }
 
+    /// The schema of a custom kind.
+    pub(crate) fn schema(&self) -> Option<&Value> {
+        self.custom.as_ref().and_then(|version| version.pointer("/schema/openAPIV3Schema"))
+    }
+
     /// The subject of a refusal that names the resource.
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
         About { group: &self.group, kind: &self.plural, name }

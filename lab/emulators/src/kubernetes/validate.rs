@@ -12,12 +12,14 @@ mod decode;
 mod doubled;
 mod jobs;
 pub(crate) mod names;
+mod schema;
 mod secrets;
 mod typed;
 mod workloads;
 
 pub(crate) use decode::decode;
 pub(crate) use doubled::doubled;
+pub(crate) use schema::fill;
 pub(crate) use typed::prune;
 
 /// Maximum number of bytes of an object's annotations.
@@ -62,7 +64,7 @@ pub(crate) fn updated(resource: &Resource, old: &Value, new: &Value) -> Vec<Caus
 /// The rules of the kind.
 fn own(resource: &Resource, object: &Value) -> Vec<Cause> {
     if resource.custom.is_some() {
-        return Vec::new();
+        return resource.schema().map_or_else(Vec::new, |schema| schema::faults(schema, object));
     }
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "secrets") => secrets::secret(object),

@@ -183,12 +183,13 @@ async fn custom_kinds_are_served_once_they_are_defined() {
     let widget =
         json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}});
     server.post(custom, &widget).await.refused(404, "NotFound", "could not find the requested resource");
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},
         "spec": {
             "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
             "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                          "schema": {"openAPIV3Schema": {"type": "object"}}}],
+                          "schema": {"openAPIV3Schema": schema}}],
         },
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -81,7 +81,7 @@ const ALWAYS_THERE: [&str; 9] =
 impl<'a> Schema<'a> {
     pub(crate) fn of(resource: &'a Resource) -> Self {
         match &resource.custom {
-            Some(version) => Self::CustomRoot(version.pointer("/schema/openAPIV3Schema")),
+            Some(_) => Self::CustomRoot(resource.schema()),
             None if resource.storage == "jobs.batch" => Self::Named { parent: "", name: JOB },
             None => Self::Named { parent: "", name: "" },
         }

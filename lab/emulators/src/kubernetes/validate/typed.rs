@@ -1,4 +1,4 @@
-//! Bodies of built-in kinds as a typed server reads them: values of another type are refused, unknown fields are left out.
+//! Bodies as a typed server reads them: values of another type are refused, unknown fields are left out.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::batch::v1::Job;
@@ -17,6 +17,8 @@ use super::super::resources::Resource;
 use super::super::status::Status;
 use super::super::value::{go_kind, list, members, take, text};
 
+use super::schema;
+
 /// A value that is of another type than its field.
 struct Mismatch {
     path: String,
@@ -30,6 +32,9 @@ pub(crate) fn prune(resource: &Resource, object: &mut Value) -> Result<Vec<Strin
     let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
     if !version.is_empty() && version != resource.api_version() || !kind.is_empty() && kind != resource.kind {
         return Ok(Vec::new());
+    }
+    if let Some(schema) = resource.schema() {
+        return Ok(schema::prune(schema, object));
     }
     let mut typed = without_nulls(object);
     if resource.storage == "secrets" {
