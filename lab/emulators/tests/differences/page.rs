@@ -59,7 +59,9 @@ pub(crate) fn render(suite: &Suite, real: &Recording, emulator: &Recording) -> (
     let summary = format!(
         "\n## Known differences of the Kubernetes emulator\n\nOf {count} scenarios, played on the emulator and on Kubernetes {}, \
          {differing} differ. Shown are the differing parts of the answers; values that change from run to run stand in angle \
-         brackets, and long ones are cut.\n",
+         brackets, and long ones are cut.\n\nNot compared is what depends on a server's age: Kubernetes forgets revisions after \
+         five minutes, the emulator after 4096 changes or when a test demands it (`forget_history`). Both then answer 410 to \
+         continuations and watches.\n",
         real.version
     );
     (format!("{HEAD}{summary}{rows}"), faults)
