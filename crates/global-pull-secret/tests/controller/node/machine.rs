@@ -156,6 +156,12 @@ impl Machine {
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
+    /// The minor version of the kubelet, such as 37.
+    pub(crate) fn kubelet_minor(&self) -> u32 {
+        let version = self.kubectl(&["get", "nodes", "-o", "jsonpath={.items[0].status.nodeInfo.kubeletVersion}"]);
+        version.split('.').nth(1).unwrap().parse().unwrap()
+    }
+
     /// Number of starts of the kubelet.
     pub(crate) fn kubelet_starts(&self) -> usize {
         fs::read_to_string(self.of_kubelet("starts")).unwrap().lines().count()
