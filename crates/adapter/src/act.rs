@@ -48,6 +48,8 @@ impl Executor<'_> {
     /// Carries out one action. Errors are transient; a permanent failure is [`Step::Refused`].
     pub async fn perform(&self, action: &Action, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
         let done = match action {
+            // The pass itself reports; see `reconcile`.
+            Action::RecordCopies => Ok(Step::Done),
             Action::StartRun(run) => self.start_run(run, facts).await,
             Action::DeleteJob(job) => self.cluster.delete_job(&self.config.namespace, job).await.map(|()| Step::Done),
             Action::SetInputOwner(job) => self.set_input_owner(job).await.map(|()| Step::Done),
@@ -106,7 +108,7 @@ impl Executor<'_> {
             let message = format!("unmanaged job {namespace}/{name} exists; delete or rename it");
             return Ok(Step::Refused(Reason::NameConflict, message));
         }
-        let purpose = if run.purpose == Purpose::Apply { names::PURPOSE_APPLY } else { names::PURPOSE_DELETE };
+        let purpose = manifest::purpose_label(run.purpose);
         let revision = found.annotations.get(names::ANNOTATION_SOURCE);
         let is_current = is(names::LABEL_RUN_PURPOSE, purpose)
             && !manifest::is_of_former(&found, &self.observed.resource)

@@ -142,6 +142,16 @@ impl FieldPath {
         members.iter().try_fold(root, |value, member| value.get(member))
     }
 
+    /// Returns true for fields that the author of a resource cannot set: its id, its tenancy, and what adapters report.
+    pub fn is_beyond_the_author(&self) -> bool {
+        let [root, rest @ ..] = self.segments.as_slice() else { return false };
+        match root.as_str() {
+            "status" => true,
+            "metadata" => rest.first().is_some_and(|member| member == "id" || member == "tenancy"),
+            _ => false,
+        }
+    }
+
     /// Returns true for `spec.pullSecret.data` and everything below it, which must not become a variable of a Job.
     pub fn is_pull_secret_data(&self) -> bool {
         matches!(self.segments.as_slice(), [spec, secret, data, ..] if spec == "spec" && secret == "pullSecret" && data == "data")

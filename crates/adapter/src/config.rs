@@ -25,8 +25,8 @@ use schema::loosen;
 pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use daemon::settings::common::Address;
 pub use shape::{
-    Api, Config, Criteria, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output, Resources,
-    Retry, Spec,
+    Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
+    Resources, Retry, ServiceAccount, Spec,
 };
 
 /// The files that are searched for the configuration if neither flag nor variable names one.
@@ -65,6 +65,8 @@ pub struct Plan {
     pub input: Option<Input>,
     /// The Secret that a run leaves behind, watched for drift, if any.
     pub output: Option<OutputPlan>,
+    /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
+    pub tracks_copies: bool,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -179,6 +181,7 @@ impl Config {
             image: checked.image,
             input: self.spec.input.clone(),
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
+            tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

@@ -5,8 +5,10 @@
 //! precondition fails later.
 
 mod apply;
+mod copies;
 mod criteria;
 mod deletion;
+mod destination;
 mod facts;
 mod plan;
 mod retry;
@@ -21,5 +23,8 @@ pub use plan::{Action, Plan, PlannedCondition, StartRun};
 
 /// Decides the actions and the conditions for a resource.
 pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
-    if facts.resource.is_deleting() { deletion::decide(config, facts) } else { apply::decide(config, facts) }
+    if facts.resource.is_deleting() {
+        return deletion::decide(config, facts);
+    }
+    copies::track(config, facts, apply::decide(config, facts))
 }

@@ -106,6 +106,7 @@ impl DryRun {
     /// Describes each action in one line.
     pub fn actions(&self) -> Vec<String> {
         let line = |action: &Action| match action {
+            Action::RecordCopies => "report where the run stores the pull secret, before it does".to_owned(),
             Action::StartRun(run) => {
                 let name = self.job.as_ref().and_then(|job| job.pointer("/metadata/name")?.as_str());
                 format!("create Job {} and its input, because {}", name.unwrap_or("?"), run.because)

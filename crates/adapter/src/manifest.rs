@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use fleet_model::StoredCopy;
+use fleet_model::id::is_dns_subdomain;
 use fleet_model::names;
+use fleet_model::names::variable;
 use hyperfleet_client::{Generation, Resource, TraceContext};
 use k8s_openapi::api::batch::v1::Job;
 use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
-use crate::config::{JobTemplate, Plan as Config};
+use crate::config::{JobTemplate, Plan as Config, ServiceAccount};
 use crate::decide::{Facts, PullSecretSource, Purpose, StartRun};
 
 /// The folder for a Job's result file.
@@ -33,13 +36,27 @@ pub fn selector_of_all(config: &Config) -> String {
     format!("{}={}", names::LABEL_RUN_ADAPTER, config.adapter)
 }
 
-/// Returns the name of the Job of the current generation.
-pub fn job_name(config: &Config, facts: &Facts<'_>) -> String {
-    names::run_name(&config.adapter, &facts.resource.id, facts.resource.generation)
+/// Returns the name of a run's Job: one for each generation, and one for each copy that is cleaned up.
+pub fn job_name(config: &Config, facts: &Facts<'_>, run: &StartRun) -> String {
+    let (adapter, id, generation) = (&config.adapter, &facts.resource.id, facts.resource.generation);
+    match run.copy.as_ref().and_then(copy_text) {
+        Some(copy) => names::clean_up_name(adapter, id, generation, &copy),
+        None => names::run_name(adapter, id, generation),
+    }
+}
+
+/// Returns a copy as the Job's annotation has it.
+fn copy_text(copy: &StoredCopy) -> Option<String> {
+    serde_json::to_string(copy).ok()
 }
 
 /// Returns the project whose quota the run counts against.
-pub fn project(config: &Config, facts: &Facts<'_>) -> Option<String> {
+pub fn project(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+    match &run.copy {
+        Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
+        Some(StoredCopy::KubernetesSecret { .. }) => return None,
+        None => {}
+    }
     let name = config.project_variable.as_ref()?;
     let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
     binding.resolve(facts.view, facts.placeholders(config))
@@ -49,14 +66,16 @@ pub fn project(config: &Config, facts: &Facts<'_>) -> Option<String> {
 pub fn job(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Job, String> {
     let template = &config.config.spec.job_template;
     let labels = labels(config, facts, run.purpose);
-    let name = job_name(config, facts);
+    let name = job_name(config, facts, run);
+    let service_account = service_account(config, facts)?;
+    let variables = variables(config, facts, run, trigger);
     let mut spec = json!({
         "backoffLimit": template.backoff_limit,
         "activeDeadlineSeconds": template.active_deadline.as_secs(),
         "ttlSecondsAfterFinished": template.keep_finished.as_secs(),
         "template": {
             "metadata": {"labels": &labels},
-            "spec": pod(config, facts, run.purpose, trigger),
+            "spec": pod(config, facts, run, &Environment { service_account, variables }),
         },
     });
     let codes = template.permanent_exit_codes.as_deref().unwrap_or_default();
@@ -80,10 +99,7 @@ pub fn container_name(config: &Config) -> &str {
 pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<String, String> {
     let template = &config.config.spec.job_template;
     let resource = facts.resource;
-    let purpose = match purpose {
-        Purpose::Apply => names::PURPOSE_APPLY,
-        Purpose::Delete => names::PURPOSE_DELETE,
-    };
+    let purpose = purpose_label(purpose);
     let generation = resource.generation.to_string();
     let app = format!("{}-adapter", config.adapter);
     let pairs = [
@@ -98,6 +114,15 @@ pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<
         (names::LABEL_RUN_PURPOSE, purpose),
     ];
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Returns the value of the label that names a run's purpose.
+pub(crate) fn purpose_label(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Apply => names::PURPOSE_APPLY,
+        Purpose::Delete => names::PURPOSE_DELETE,
+        Purpose::CleanUp => names::PURPOSE_CLEAN_UP,
+    }
 }
 
 /// Returns the creation time of the resource, which distinguishes it from former resources with its id.
@@ -147,7 +172,8 @@ fn annotations(
         (names::ANNOTATION_RESOURCE_CREATED, incarnation(facts.resource)),
         (names::ANNOTATION_EVENT, trigger.event.clone()),
         (names::ANNOTATION_TRACE, trigger.trace.as_ref().map(ToString::to_string)),
-        (names::ANNOTATION_PROJECT, project(config, facts)),
+        (names::ANNOTATION_PROJECT, project(config, facts, run)),
+        (names::ANNOTATION_COPY, run.copy.as_ref().and_then(copy_text)),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -164,11 +190,17 @@ fn failure_policy(container: &str, codes: &[i32]) -> Option<Value> {
     })
 }
 
-fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) -> Value {
+/// The parts of a Pod that depend on the resource.
+struct Environment {
+    service_account: Option<String>,
+    variables: Vec<Value>,
+}
+
+fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environment) -> Value {
     let template = &config.config.spec.job_template;
     let mut volumes = vec![json!({"name": "results", "emptyDir": {}})];
     let mut mounts = vec![json!({"name": "results", "mountPath": RESULTS})];
-    if let (Some(input), Purpose::Apply) = (&config.input, purpose) {
+    if let (Some(input), Purpose::Apply) = (&config.input, run.purpose) {
         let secret = names::input_name(&config.adapter, &facts.resource.id);
         let items = json!([{"key": input.key, "path": input.key}]);
         volumes.push(json!({"name": "input", "secret": {"secretName": secret, "items": items}}));
@@ -179,11 +211,8 @@ fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) 
     let mut container = json!({
         "name": container_name(config),
         "image": config.image,
-        "args": match purpose {
-            Purpose::Apply => config.args.clone(),
-            Purpose::Delete => config.delete_args.clone().unwrap_or_default(),
-        },
-        "env": variables(config, facts, purpose, trigger),
+        "args": args(config, run),
+        "env": environment.variables,
         "resources": template.resources.clone().unwrap_or_default(),
         "securityContext": security_context(template),
         "volumeMounts": mounts,
@@ -196,24 +225,73 @@ fn pod(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) 
         "containers": [container],
         "volumes": volumes,
     });
-    put(&mut pod, "serviceAccountName", template.service_account_name.as_ref().map(|name| json!(name)));
+    put(&mut pod, "serviceAccountName", environment.service_account.as_ref().map(|name| json!(name)));
     for (name, value) in template.pod_spec.iter().flatten() {
         put(&mut pod, name, Some(value.clone()));
     }
     pod
 }
 
-fn variables(config: &Config, facts: &Facts<'_>, purpose: Purpose, trigger: &Trigger) -> Vec<Value> {
+/// Returns the service account of the Pod; the error names a resource that has none.
+fn service_account(config: &Config, facts: &Facts<'_>) -> Result<Option<String>, String> {
+    let placeholders = facts.placeholders(config);
+    let name = match &config.config.spec.job_template.service_account_name {
+        None => return Ok(None),
+        Some(ServiceAccount::Name(name)) => Some(placeholders.expand(name)),
+        Some(ServiceAccount::Field(source)) => source.resolve(facts.view, placeholders),
+    };
+    let name = name.filter(|name| is_dns_subdomain(name)).ok_or(
+        "spec.jobTemplate.serviceAccountName: the resource has no such field, or its value is no name of a service account",
+    )?;
+    Ok(Some(name))
+}
+
+fn args(config: &Config, run: &StartRun) -> Vec<String> {
+    let delete_args = || config.delete_args.clone().unwrap_or_default();
+    match (run.purpose, &run.copy) {
+        (Purpose::Apply, _) => config.args.clone(),
+        (_, Some(StoredCopy::KubernetesSecret { .. })) => {
+            delete_args().into_iter().chain(["--kubernetes-secret-only".to_owned()]).collect()
+        }
+        (Purpose::Delete | Purpose::CleanUp, _) => delete_args(),
+    }
+}
+
+fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Vec<Value> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
+    let of_copy = run.copy.as_ref().map(copy_variables).unwrap_or_default();
     let values = config.bindings.iter().filter_map(|binding| {
+        if of_copy.iter().any(|(name, _)| *name == binding.name) {
+            return None;
+        }
         let value = binding.resolve(facts.view, placeholders)?;
         // A clean-up run has no input.
         let is_of_input = input.is_some_and(|path| binding.from.is_empty() && value.starts_with(path));
-        (purpose == Purpose::Apply || !is_of_input).then(|| json!({"name": binding.name, "value": value}))
+        (run.purpose == Purpose::Apply || !is_of_input).then(|| (binding.name.clone(), value))
     });
-    let trace = trigger.trace.as_ref().map(|trace| json!({"name": "TRACEPARENT", "value": trace.as_str()}));
-    values.chain(trace).collect()
+    let incarnation = incarnation(facts.resource).filter(|_| config.tracks_copies);
+    let incarnation = incarnation.map(|incarnation| (variable::INCARNATION.to_owned(), incarnation));
+    let trace = trigger.trace.as_ref().map(|trace| (variable::TRACEPARENT.to_owned(), trace.as_str().to_owned()));
+    let of_copy = of_copy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
+    let all = values.chain(of_copy).chain(incarnation).chain(trace);
+    all.map(|(name, value)| json!({"name": name, "value": value})).collect()
+}
+
+/// Returns the variables that name a copy, in place of those of the resource's current destination. `None` removes one.
+fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
+    match copy.clone() {
+        StoredCopy::Secret { project, location, name } => vec![
+            (variable::GCP_PROJECT_ID, Some(project)),
+            (variable::GCP_LOCATION, location),
+            (variable::SECRET_NAME, Some(name)),
+            (variable::MANAGEMENT_NAMESPACE, None),
+            (variable::K8S_SECRET_NAME, None),
+        ],
+        StoredCopy::KubernetesSecret { namespace, name } => {
+            vec![(variable::MANAGEMENT_NAMESPACE, Some(namespace)), (variable::K8S_SECRET_NAME, Some(name))]
+        }
+    }
 }
 
 /// Returns the container's security context: unprivileged, read-only and without capabilities unless configured otherwise.

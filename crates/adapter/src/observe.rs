@@ -85,7 +85,7 @@ pub async fn observe(
     };
     if let Some(input) = &config.input {
         if !observed.resource.is_deleting() {
-            (observed.source, observed.content) = observed.source(config, cluster, input).await?;
+            (observed.source, observed.content) = observed.source(cluster, input).await?;
         }
         observed.observe_input(config, cluster, input).await?;
     }
@@ -158,7 +158,6 @@ impl Observed {
     /// Reads the pull secret: from the resource, or from the Secret that it refers to.
     async fn source(
         &mut self,
-        config: &Config,
         cluster: &Cluster,
         input: &Input,
     ) -> Result<(PullSecretSource, Option<SecretSlice<u8>>), KubernetesError> {
@@ -169,29 +168,26 @@ impl Observed {
         let spec = &self.resource.spec;
         let Some(reference) = spec.pointer("/pullSecret/secretRef").filter(|reference| !reference.is_null()) else {
             let is_set = spec.pointer("/pullSecret/data").is_some_and(|data| !data.is_null());
-            let hint =
-                "the API does not return the pull secret to this adapter: add its identity to `pull_secret.readers`";
+            let hint = "the API does not return the pull secret to this adapter: its grant needs `reads_pull_secrets`";
             return missing(if is_set { hint } else { "waiting for a pull secret" }.to_owned());
         };
-        let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (namespace, name) = (text("namespace"), text("name"));
-        let key = Some(text("key")).filter(|key| !key.is_empty());
-        let key = key.unwrap_or_else(|| kubernetes::secret::DOCKER_CONFIG_JSON_KEY.to_owned());
-        let namespace = if namespace.is_empty() { config.namespace.clone() } else { namespace };
-        let is_allowed = match input.secret_namespaces.as_slice() {
-            [] => namespace == config.namespace,
-            allowed => allowed.contains(&namespace),
+        let (secret, key) = match referenced(input, reference) {
+            Ok(referenced) => referenced,
+            Err(why) => return missing(why),
         };
-        if name.is_empty() || !is_allowed {
-            let why = "spec.pullSecret.secretRef must name a Secret in a namespace of `spec.input.secretNamespaces`";
-            return missing(why.to_owned());
-        }
-        let secret = SecretKey { namespace, name };
         match cluster.find_secret_of(&secret, &Form::Opaque(key.clone())).await {
-            Ok(Some(ObservedSecret { uid, resource_version, content: Some(content), .. })) => {
-                Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)))
+            Ok(Some(found)) => {
+                if let Some(why) = refusal(&found, &self.resource.id) {
+                    return missing(format!("waiting for {secret}: {why}"));
+                }
+                let ObservedSecret { uid, resource_version, content, .. } = found;
+                match content {
+                    Some(content) => {
+                        Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)))
+                    }
+                    None => missing(format!("waiting for {secret}: it has no key `{key}`")),
+                }
             }
-            Ok(Some(_)) => missing(format!("waiting for {secret}: it has no key `{key}`")),
             Ok(None) => missing(format!("waiting for {secret}: it does not exist")),
             Err(error) if error.kind == ErrorKind::Forbidden => {
                 missing(format!("waiting for {secret}: this adapter may not read it (Role, RoleBinding)"))
@@ -244,6 +240,12 @@ impl Observed {
         if self.resource.id.parse().is_ok_and(|id| !owner.is(&id)) {
             return Ok(OutputState::Unmanaged(format!("{key} is unmanaged: it has {owner}; it is not changed")));
         }
+        let written_for = found.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_INCARNATION);
+        if written_for.zip(manifest::incarnation(&self.resource)).is_some_and(|(other, own)| *other != own) {
+            return Ok(OutputState::Unmanaged(format!(
+                "{key} belongs to an earlier cluster with this id; it is not changed"
+            )));
+        }
         let written = found.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION);
         let is_newer = written
             .and_then(|text| text.parse().ok())
@@ -255,6 +257,38 @@ impl Observed {
         };
         Ok(if is_newer || is_same { OutputState::InSync } else { OutputState::Changed(key.to_string()) })
     }
+}
+
+/// Returns the Secret and the key that a reference names, or why it cannot be used.
+fn referenced(input: &Input, reference: &Value) -> Result<(SecretKey, String), String> {
+    let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (namespace, name) = (text("namespace"), text("name"));
+    if namespace.is_empty() || name.is_empty() {
+        return Err("waiting for spec.pullSecret.secretRef: it must have a namespace and a name".to_owned());
+    }
+    if !input.secret_namespaces.contains(&namespace) {
+        return Err(format!(
+            "waiting for spec.pullSecret.secretRef: namespace {namespace} is not in the adapter's \
+             `spec.input.secretNamespaces`"
+        ));
+    }
+    let key = Some(text("key")).filter(|key| !key.is_empty());
+    let key = key.unwrap_or_else(|| kubernetes::secret::DOCKER_CONFIG_JSON_KEY.to_owned());
+    Ok((SecretKey { namespace, name }, key))
+}
+
+/// Returns why a referenced Secret must not be used for the resource; `None` if it may be.
+///
+/// The Secret itself consents, as a spec could otherwise name any Secret that this adapter can read.
+fn refusal(secret: &ObservedSecret, id: &str) -> Option<String> {
+    if secret.labels.contains_key(names::LABEL_RUN_ADAPTER) {
+        return Some("it is the input of an adapter's own run".to_owned());
+    }
+    let allowed = secret.annotations.get(names::ANNOTATION_CONSENT).map(String::as_str).unwrap_or_default();
+    let is_allowed = allowed.split(',').map(str::trim).any(|allowed| allowed == "*" || allowed == id);
+    (!is_allowed).then(|| {
+        format!("it does not allow this cluster: its owner must annotate it with {}={id}", names::ANNOTATION_CONSENT)
+    })
 }
 
 /// Returns the namespace and name of the input of a resource's runs.
@@ -289,13 +323,14 @@ fn run<'a>(resource: &Resource, job: &'a ObservedJob, outcome: Option<Outcome>) 
             .filter(|_| !manifest::is_of_former(job, resource))
             .and_then(|text| text.parse().ok())
             .unwrap_or_default(),
-        purpose: if label(names::LABEL_RUN_PURPOSE) == Some(names::PURPOSE_DELETE) {
-            Purpose::Delete
-        } else {
-            Purpose::Apply
+        purpose: match label(names::LABEL_RUN_PURPOSE) {
+            Some(names::PURPOSE_DELETE) => Purpose::Delete,
+            Some(names::PURPOSE_CLEAN_UP) => Purpose::CleanUp,
+            _ => Purpose::Apply,
         },
         attempt: annotation(names::ANNOTATION_ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(1),
         source: annotation(names::ANNOTATION_SOURCE).cloned(),
+        copy: annotation(names::ANNOTATION_COPY).and_then(|text| serde_json::from_str(text).ok()),
         outcome,
     }
 }

@@ -7,6 +7,10 @@ fleet_model::reasons! {
         PreconditionsNotMet,
         /// A run is due and waits for the quota of its project.
         WaitingForQuota,
+        /// The adapter's configuration does not allow the destination that the resource has chosen.
+        DestinationNotAllowed,
+        /// It is recorded where the run stores the pull secret; its Job is created next.
+        DestinationsRecorded,
         /// The Job and the input of a run were created.
         ResourcesCreated,
         /// Everything that this generation needs exists.

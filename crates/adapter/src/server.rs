@@ -94,6 +94,12 @@ impl Adapter {
     /// Runs until `stop`. No outage of API, broker or Kubernetes ends it.
     pub async fn run(self, stop: CancellationToken) {
         let Self { plan, parts, client, deliveries, probes, counts } = self;
+        if plan.tracks_copies && plan.config.spec.destinations.is_none() {
+            tracing::warn!(
+                operation = "start",
+                "spec.destinations is not set: pull secrets may go to every project and namespace that a resource names"
+            );
+        }
         let Parts { broker, cluster, leadership } = parts;
         let job_events = cluster.watch_jobs(
             &plan.namespace,

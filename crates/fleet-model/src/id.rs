@@ -12,6 +12,9 @@ pub enum InvalidId {
     /// See [`Generation`](crate::Generation).
     #[error("must be a whole number from 1 to 9223372036854775807")]
     Generation,
+    /// See [`Incarnation`].
+    #[error("must be 1 to 64 printable ASCII characters without blanks, such as the cluster's creation time")]
+    Incarnation,
 }
 
 /// The id of a hosted cluster, such as `cls-abc123` or a UUID: a DNS-1123 label, so that every name and label that is
@@ -37,6 +40,35 @@ impl FromStr for ClusterId {
 }
 
 impl fmt::Display for ClusterId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Identifies one life of a cluster: the creation time that the API gives to a cluster. A cluster that was deleted and
+/// created again with the same id has another incarnation. Incarnations are equal or not; they have no order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Incarnation(String);
+
+// === impl Incarnation ===
+
+impl Incarnation {
+    /// Returns the incarnation as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Incarnation {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let is_valid = (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_valid.then(|| Self(text.to_owned())).ok_or(InvalidId::Incarnation)
+    }
+}
+
+impl fmt::Display for Incarnation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
@@ -73,6 +105,16 @@ mod tests {
     #[case("clé", false)]
     fn cluster_ids(#[case] text: &str, #[case] valid: bool) {
         assert_eq!(text.parse::<ClusterId>().is_ok(), valid);
+    }
+
+    #[rstest]
+    #[case("2026-01-02T03:04:05.678Z", true)]
+    #[case("01890a5d-ac96-774b-bcce-b302099a8057", true)]
+    #[case("", false)]
+    #[case("2026-01-02 03:04", false)]
+    #[case("é", false)]
+    fn incarnations(#[case] text: &str, #[case] valid: bool) {
+        assert_eq!(text.parse::<Incarnation>().is_ok(), valid);
     }
 
     #[test]

@@ -15,6 +15,8 @@ crate::reasons! {
         SecretDeleted,
         /// There was nothing to delete.
         SecretAbsent,
+        /// There was nothing of this cluster to delete: the secret of that name is not this cluster's and was left alone.
+        UnmanagedSecretKept,
         /// The dry run found nothing that would stop a real run.
         DryRunPassed,
         /// An error that the program does not know; please report it with the log.
@@ -35,6 +37,8 @@ crate::reasons! {
         AdmissionDenied,
         /// A secret of this name exists and does not belong to this cluster; it was not changed.
         NameConflict,
+        /// A secret of this name belongs to an earlier cluster with the same id; it was not changed.
+        DifferentIncarnation,
         /// The Kubernetes Secret is immutable and holds other content; it was not changed.
         SecretImmutable,
         /// The content that was read back differs from the content that was written.
@@ -69,12 +73,13 @@ impl Reason {
             | Self::Superseded
             | Self::SecretDeleted
             | Self::SecretAbsent
+            | Self::UnmanagedSecretKept
             | Self::DryRunPassed => 0,
             Self::InternalError => 1,
             Self::InvalidConfiguration | Self::InvalidRequest => 2,
             Self::InvalidPullSecret => 3,
             Self::Unauthenticated | Self::PermissionDenied | Self::ApiDisabled | Self::AdmissionDenied => 4,
-            Self::NameConflict | Self::SecretImmutable => 5,
+            Self::NameConflict | Self::DifferentIncarnation | Self::SecretImmutable => 5,
             Self::VerificationFailed => 6,
             Self::QuotaExceeded
             | Self::StoreUnavailable

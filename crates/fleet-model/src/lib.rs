@@ -22,6 +22,7 @@
 //! ```
 
 pub mod condition;
+pub mod copy;
 mod generation;
 pub mod id;
 pub mod job;
@@ -33,8 +34,9 @@ pub mod report;
 pub mod trace;
 
 pub use condition::{CamelCase, Condition, ReportedCondition, Status, UNKNOWN_TIME};
+pub use copy::StoredCopy;
 pub use generation::Generation;
-pub use id::{ClusterId, InvalidId};
+pub use id::{ClusterId, Incarnation, InvalidId};
 pub use owner::Owner;
 pub use report::{Report, ReportMetadata, Transition};
 pub use trace::{InvalidTraceContext, TraceContext};

@@ -42,6 +42,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotations of the Kubernetes Secret", names: KUBERNETES_SECRET_ANNOTATIONS },
     Group { title: "Labels of the objects that an adapter creates for a run", names: RUN_LABELS },
     Group { title: "Annotations of an adapter's Job", names: RUN_ANNOTATIONS },
+    Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
     Group { title: "Condition types that the API concludes", names: condition::CONCLUDED },
@@ -74,6 +75,8 @@ names! {
     ANNOTATIONS:
     /// Newest generation that has claimed this secret; an older one changes nothing.
     ANNOTATION_GENERATION = "hyperfleet-generation";
+    /// Creation time of the cluster that the content belongs to; a cluster with the same id and another one changes nothing.
+    ANNOTATION_INCARNATION = "hyperfleet-incarnation";
     /// Number of the version that holds the current pull secret; the next run starts its search here.
     ANNOTATION_VERSION = "hyperfleet-version";
     /// Number that the next version will get; present only while a run adds one.
@@ -97,6 +100,8 @@ names! {
     ANNOTATION_CREATED_AT = "hyperfleet.io/created-at";
     /// Newest generation that has written this Secret; an older one changes nothing.
     ANNOTATION_KUBERNETES_SECRET_GENERATION = "hyperfleet.io/generation";
+    /// Creation time of the cluster that the Secret belongs to; a cluster with the same id and another one changes nothing.
+    ANNOTATION_KUBERNETES_SECRET_INCARNATION = "hyperfleet.io/incarnation";
     /// HMAC-SHA256 of the pull secret's canonical form; written if `DIGEST_KEY_FILE` is set.
     ANNOTATION_KUBERNETES_SECRET_DIGEST = "hyperfleet.io/digest";
 }
@@ -114,7 +119,8 @@ names! {
     LABEL_RUN_RESOURCE = "hyperfleet.io/resource-id";
     /// Generation that the run is for.
     LABEL_RUN_GENERATION = "hyperfleet.io/generation";
-    /// `apply`, or `delete` for the run that removes what other runs have created.
+    /// `apply`, `delete` for the run that removes what other runs have created, or `clean-up` for one that deletes a single
+    /// copy of the pull secret.
     LABEL_RUN_PURPOSE = "hyperfleet.io/purpose";
 }
 
@@ -131,16 +137,28 @@ names! {
     ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
     /// Creation time of the resource that the run is for; tells it apart from an earlier resource with the same id.
     ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
+    /// Copy of the pull secret that a clean-up deletes, as JSON.
+    ANNOTATION_COPY = "hyperfleet.io/copy";
     /// Number of the attempt at the generation, from 1.
     ANNOTATION_ATTEMPT = "hyperfleet.io/attempt";
     /// Reason for the run.
     ANNOTATION_BECAUSE = "hyperfleet.io/because";
 }
 
+names! {
+    /// The annotations of a Secret that clusters refer to.
+    REFERENCED_ANNOTATIONS:
+    /// Consent of a Secret that `spec.pullSecret.secretRef` names: ids of the clusters that may use its content, separated by
+    /// commas, or `*` for all of them. Without it no cluster may.
+    ANNOTATION_CONSENT = "hyperfleet.io/allowed-clusters";
+}
+
 /// The value of [`LABEL_RUN_PURPOSE`] of a run that creates or repairs.
 pub const PURPOSE_APPLY: &str = "apply";
 /// The value of [`LABEL_RUN_PURPOSE`] of a run that removes.
 pub const PURPOSE_DELETE: &str = "delete";
+/// The value of [`LABEL_RUN_PURPOSE`] of a run that deletes a single copy of the pull secret.
+pub const PURPOSE_CLEAN_UP: &str = "clean-up";
 
 names! {
     /// The objects of the global pull secret, in the hosted cluster's `kube-system`.
@@ -212,6 +230,12 @@ pub fn run_name(adapter: &str, resource: &str, generation: Generation) -> String
     shortened(&format!("{adapter}-{resource}-gen{generation}"))
 }
 
+/// Returns the name of an adapter's Job that deletes a single copy of a pull secret: the name of the generation's Job, and a
+/// hash of the copy.
+pub fn clean_up_name(adapter: &str, resource: &str, generation: Generation, copy: &str) -> String {
+    shortened(&format!("{adapter}-{resource}-gen{generation}-{:016x}", hash(copy)))
+}
+
 /// Returns the name of the Secret that an adapter's Job reads: `cluster-{id}-{adapter}-data`, shortened likewise.
 pub fn input_name(adapter: &str, resource: &str) -> String {
     shortened(&format!("cluster-{resource}-{adapter}-data"))
@@ -224,12 +248,14 @@ fn shortened(name: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
     }
-    // FNV-1a: stable over every version of this program, unlike the hashers of the standard library.
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let beginning = name.get(..name.floor_char_boundary(LONGEST - HASH - 1)).unwrap_or_default();
-    format!("{}-{hash:016x}", beginning.trim_end_matches(['-', '.']))
+    format!("{}-{:016x}", beginning.trim_end_matches(['-', '.']), hash(name))
+}
+
+/// FNV-1a: stable over every version of this program, unlike the hashers of the standard library.
+fn hash(text: &str) -> u64 {
+    let bytes = text.bytes();
+    bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -29,12 +29,11 @@ impl Owner {
 
 impl fmt::Display for Owner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |label: &Option<String>| label.as_ref().map_or("no".to_owned(), |value| format!("{value:?}"));
-        write!(
-            formatter,
-            "{} as label `managed-by` and {} as label `cluster-id`",
-            shown(&self.managed_by),
-            shown(&self.cluster)
-        )
+        let shown = |name: &str, label: &Option<String>| match label {
+            Some(value) => format!("the label `{name}={value}`"),
+            None => format!("no label `{name}`"),
+        };
+        let managed_by = shown(names::LABEL_MANAGED_BY, &self.managed_by);
+        write!(formatter, "{managed_by} and {}", shown(names::LABEL_CLUSTER_ID, &self.cluster))
     }
 }

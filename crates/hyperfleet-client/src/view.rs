@@ -12,7 +12,7 @@ pub struct View {
     pub document: Value,
     /// Its status, with `adapters` by their names; where the API has no such view, made up from the adapters' conditions.
     pub status: Value,
-    /// Its id, name, kind, labels, generation and time of deletion.
+    /// Its id, name, kind, labels, tenancy, generation and time of deletion.
     pub metadata: Value,
 }
 
@@ -78,6 +78,7 @@ fn metadata(resource: &Resource) -> Value {
         "name": resource.name,
         "kind": resource.kind,
         "labels": resource.labels,
+        "tenancy": resource.tenancy,
         "generation": resource.generation,
         "deletionTimestamp": resource.deleted_time,
     })

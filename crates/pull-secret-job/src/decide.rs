@@ -1,6 +1,6 @@
 //! Decides, from the observed secret, which actions to take and why.
 //!
-//! Three rules carry the rest:
+//! Four rules carry the rest:
 //!
 //! * **The highest version is live and holds the desired content**, and no other observed version of this project does. So
 //!   `latest`, which is always the highest number, reads what the record says. When two runs have added the same
@@ -10,6 +10,8 @@
 //!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then observes again, and puts
 //!   the newer content back on top.
 //! * **Only versions that this project is known to have added are destroyed.**
+//! * **A secret of another incarnation of the cluster is not changed**, unless it is taken over explicitly: generations of
+//!   two incarnations cannot be compared, and the content may be another owner's.
 //!
 //! The observation starts at the recorded version: an older version of the same content, from before a rotation and back,
 //! stays until it is pruned.
@@ -21,22 +23,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use fleet_model::{ClusterId, Generation, Owner};
+use fleet_model::{ClusterId, Generation, Incarnation, Owner};
 use secret_store::{Metadata, VersionNumber};
 
 pub use plan::{Action, Cause, Content, Plan};
 
 use crate::record::Record;
 
+/// The cluster that a run acts for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Id of the cluster.
+    pub cluster: ClusterId,
+    /// Incarnation of the cluster, if known.
+    pub incarnation: Option<Incarnation>,
+    /// Generation of the cluster's specification that the run acts for, if known.
+    pub generation: Option<Generation>,
+}
+
 /// The desired secret.
 #[derive(Clone, Debug)]
 pub struct Desired {
     /// Cluster that it belongs to.
-    pub cluster: ClusterId,
+    pub identity: Identity,
     /// Labels that must be on the secret; others may be too.
     pub labels: BTreeMap<String, String>,
-    /// Generation of the cluster's specification that the content is from, if known.
-    pub generation: Option<Generation>,
+    /// Take over a secret of another incarnation of the cluster.
+    pub adopt: bool,
     /// Digest of the content.
     pub content: Digest,
     /// Keyed digest for annotations and results, if there is a key.
@@ -58,6 +71,21 @@ pub struct Observed {
     pub added: BTreeSet<VersionNumber>,
 }
 
+// === impl Identity ===
+
+impl Identity {
+    /// Returns true if a secret of this recorded incarnation belongs to another cluster with the same id. An incarnation
+    /// that is not known differs from none.
+    pub(crate) fn differs_from(&self, recorded: Option<&Incarnation>) -> bool {
+        self.incarnation.as_ref().zip(recorded).is_some_and(|(own, recorded)| own != recorded)
+    }
+
+    /// Returns the recorded generation if it is newer than this run's.
+    pub(crate) fn newer_generation(&self, recorded: Option<Generation>) -> Option<Generation> {
+        recorded.filter(|recorded| self.generation.is_some_and(|own| *recorded > own))
+    }
+}
+
 /// State of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionState {
@@ -72,11 +100,16 @@ pub enum VersionState {
 /// Plans the actions after which the secret exists, is managed, and its highest version holds the desired content.
 pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     let Some(secret) = &observed.secret else { return create(desired) };
-    if let Some(refusal) = refuse_unmanaged(&desired.cluster, secret) {
+    if let Some(refusal) = refuse(desired, secret) {
         return refusal;
     }
-    let view = View { desired, observed, secret, record: Record::read(&secret.annotations) };
-    if let Some(newer) = newer_generation(desired.generation, &view.record) {
+    let mut record = Record::read(&secret.annotations);
+    if desired.identity.differs_from(record.incarnation.as_ref()) {
+        // It is taken over: generations of another incarnation are not comparable.
+        record.generation = None;
+    }
+    let view = View { desired, observed, secret, record };
+    if let Some(newer) = desired.identity.newer_generation(view.record.generation) {
         return view.yield_to(newer);
     }
     let head = observed.versions.last_key_value().map(|(number, state)| (*number, *state));
@@ -88,19 +121,30 @@ pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     }
 }
 
-/// Refuses an unmanaged secret.
-pub fn refuse_unmanaged(cluster: &ClusterId, secret: &Metadata) -> Option<Plan> {
+/// Refuses a secret that is unmanaged or belongs to another incarnation of the cluster.
+pub fn refuse(desired: &Desired, secret: &Metadata) -> Option<Plan> {
     let owner = Owner::of(&secret.labels);
-    (!owner.is(cluster)).then(|| Plan::new(Reason::NameConflict, Cause::Unmanaged(owner)))
+    if !owner.is(&desired.identity.cluster) {
+        return Some(Plan::new(Reason::NameConflict, Cause::Unmanaged(owner)));
+    }
+    let recorded = Record::read(&secret.annotations).incarnation;
+    let other = recorded.filter(|recorded| desired.identity.differs_from(Some(recorded)) && !desired.adopt);
+    other.map(|other| Plan::new(Reason::DifferentIncarnation, Cause::OtherIncarnation(other)))
 }
 
-/// Plans the actions after which the secret does not exist.
-pub fn delete(cluster: &ClusterId, generation: Option<Generation>, secret: Option<&Metadata>) -> Plan {
+/// Plans the actions after which nothing of this cluster is left. A secret that is not this cluster's is left alone: a
+/// deletion never waits for an unmanaged secret.
+pub fn delete(identity: &Identity, secret: Option<&Metadata>) -> Plan {
     let Some(secret) = secret else { return Plan::new(Reason::SecretAbsent, Cause::Missing) };
-    if let Some(refusal) = refuse_unmanaged(cluster, secret) {
-        return refusal;
+    let owner = Owner::of(&secret.labels);
+    if !owner.is(&identity.cluster) {
+        return Plan::new(Reason::UnmanagedSecretKept, Cause::Unmanaged(owner));
     }
-    match newer_generation(generation, &Record::read(&secret.annotations)) {
+    let record = Record::read(&secret.annotations);
+    if let Some(other) = record.incarnation.filter(|recorded| identity.differs_from(Some(recorded))) {
+        return Plan::new(Reason::UnmanagedSecretKept, Cause::OtherIncarnation(other));
+    }
+    match identity.newer_generation(record.generation) {
         Some(newer) => Plan::new(Reason::Superseded, Cause::NewerGeneration(newer)),
         None => Plan::new(Reason::SecretDeleted, Cause::DeletionRequested)
             .then(Action::Delete { etag: secret.etag.clone() }),
@@ -111,7 +155,8 @@ pub fn delete(cluster: &ClusterId, generation: Option<Generation>, secret: Optio
 fn create(desired: &Desired) -> Plan {
     let first = VersionNumber::FIRST;
     let record = Record {
-        generation: desired.generation,
+        generation: desired.identity.generation,
+        incarnation: desired.identity.incarnation.clone(),
         version: Some(first),
         announced: None,
         digest: desired.published_digest.clone(),
@@ -123,10 +168,6 @@ fn create(desired: &Desired) -> Plan {
         .holding(first)
         .then(Action::Create { labels: desired.labels.clone(), annotations })
         .then(Action::Add { content: Content::Desired, number: first })
-}
-
-fn newer_generation(own: Option<Generation>, record: &Record) -> Option<Generation> {
-    record.generation.filter(|recorded| own.is_some_and(|own| *recorded > own))
 }
 
 /// A managed secret.
@@ -145,7 +186,7 @@ impl View<'_> {
     /// Without generations no run is older: a run that has stored its content does not undo a later one.
     fn is_overtaken(&self, head: VersionNumber) -> bool {
         let added = &self.observed.added;
-        self.desired.generation.is_none() && !added.is_empty() && !added.contains(&head)
+        self.desired.identity.generation.is_none() && !added.is_empty() && !added.contains(&head)
     }
 
     fn cause_of_adding(&self, head: VersionNumber, state: VersionState) -> Cause {
@@ -188,8 +229,10 @@ impl View<'_> {
 
     /// Announces, adds, confirms, then destroys the surplus.
     fn add(&self, number: VersionNumber, cause: Cause) -> Plan {
-        let generation = self.desired.generation.max(self.record.generation);
-        let claim = Record { generation, announced: Some(number), added: self.added(), ..self.record.clone() };
+        let generation = self.desired.identity.generation.max(self.record.generation);
+        let incarnation = self.incarnation();
+        let claim =
+            Record { generation, incarnation, announced: Some(number), added: self.added(), ..self.record.clone() };
         let mut record = self.confirmed(number);
         record.added.insert(number);
         let labels = Some(&self.desired.labels);
@@ -207,8 +250,14 @@ impl View<'_> {
         let same_content = self.record.version == Some(version);
         let digest =
             self.desired.published_digest.clone().or_else(|| self.record.digest.clone().filter(|_| same_content));
-        let generation = self.desired.generation.max(self.record.generation);
-        Record { generation, version: Some(version), announced: None, digest, added: self.added() }
+        let generation = self.desired.identity.generation.max(self.record.generation);
+        let incarnation = self.incarnation();
+        Record { generation, incarnation, version: Some(version), announced: None, digest, added: self.added() }
+    }
+
+    /// The incarnation to record: this run's, or the recorded one if this run knows none.
+    fn incarnation(&self) -> Option<Incarnation> {
+        self.desired.identity.incarnation.clone().or_else(|| self.record.incarnation.clone())
     }
 
     /// Versions to destroy once `current` is in place; removes them from the record.

@@ -83,15 +83,19 @@ pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
 /// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
 pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
 
+/// Action that resolves [`Reason::DifferentIncarnation`].
+pub(crate) const DIFFERENT_INCARNATION_HINT: &str = "if the earlier cluster is gone, delete what is left of it with \
+    `pull-secret sweep`; if it is the same cluster, take its secrets over: run the Job once with --adopt";
+
 impl Details {
     /// Details that are known before the run.
     pub(crate) fn of(settings: &Settings) -> Self {
         let key = settings.kubernetes_secret.as_ref().map(|kubernetes_secret| &kubernetes_secret.key);
         Self {
-            cluster_id: Some(settings.cluster.to_string()),
+            cluster_id: Some(settings.identity.cluster.to_string()),
             secret_name: Some(settings.secret.to_string()),
             gcp_project: Some(settings.store.project.to_string()),
-            generation: settings.generation.map(|generation| generation.to_string()),
+            generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),
             ..Self::default()

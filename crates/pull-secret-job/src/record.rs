@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleet_model::{Generation, names};
+use fleet_model::{Generation, Incarnation, names};
 use secret_store::VersionNumber;
 
 /// The record of a secret.
@@ -14,6 +14,8 @@ use secret_store::VersionNumber;
 pub struct Record {
     /// The newest generation that has claimed the secret.
     pub generation: Option<Generation>,
+    /// The incarnation of the cluster that the content belongs to.
+    pub incarnation: Option<Incarnation>,
     /// The version that holds the current content.
     pub version: Option<VersionNumber>,
     /// Number that a version is about to get. A killed run leaves it behind.
@@ -35,6 +37,7 @@ impl Record {
         let added = text(names::ANNOTATION_ADDED).unwrap_or_default();
         Self {
             generation: text(names::ANNOTATION_GENERATION).and_then(|text| text.parse().ok()),
+            incarnation: text(names::ANNOTATION_INCARNATION).and_then(|text| text.parse().ok()),
             version: text(names::ANNOTATION_VERSION).and_then(|text| text.parse().ok()),
             announced: text(names::ANNOTATION_ANNOUNCED).and_then(|text| text.parse().ok()),
             digest: text(names::ANNOTATION_DIGEST).map(str::to_owned),
@@ -48,6 +51,7 @@ impl Record {
         let added: Vec<String> = self.added.iter().skip(surplus).map(ToString::to_string).collect();
         let values = [
             (names::ANNOTATION_GENERATION, self.generation.map(|generation| generation.to_string())),
+            (names::ANNOTATION_INCARNATION, self.incarnation.as_ref().map(ToString::to_string)),
             (names::ANNOTATION_VERSION, self.version.map(|version| version.to_string())),
             (names::ANNOTATION_ANNOUNCED, self.announced.map(|version| version.to_string())),
             (names::ANNOTATION_DIGEST, self.digest.clone()),
@@ -77,6 +81,7 @@ mod tests {
             ("hyperfleet-announced", "11"),
             ("hyperfleet-digest", "hmac-sha256:00"),
             ("hyperfleet-generation", "7"),
+            ("hyperfleet-incarnation", "2026-01-02T03:04:05Z"),
             ("hyperfleet-version", "10"),
             ("team", "images"),
         ]);

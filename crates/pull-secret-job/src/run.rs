@@ -37,7 +37,7 @@ pub async fn run<S: SecretStore>(
         "run",
         component = COMPONENT,
         phase = STORE_PHASE,
-        cluster_id = settings.cluster.as_str(),
+        cluster_id = settings.identity.cluster.as_str(),
         gcp_project = settings.store.project.as_str(),
         secret_name = settings.secret.as_str(),
         trace_id = settings.trace.as_ref().map(TraceContext::trace_id),
@@ -61,7 +61,7 @@ async fn phases<S: SecretStore>(
 ) -> Result<Phase, RunError> {
     let input = match &settings.task {
         Task::Store(task) => Some(Input::read::<S>(settings, task, budget).await?),
-        Task::Delete => None,
+        Task::Delete | Task::DeleteKubernetesSecret => None,
     };
     let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
     let goal = if input.is_some() { "storage" } else { "deletion" };
@@ -122,10 +122,17 @@ async fn remove_and_delete<S: SecretStore>(
     if let Some(newer) = removed.as_ref().filter(|removed| removed.reason == Reason::Superseded) {
         return Ok(Phase { reason: newer.reason, cause: newer.cause.clone(), version: None });
     }
+    let removed = match (&settings.task, removed) {
+        (Task::DeleteKubernetesSecret, Some(removed)) => return Ok(removed),
+        (_, removed) => removed,
+    };
     let deleted = store::delete(session, settings).await?;
     Ok(match removed {
-        // A deletion in either phase is a deletion.
+        // A deletion in either phase is a deletion; a secret that was kept is named.
         Some(removed) if deleted.reason == Reason::SecretAbsent => removed,
+        Some(removed) if removed.reason == Reason::UnmanagedSecretKept => {
+            Phase { cause: format!("{}; {}", removed.cause, deleted.cause), ..deleted }
+        }
         _ => deleted,
     })
 }
@@ -165,6 +172,7 @@ fn completed(reason: Reason) -> &'static str {
         Reason::Superseded => "A newer generation is stored; nothing to do",
         Reason::SecretDeleted => "Successfully deleted pull secret",
         Reason::SecretAbsent => "Secret does not exist; nothing to delete",
+        Reason::UnmanagedSecretKept => "The secret of this name is not this cluster's and was left alone",
         _ => "Successfully created/updated pull secret",
     }
 }

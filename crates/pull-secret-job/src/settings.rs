@@ -10,13 +10,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fleet_model::{ClusterId, Generation, TraceContext};
+use fleet_model::TraceContext;
 use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId};
 
 pub use resolve::{hosted_cluster_patch, resolve, resolve_log, resolve_paths};
 pub use table::TABLE;
+
+use crate::decide::Identity;
 
 /// The flags that were given, by their names.
 pub type Flags = BTreeMap<&'static str, String>;
@@ -28,14 +30,12 @@ pub struct Settings {
     pub task: Task,
     /// Observe and report, change nothing.
     pub dry_run: bool,
-    /// Cluster whose pull secret it is.
-    pub cluster: ClusterId,
+    /// Cluster whose pull secret it is, and the generation of its specification that the run acts for.
+    pub identity: Identity,
     /// Name of the secret in the store.
     pub secret: SecretId,
     /// The store.
     pub store: secret_store::Settings,
-    /// Generation of the cluster's specification that this run acts for.
-    pub generation: Option<Generation>,
     /// Trace that the run belongs to.
     pub trace: Option<TraceContext>,
     /// Maximum time of the whole run.
@@ -53,8 +53,10 @@ pub struct Settings {
 pub enum Task {
     /// Store the pull secret.
     Store(Box<StoreTask>),
-    /// Delete the secret.
+    /// Delete the secret and the Kubernetes Secret.
     Delete,
+    /// Delete only the Kubernetes Secret.
+    DeleteKubernetesSecret,
 }
 
 /// Settings of storing.
@@ -68,6 +70,8 @@ pub struct StoreTask {
     pub changed_labels: Vec<ChangedLabel>,
     /// Replication of a new secret.
     pub replication: Replication,
+    /// Take over a secret of another incarnation of the cluster.
+    pub adopt: bool,
     /// Number of versions that are kept; 0 keeps all.
     pub retain: usize,
     /// Add a version even if the newest one holds the content.
@@ -85,7 +89,7 @@ pub struct KubernetesSecretSettings {
     pub cluster: kubernetes::Settings,
     /// The labels of the Secret.
     pub labels: BTreeMap<String, String>,
-    /// Take over a Secret that is not managed for this cluster.
+    /// Take over a Secret that is not managed for this cluster, or belongs to another incarnation of it.
     pub adopt: bool,
 }
 

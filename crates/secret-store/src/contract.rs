@@ -25,9 +25,6 @@ pub trait SecretStore: Send + Sync {
     /// Returns the store's own name of a permission, for messages.
     fn permission_name(permission: Permission) -> &'static str;
 
-    /// Returns the command with which an administrator labels a secret, for hints.
-    fn label_command(&self, secret: &SecretId, labels: &[(&str, &str)]) -> String;
-
     /// Reads the secret's metadata; `None` if it does not exist, or was created so recently that it is not visible yet.
     fn find(&self, secret: &SecretId) -> impl Future<Output = Result<Option<Secret>, StoreError>> + Send;
 

@@ -100,13 +100,6 @@ impl SecretStore for GoogleSecretManager {
         permission::name(permission)
     }
 
-    fn label_command(&self, secret: &SecretId, labels: &[(&str, &str)]) -> String {
-        let Settings { project, location, .. } = &self.settings;
-        let location = location.as_ref().map(|location| format!(" --location={location}")).unwrap_or_default();
-        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        format!("gcloud secrets update {secret} --project={project}{location} --update-labels={}", labels.join(","))
-    }
-
     async fn find(&self, secret: &SecretId) -> Result<Option<Secret>, StoreError> {
         let path = self.path(secret);
         let request = with_user_agent(self.client.get_secret().set_name(&path)).send();

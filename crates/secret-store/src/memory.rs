@@ -111,10 +111,6 @@ impl SecretStore for MemoryStore {
         }
     }
 
-    fn label_command(&self, secret: &SecretId, labels: &[(&str, &str)]) -> String {
-        format!("label {secret} with {labels:?}")
-    }
-
     async fn find(&self, secret: &SecretId) -> Result<Option<Secret>, StoreError> {
         Ok(self.lock().get(secret).map(|stored| Secret { metadata: stored.metadata.clone() }))
     }

@@ -41,6 +41,7 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
             "adapterType": fleet_model::names::ADAPTER,
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
+            "destinations": [{ "projects": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },
         "health": daemons::address(ports, Port::AdapterHealth),

@@ -121,6 +121,12 @@ impl Up {
         versions(self.place("secret_manager").trim_start_matches("http://"), token_file, id).await
     }
 
+    /// A project's secrets.
+    pub async fn store(&self, project: &str) -> GoogleSecretManager {
+        let token_file = self.ready["secret_manager_token_file"].as_str().map(PathBuf::from);
+        store(self.place("secret_manager").trim_start_matches("http://"), token_file, project).await
+    }
+
     /// The content of the Kubernetes Secret.
     pub async fn applied_secret(&self, id: &str) -> Option<String> {
         applied_secret(&self.cluster().await, id).await
@@ -167,14 +173,18 @@ pub async fn applied_secret(cluster: &Cluster, id: &str) -> Option<String> {
     Some(String::from_utf8(secret.content?.expose_secret().to_vec()).unwrap())
 }
 
-pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<String> {
+async fn store(host: &str, token_file: Option<PathBuf>, project: &str) -> GoogleSecretManager {
     let settings = secret_store::Settings {
-        project: PROJECT.parse().unwrap(),
+        project: project.parse().unwrap(),
         location: None,
         endpoint: Endpoint::Emulator { host: host.to_owned(), token_file },
         call_timeout: Duration::from_secs(10),
     };
-    let store = GoogleSecretManager::connect(&settings).await.unwrap();
+    GoogleSecretManager::connect(&settings).await.unwrap()
+}
+
+pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<String> {
+    let store = store(host, token_file, PROJECT).await;
     let secret = format!("hyperfleet-{id}-pull-secret").parse().unwrap();
     let mut contents = Vec::new();
     for version in store.list_versions(&secret).await.unwrap_or_default() {
@@ -226,7 +236,18 @@ impl Player {
     }
 
     pub async fn rotate(&self, id: &str, content: &str) -> Resource {
-        let patch = Patch { spec: Some(spec(content)), ..Patch::default() };
+        self.patch(id, spec(content)).await
+    }
+
+    /// Stores the pull secret in another project from now on.
+    pub async fn move_to(&self, id: &str, project: &str, content: &str) -> Resource {
+        let mut spec = spec(content);
+        spec.insert("gcp".to_owned(), json!({"projectId": project}));
+        self.patch(id, spec).await
+    }
+
+    async fn patch(&self, id: &str, spec: Map<String, Value>) -> Resource {
+        let patch = Patch { spec: Some(spec), ..Patch::default() };
         self.client.within(&self.budget).patch("clusters", id, &patch, None).await.unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! The built-in configuration of the adapter type `pullsecret`.
 
-use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources};
+use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
 /// The configuration that is used without a file: the pull secret adapter's.
@@ -92,7 +92,7 @@ fn complete_job(job: &mut JobTemplate) {
     job.delete_args.get_or_insert_with(|| texts(&DELETE_ARGS));
     job.job_type.get_or_insert_with(|| "pull-secret".to_owned());
     job.container_name.get_or_insert_with(|| "pull-secret".to_owned());
-    job.service_account_name.get_or_insert_with(|| "pullsecret-adapter-job".to_owned());
+    job.service_account_name.get_or_insert_with(|| ServiceAccount::Name("pullsecret-adapter-job".to_owned()));
     job.permanent_exit_codes.get_or_insert_with(|| vec![2, 3, 4, 5, 6]);
     let pairs = |pairs: [(&str, &str); 2]| pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     job.resources.get_or_insert_with(|| Resources {

@@ -7,9 +7,9 @@ use message_broker::Subscription;
 use precondition::Precondition;
 
 use super::broker::{Broker, BrokerKind};
-use super::shape::{Config, Spec};
+use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
-use crate::binding::Binding;
+use crate::binding::{Binding, FieldPath};
 
 /// Values parsed from texts of the configuration.
 pub(super) struct Checked {
@@ -52,6 +52,24 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     }
 }
 
+/// Checks that the author of a resource cannot choose the service account of its Jobs, and thereby another tenant's rights.
+fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
+    match service_account {
+        None => true,
+        Some(ServiceAccount::Name(name)) => !name.contains("{name}"),
+        Some(ServiceAccount::Field(source)) => {
+            let is_safe_text = source.value.as_ref().is_none_or(|text| !text.contains("{name}"));
+            is_safe_text && source.from.iter().all(FieldPath::is_beyond_the_author)
+        }
+    }
+}
+
+/// Checks that every pattern names something.
+fn has_patterns(rule: &Destination) -> bool {
+    let all = || rule.projects.iter().chain(&rule.namespaces);
+    all().next().is_some() && all().all(|pattern| !pattern.trim().is_empty())
+}
+
 fn rules(config: &Config) -> Vec<String> {
     let Spec { adapter_type, resource_type, broker, job_template, input, limits, retry, .. } = &config.spec;
     let checks = [
@@ -74,6 +92,15 @@ fn rules(config: &Config) -> Vec<String> {
         (
             broker.kind != Some(BrokerKind::RabbitMq) || (broker.project_id.is_none() && !broker.create_if_missing),
             "spec.broker.projectId and spec.broker.createIfMissing: have no effect with spec.broker.type rabbitmq",
+        ),
+        (
+            is_safe(job_template.service_account_name.as_ref()),
+            "spec.jobTemplate.serviceAccountName: must come from metadata.id, metadata.tenancy or status, as everything else \
+             is set by the resource's author",
+        ),
+        (
+            config.spec.destinations.iter().flatten().all(has_patterns),
+            "spec.destinations: each rule needs `projects` or `namespaces`, and no pattern may be empty",
         ),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
@@ -114,7 +141,7 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
         "name: must be A-Z, 0-9 and _"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
-    } else if binding.from.iter().any(crate::binding::FieldPath::is_pull_secret_data) {
+    } else if binding.from.iter().any(FieldPath::is_pull_secret_data) {
         "from: a pull secret is never a variable; the Job reads it from the file of spec.input"
     } else {
         return None;

@@ -75,6 +75,10 @@ daemon::settings! {
         /// Secret that a run applies, watched for drift
         #[serde(default)]
         pub output: Option<Output> = Row::at("spec.output"),
+        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project and one its namespace;
+        /// without this list every destination is allowed
+        #[serde(default)]
+        pub destinations: Option<Vec<Destination>> = Row::at("spec.destinations"),
         /// Limits of concurrent work
         pub limits: Limits,
         /// Intervals of retries
@@ -201,9 +205,10 @@ daemon::settings! {
         /// Name of the container
         #[serde(default)]
         pub container_name: Option<String> = Row::at("spec.jobTemplate.containerName").no_variable(),
-        /// Service account of the Pods
+        /// Service account of the Pods: a name, in which `{id}` and `{adapter}` are replaced, or `from` a field that tells
+        /// tenants apart, such as `metadata.tenancy.org`
         #[serde(default)]
-        pub service_account_name: Option<String> = Row::at("spec.jobTemplate.serviceAccountName").no_variable(),
+        pub service_account_name: Option<ServiceAccount> = Row::at("spec.jobTemplate.serviceAccountName").no_variable(),
         /// Variables of the container
         #[serde(default)]
         pub env: Option<Vec<Binding>> = Row::at("spec.jobTemplate.env"),
@@ -236,6 +241,16 @@ daemon::settings! {
     }
 }
 
+/// The service account of a Job's Pods.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ServiceAccount {
+    /// A name with placeholders.
+    Name(String),
+    /// The value of a field of the resource.
+    Field(ValueSource),
+}
+
 /// Resource requests and limits of a container.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -256,7 +271,8 @@ pub struct Input {
     pub key: String,
     /// Path that the Secret is mounted at.
     pub mount_path: String,
-    /// Namespaces in which `spec.pullSecret.secretRef` may name a Secret; without any, only the adapter's own.
+    /// Namespaces in which `spec.pullSecret.secretRef` may name a Secret; without any, none. The Secret must allow the cluster
+    /// by its annotation `hyperfleet.io/allowed-clusters`.
     pub secret_namespaces: Vec<String>,
 }
 
@@ -269,6 +285,18 @@ impl Default for Input {
             secret_namespaces: Vec::new(),
         }
     }
+}
+
+/// A rule that allows destinations of pull secrets. In patterns, `*` stands for any characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Destination {
+    /// Tenancy that a resource must have for the rule to apply; without any, the rule is for all resources.
+    pub tenancy: BTreeMap<String, String>,
+    /// Patterns of Google Cloud projects.
+    pub projects: Vec<String>,
+    /// Patterns of namespaces in the management cluster.
+    pub namespaces: Vec<String>,
 }
 
 /// The Secret that a run applies.
@@ -317,4 +345,4 @@ daemon::settings! {
     }
 }
 
-daemon::file_only!(Metadata, Criteria, Resources, Input, Output);
+daemon::file_only!(Metadata, Criteria, Resources, Input, Output, Destination, ServiceAccount);

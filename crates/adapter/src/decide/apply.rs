@@ -63,8 +63,7 @@ fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
         }
         Some(_) => "this generation has no run that succeeded".to_owned(),
     };
-    let run = StartRun { purpose: Purpose::Apply, replaces: None, attempt: 1, because };
-    Plan::starting(facts, run)
+    Plan::starting(facts, StartRun::first(Purpose::Apply, because))
 }
 
 /// Repeats the `Available` condition of the last report.
@@ -183,7 +182,7 @@ fn steady(
                 return plan;
             }
             let replaces = run.map(|run| run.job.clone());
-            let run = StartRun { purpose: Purpose::Apply, replaces, attempt, because: why.clone() };
+            let run = StartRun { replaces, attempt, ..StartRun::first(Purpose::Apply, why.clone()) };
             let mut plan = Plan::starting(facts, run);
             plan.conditions.retain(|condition| condition.kind != names::condition::AVAILABLE);
             plan.set_condition(

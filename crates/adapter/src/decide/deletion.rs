@@ -1,11 +1,14 @@
 //! Decides the clean-up of a resource that is being deleted.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fleet_model::names;
 use hyperfleet_client::Status;
 use kubernetes::job::JobEnd;
 
+use super::copies::{CleanUp, clean_up, with_copies};
+use super::destination::planned_copies;
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
 use super::retry::{Failure, format_wait, wait};
@@ -23,6 +26,30 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     if config.delete_args.is_none() {
         return confirmed(facts, "this adapter creates nothing that must be removed");
     }
+    let planned = planned_copies(config, facts);
+    let mut left = facts.recorded_copies();
+    let mut plan = Plan::new(Reason::CleanupInProgress, String::new(), facts.reported_data());
+    match clean_up(config, facts, &planned, &mut left, &mut plan) {
+        CleanUp::Done => {}
+        CleanUp::InProgress(message) => {
+            plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, &message);
+            in_progress(&mut plan, &message);
+            return with_copies(Plan { because: message, ..plan }, &left);
+        }
+        CleanUp::Failed(message, wait) => {
+            let plan = Plan { reason: Reason::DeletionError, because: message.clone(), ..plan };
+            return with_copies(not_deleted(plan, Reason::DeletionError.to_string(), &message, wait), &left);
+        }
+    }
+    let finished_clean_ups = plan.actions;
+    let mut plan = current(config, facts);
+    plan.actions.extend(finished_clean_ups);
+    let is_finalized = plan.condition(names::condition::FINALIZED).is_some_and(|it| it.status == Status::True);
+    with_copies(plan, &if is_finalized { BTreeSet::new() } else { left })
+}
+
+/// Decides the clean-up of the current destination.
+fn current(config: &Config, facts: &Facts<'_>) -> Plan {
     if let Some(why) = facts.missing(config, Purpose::Delete) {
         return confirmed(facts, &format!("nothing was created, as a run was never possible ({why})"));
     }
@@ -30,8 +57,7 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     match run.map(|run| (run, run.job.end.as_ref())) {
         None => {
             let because = "the resource is being deleted".to_owned();
-            let run = StartRun { purpose: Purpose::Delete, replaces: None, attempt: 1, because };
-            let mut plan = Plan::starting(facts, run);
+            let mut plan = Plan::starting(facts, StartRun::first(Purpose::Delete, because));
             in_progress(&mut plan, "a clean-up Job was created");
             plan
         }
@@ -99,17 +125,17 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
     }
     let message = format!("{message}; retrying with another Job in {}", format_wait(wait));
     let mut plan = Plan::new(Reason::DeletionError, message.clone(), facts.reported_data());
-    plan.set_condition(
-        names::condition::APPLIED,
-        Status::True,
-        Reason::ResourcesExist,
-        &format!("Job {} exists", run.job.name),
-    );
-    plan.conditions.push(PlannedCondition::new(names::condition::AVAILABLE, Status::False, reason, message.clone()));
-    plan.set_condition(names::condition::HEALTH, Status::False, Reason::DeletionError, &message);
-    plan.set_condition(names::condition::FINALIZED, Status::False, Reason::AdapterUnhealthy, &message);
-    plan.requeue_after = Some(wait);
     plan.job = Some(run.job.clone());
+    not_deleted(plan, reason, &message, wait)
+}
+
+/// Completes a plan with the conditions of a failed clean-up.
+fn not_deleted(mut plan: Plan, reason: String, message: &str, wait: Duration) -> Plan {
+    plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, "clean-up Jobs exist");
+    plan.conditions.push(PlannedCondition::new(names::condition::AVAILABLE, Status::False, reason, message.to_owned()));
+    plan.set_condition(names::condition::HEALTH, Status::False, Reason::DeletionError, message);
+    plan.set_condition(names::condition::FINALIZED, Status::False, Reason::AdapterUnhealthy, message);
+    plan.requeue_after = Some(wait);
     plan
 }
 

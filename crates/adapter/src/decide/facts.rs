@@ -1,6 +1,8 @@
 //! The facts that a decision is based on.
 
-use fleet_model::names;
+use std::collections::BTreeSet;
+
+use fleet_model::{StoredCopy, copy, names};
 use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
@@ -47,6 +49,8 @@ pub struct Run<'a> {
     pub attempt: u32,
     /// The revision of the referenced pull secret that it was given.
     pub source: Option<String>,
+    /// The copy that it deletes, if it is a clean-up.
+    pub copy: Option<StoredCopy>,
     /// Its termination message, if it has ended or some of its Pods have failed.
     pub outcome: Option<Outcome>,
 }
@@ -58,6 +62,8 @@ pub enum Purpose {
     Apply,
     /// To remove everything that other runs have created.
     Delete,
+    /// To delete a single copy of the pull secret.
+    CleanUp,
 }
 
 /// The location of the pull secret.
@@ -112,6 +118,23 @@ impl Facts<'_> {
                 && (revision.is_none() || run.source.as_deref() == revision)
         };
         self.runs.iter().filter(matches).max_by_key(|run| run.job.created)
+    }
+
+    /// Returns the newest run of the current generation that deletes this copy.
+    pub fn clean_up_run(&self, copy: &StoredCopy) -> Option<&Run<'_>> {
+        let is_of_copy = |run: &&Run<'_>| {
+            run.purpose == Purpose::CleanUp
+                && run.generation == self.resource.generation
+                && run.copy.as_ref() == Some(copy)
+        };
+        self.runs.iter().filter(is_of_copy).max_by_key(|run| run.job.created)
+    }
+
+    /// Returns the copies that the last report lists.
+    pub fn recorded_copies(&self) -> BTreeSet<StoredCopy> {
+        let listed = self.last_report.and_then(|report| report.data.get(copy::MEMBER)).and_then(Value::as_array);
+        let copies = listed.into_iter().flatten();
+        copies.filter_map(|listed| serde_json::from_value(listed.clone()).ok()).collect()
     }
 
     /// Returns the input if it may be removed.

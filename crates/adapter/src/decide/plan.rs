@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleet_model::names;
+use fleet_model::{StoredCopy, names};
 use hyperfleet_client::Status;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
@@ -35,6 +35,8 @@ pub struct Plan {
 /// One action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
+    /// Report the copies that the run of this plan writes, before it writes them.
+    RecordCopies,
     /// Create the input and the Job of a run.
     StartRun(Box<StartRun>),
     /// Delete a Job with its Pods.
@@ -56,6 +58,8 @@ pub struct StartRun {
     pub attempt: u32,
     /// The reason as a sentence.
     pub because: String,
+    /// The copy that a clean-up deletes.
+    pub copy: Option<StoredCopy>,
 }
 
 /// One condition of the report.
@@ -132,10 +136,21 @@ impl Plan {
     pub fn delayed(mut self, project: &str, wait: Duration) -> Self {
         let why = Reason::WaitingForQuota;
         let message = format!("a run waits for the quota of project {project}, which is exhausted at the moment");
-        self.actions.retain(|action| !matches!(action, Action::StartRun(_)));
+        self.actions.retain(|action| !matches!(action, Action::StartRun(_) | Action::RecordCopies));
         self.replace(names::condition::APPLIED, Status::False, why, &message);
         self.replace(names::condition::AVAILABLE, Status::False, why, &message);
         Self { reason: why, because: message, requeue_after: Some(wait), ..self }
+    }
+
+    /// Returns the plan as it is reported before its run starts.
+    #[must_use]
+    pub fn announced(&self) -> Self {
+        let message = format!("a Job is about to be created, as {}", self.because);
+        let mut plan = Self::new(Reason::DestinationsRecorded, message.clone(), self.data.clone());
+        plan.set_condition(names::condition::APPLIED, Status::False, Reason::DestinationsRecorded, &message);
+        plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::DestinationsRecorded, &message);
+        plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+        plan
     }
 
     /// Changes the plan so that it reports an action as refused.
@@ -155,7 +170,7 @@ impl Plan {
         Self { actions: Vec::new(), reason, because: message.to_owned(), ..self }
     }
 
-    fn replace(&mut self, kind: &'static str, status: Status, reason: Reason, message: &str) {
+    pub(super) fn replace(&mut self, kind: &'static str, status: Status, reason: Reason, message: &str) {
         self.conditions.retain(|condition| condition.kind != kind);
         self.set_condition(kind, status, reason, message);
     }
@@ -167,7 +182,17 @@ impl StartRun {
     /// Creates the next attempt after a run, whose Job it replaces.
     pub(super) fn after(run: &Run<'_>, because: String) -> Self {
         let attempt = run.attempt.saturating_add(1);
-        Self { purpose: run.purpose, replaces: Some(run.job.clone()), attempt, because }
+        Self { purpose: run.purpose, replaces: Some(run.job.clone()), attempt, because, copy: run.copy.clone() }
+    }
+
+    /// Creates the first attempt at a purpose.
+    pub(super) fn first(purpose: Purpose, because: String) -> Self {
+        Self { purpose, replaces: None, attempt: 1, because, copy: None }
+    }
+
+    /// Creates the first attempt at deleting a copy.
+    pub(super) fn clean_up(copy: StoredCopy, because: String) -> Self {
+        Self { copy: Some(copy), ..Self::first(Purpose::CleanUp, because) }
     }
 }
 

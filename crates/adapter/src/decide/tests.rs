@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fleet_model::StoredCopy;
 use hyperfleet_client::{Report, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
@@ -15,11 +16,14 @@ use crate::config::Config as File;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
+mod copies;
+
 /// The state that a decision is made in. By default the cluster is ready and has no run.
 struct World {
     resource: Resource,
     last_report: Option<Report>,
     jobs: Vec<(ObservedJob, Purpose, Option<Outcome>)>,
+    clean_ups: Vec<(ObservedJob, StoredCopy, Option<Outcome>)>,
     source: PullSecretSource,
     output: OutputState,
     input: Option<InputState>,
@@ -58,6 +62,7 @@ fn world() -> World {
         resource: resource(&ready()),
         last_report: None,
         jobs: Vec::new(),
+        clean_ups: Vec::new(),
         source: PullSecretSource::Inline,
         output: OutputState::NotChecked("a test"),
         input: None,
@@ -118,33 +123,47 @@ impl World {
         self
     }
 
+    fn with_clean_up(mut self, job: ObservedJob, copy: StoredCopy, outcome: Option<Outcome>) -> Self {
+        self.clean_ups.push((job, copy, outcome));
+        self
+    }
+
     fn decide(&self) -> Plan {
+        self.decide_with(&config())
+    }
+
+    fn decide_with(&self, config: &Config) -> Plan {
         let view = View::of(&self.resource);
-        let run = |(job, purpose, outcome): &'_ (ObservedJob, Purpose, Option<Outcome>)| Run {
+        let run = |job: &ObservedJob, purpose, copy: Option<&StoredCopy>, outcome: &Option<Outcome>| Run {
             generation: job.labels["hyperfleet.io/generation"].parse().unwrap(),
-            purpose: *purpose,
+            purpose,
             attempt: job.annotations["hyperfleet.io/attempt"].parse().unwrap(),
             source: job.annotations.get("hyperfleet.io/source").cloned(),
+            copy: copy.cloned(),
             outcome: outcome.clone(),
             job: Box::leak(Box::new(job.clone())),
         };
+        let runs = self.jobs.iter().map(|(job, purpose, outcome)| run(job, *purpose, None, outcome));
+        let clean_ups = self.clean_ups.iter();
+        let clean_ups = clean_ups.map(|(job, copy, outcome)| run(job, Purpose::CleanUp, Some(copy), outcome));
         let facts = Facts {
             resource: &self.resource,
             view: &view,
             last_report: self.last_report.as_ref(),
-            runs: self.jobs.iter().map(run).collect(),
+            runs: runs.chain(clean_ups).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
             input: self.input.clone(),
             now: now(),
         };
-        decide(&config(), &facts)
+        decide(config, &facts)
     }
 }
 
 /// Renders a plan in one line: actions, conditions, time until the next pass.
 fn render(plan: &Plan) -> String {
     let action = |action: &Action| match action {
+        Action::RecordCopies => "record copies".to_owned(),
         Action::StartRun(run) => {
             let replaces = run.replaces.as_ref().map(|job| format!(" replacing {}", job.name)).unwrap_or_default();
             format!("start {:?} {}{replaces}", run.purpose, run.attempt)
@@ -161,8 +180,7 @@ fn render(plan: &Plan) -> String {
     plan.actions.iter().map(action).chain(conditions).chain(next).collect::<Vec<_>>().join("; ")
 }
 
-const STARTED: &str =
-    "start Apply 1; Applied=True/ResourcesCreated; Available=False/WorkloadInProgress; Health=True/NoErrors";
+const STARTED: &str = "record copies; start Apply 1; Applied=True/ResourcesCreated; Available=False/WorkloadInProgress; Health=True/NoErrors";
 const WAITING: &str = "Applied=False/PreconditionsNotMet; Available=False/PreconditionsNotMet; Health=True/NoErrors";
 const STORED: &str = "Applied=True/ResourcesExist; Available=True/SecretStored; Health=True/NoErrors";
 
@@ -231,7 +249,16 @@ fn a_succeeded_run_is_reported_with_its_own_reason() {
     let mut world =
         world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
     let plan = check(&world, STORED);
-    assert_eq!(Value::Object(plan.data), json!({"secretVersion": 1, "gcpProject": "p-1"}));
+    assert_eq!(
+        Value::Object(plan.data),
+        json!({
+            "secretVersion": 1, "gcpProject": "p-1",
+            "copies": [
+                {"kind": "secret", "project": "p-1", "name": "hyperfleet-cls-1-pull-secret"},
+                {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
+            ],
+        })
+    );
     world.input = Some(input("7", Some("u")));
     check(&world, &format!("remove input i/7; {STORED}"));
 }
@@ -350,7 +377,8 @@ fn a_run_starts_when_the_back_off_is_over() {
 
 #[test]
 fn drift_is_repaired_at_once_and_repeated_drift_after_a_back_off() {
-    let repaired = "start Apply 1; Applied=True/ResourcesCreated; Health=True/NoErrors; Available=False/Drifted";
+    let repaired =
+        "record copies; start Apply 1; Applied=True/ResourcesCreated; Health=True/NoErrors; Available=False/Drifted";
     let missing = OutputState::Missing("secret clusters-cls-1/cls-1-pull-secret".to_owned());
     let without_job = World { last_report: report(3, "True", &json!({})), output: missing.clone(), ..world() };
     let plan = check(&without_job, repaired);

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::context::Context;
 use crate::act::{self, Executor, Step};
-use crate::decide::{self, Facts, Plan, Purpose};
+use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
 use crate::metrics::Handled;
 use crate::observe::{self, JobSource, Observed};
@@ -58,9 +58,12 @@ pub(crate) async fn reconcile(
     let resource = fetched.resource.clone();
     let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
     let observed = observe::observe(&context.config, source, last_report.clone(), fetched).await;
+    let mut has_recorded = false;
     let (plan, reported) = match observed {
         Ok(observed) => {
-            let plan = decide_and_act(context, &observed, trigger).await?;
+            let pass = Pass { context, calls: &calls, observed: &observed, trigger };
+            let plan;
+            Acted { plan, has_recorded, .. } = pass.decide_and_act().await?;
             count_job_end(context, &observed, &plan);
             withdraw_run(context, &calls, &plan, id).await?;
             (plan, observed.resource)
@@ -74,6 +77,8 @@ pub(crate) async fn reconcile(
     };
     context.metrics.decided(plan.reason);
     log_pass(&plan, id, trigger);
+    // Each report needs a time of its own: an equal one is discarded.
+    let observed_at = if has_recorded { context.client.observe() } else { observed_at };
     let report = report::report(&context.config, &reported, &plan, observed_at);
     let answer = calls.report(&context.config.resource_type, id, &report).await;
     let handled = if plan.actions.is_empty() { Handled::Skipped } else { Handled::Success };
@@ -129,54 +134,90 @@ async fn last_report(context: &Context, calls: &Calls<'_>, resource: &Resource) 
     }))
 }
 
-async fn decide_and_act(context: &Context, observed: &Observed, trigger: &Trigger) -> Result<Plan, KubernetesError> {
-    let facts = observed.facts(Timestamp::now());
-    let mut plan = decide::decide(&context.config, &facts);
-    let run = manifest::job_name(&context.config, &facts);
-    let project = manifest::project(&context.config, &facts);
-    let starts_run = plan.starts_run().is_some();
-    if let Some(project) = project.as_ref().filter(|_| starts_run) {
-        let mut limits = context.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = limits.try_start(project, &run, &observed.resource.id, Instant::now());
-        drop(limits);
-        if let Err(wait) = started {
-            plan = plan.delayed(project, wait);
-        }
-    }
-    let executor = Executor { config: &context.config, cluster: &context.cluster, observed, trigger };
-    let done = perform(context, &executor, plan, &facts).await;
-    let has_started = done.as_ref().is_ok_and(|plan| plan.job.is_some() && starts_run);
-    if let Some(project) = project.filter(|_| starts_run && !has_started) {
-        context.limits.lock().unwrap_or_else(PoisonError::into_inner).release(&project, &run);
-    }
-    done
+/// One pass over a resource that was observed.
+struct Pass<'a> {
+    context: &'a Context,
+    calls: &'a Calls<'a>,
+    observed: &'a Observed,
+    trigger: &'a Trigger,
 }
 
-async fn perform(
-    context: &Context,
-    executor: &Executor<'_>,
-    mut plan: Plan,
-    facts: &Facts<'_>,
-) -> Result<Plan, KubernetesError> {
-    for action in plan.actions.clone() {
-        match executor.perform(&action, facts).await? {
-            Step::Done => {}
-            Step::Started(job) => {
-                context.metrics.created(&facts.resource.id);
-                context.job_cache.record((*job).clone());
-                plan.job = Some(*job);
+/// The plan as it was carried out.
+struct Acted {
+    plan: Plan,
+    /// True if its run has started.
+    has_started: bool,
+    /// True if its copies were reported before.
+    has_recorded: bool,
+}
+
+impl Pass<'_> {
+    async fn decide_and_act(&self) -> Result<Acted, ReconcileError> {
+        let context = self.context;
+        let facts = self.observed.facts(Timestamp::now());
+        let plan = decide::decide(&context.config, &facts);
+        let Some(run) = plan.starts_run() else { return self.perform(plan, &facts).await };
+        let name = manifest::job_name(&context.config, &facts, run);
+        let Some(project) = manifest::project(&context.config, &facts, run) else {
+            return self.perform(plan, &facts).await;
+        };
+        let limits = || context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = limits().try_start(&project, &name, &self.observed.resource.id, Instant::now());
+        if let Err(wait) = started {
+            return self.perform(plan.delayed(&project, wait), &facts).await;
+        }
+        let acted = self.perform(plan, &facts).await;
+        if !acted.as_ref().is_ok_and(|acted| acted.has_started) {
+            limits().release(&project, &name);
+        }
+        acted
+    }
+
+    async fn perform(&self, plan: Plan, facts: &Facts<'_>) -> Result<Acted, ReconcileError> {
+        let Pass { context, observed, trigger, .. } = *self;
+        let executor = Executor { config: &context.config, cluster: &context.cluster, observed, trigger };
+        let actions = plan.actions.clone();
+        let mut acted = Acted { plan, has_started: false, has_recorded: false };
+        for action in actions {
+            if action == Action::RecordCopies {
+                self.record_copies(&acted.plan).await?;
+                acted.has_recorded = true;
             }
-            Step::Wait(wait) => {
-                plan.requeue_after = Some(wait);
-                break;
-            }
-            Step::Refused(reason, message) => {
-                context.metrics.failed(false, "kubernetes");
-                return Ok(plan.refused(reason, &message));
+            match executor.perform(&action, facts).await? {
+                Step::Done => {}
+                Step::Started(job) => {
+                    context.metrics.created(&facts.resource.id);
+                    context.job_cache.record((*job).clone());
+                    acted.has_started = true;
+                    if !matches!(&action, Action::StartRun(run) if run.purpose == Purpose::CleanUp) {
+                        acted.plan.job = Some(*job);
+                    }
+                }
+                Step::Wait(wait) => {
+                    acted.plan.requeue_after = Some(wait);
+                    break;
+                }
+                Step::Refused(reason, message) => {
+                    context.metrics.failed(false, "kubernetes");
+                    acted.plan = acted.plan.refused(reason, &message);
+                    break;
+                }
             }
         }
+        Ok(acted)
     }
-    Ok(plan)
+
+    /// Reports the copies that the plan's run writes. Nothing is written unless the API has stored the report: a copy that is not
+    /// recorded would not be deleted with the resource.
+    async fn record_copies(&self, plan: &Plan) -> Result<(), ReconcileError> {
+        let Pass { context, observed, calls, .. } = *self;
+        let announced = plan.announced();
+        let report = report::report(&context.config, &observed.resource, &announced, context.client.observe());
+        match calls.report(&context.config.resource_type, &observed.resource.id, &report).await? {
+            Reported::Stored(_) => Ok(()),
+            Reported::Discarded | Reported::Gone => Err(ReconcileError::not_recorded()),
+        }
+    }
 }
 
 /// Removes what is left of the runs of a resource that the API does not have.
@@ -245,6 +286,18 @@ fn differs_from_reported(last_report: Option<&Report>, plan: &Plan) -> bool {
 // === impl ReconcileError ===
 
 impl ReconcileError {
+    /// The error of a pass whose copies could not be recorded before its run.
+    fn not_recorded() -> Self {
+        let message = "the API has not stored where the pull secret will be, so no Job was started: another replica has \
+            reported meanwhile, or the resource is gone";
+        Self {
+            is_transient: true,
+            component: "hyperfleet_api",
+            message: message.to_owned(),
+            retry_after: Some(CLOCK_SKEW_RETRY),
+        }
+    }
+
     /// The error of a pass that has panicked. The pass is repeated with the Sentinel's next event.
     pub(crate) fn panicked() -> Self {
         let message = "the reconcile pass has panicked; report this defect with the log".to_owned();

@@ -52,7 +52,7 @@ async fn an_unmanaged_pull_secret_is_reported() {
     world.environment.outputs().patch("cls-1-pull-secret", &parameters, &kube::api::Patch::Merge(patch)).await.unwrap();
     world.publish_event("cls-1").await;
     let report = world.until_reason("cls-1", "NameConflict").await;
-    assert!(message(&report, "Available").contains("\"another-team\" as label `managed-by`"));
+    assert!(message(&report, "Available").contains("the label `managed-by=another-team`"));
     assert_eq!(world.node.started("cls-1", 1), 1);
     adapter.stop().await;
 }

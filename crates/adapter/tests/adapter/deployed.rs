@@ -23,6 +23,7 @@ const CLUSTER: &str = include_str!("../../../../deploy/pullsecret-adapter-cluste
 fn objects(manifest: &str, environment: &Environment) -> Vec<Value> {
     let text = manifest
         .replace("hyperfleet-system", &environment.namespace)
+        .replace("hyperfleet-pull-secret", &environment.namespace)
         .replace("clusters-cls-123", &environment.management)
         .replace("[pullsecret-adapter]", "[adapter]");
     serde_saphyr::from_multiple(&text).unwrap()
@@ -61,7 +62,7 @@ fn the_configuration_is_valid() {
     let text = map.data.unwrap()["adapter.yaml"].clone();
     let plan =
         Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).and_then(Config::plan).unwrap();
-    assert_eq!((plan.quota.writes_per_minute, plan.namespace.as_str()), (300, "hyperfleet-system"));
+    assert_eq!((plan.quota.writes_per_minute, plan.namespace.as_str()), (300, "hyperfleet-pull-secret"));
 }
 
 #[rstest]

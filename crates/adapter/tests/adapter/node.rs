@@ -178,7 +178,8 @@ impl Kubelet {
         let project = variable("GCP_PROJECT_ID");
         let details = json!({
             "clusterId": cluster, "secretName": format!("hyperfleet-{cluster}-pull-secret"), "secretVersion": 1,
-            "gcpProject": project, "namespace": variable("MANAGEMENT_NAMESPACE"), "generation": variable("GENERATION"),
+            "gcpProject": project, "namespace": variable("MANAGEMENT_NAMESPACE"), "k8sSecretName": output,
+            "generation": variable("GENERATION"),
             "versionsAdded": 1, "durationMs": 12, "apiCalls": {"getSecret": 1, "addVersion": 1},
         });
         json!({"status": "success", "reason": "SecretStored", "message": "stored as version 1", "details": details})

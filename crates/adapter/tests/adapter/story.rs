@@ -56,7 +56,7 @@ async fn the_job_follows_the_specification() {
     let world = World::new(Kind::Emulator).await.unwrap();
     world.node.end_pods_with(PodResult::Never).await;
     let adapter = world.adapter("").await;
-    world.ready("cls-123").await;
+    let created = world.ready("cls-123").await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let mut event = Event::new("s", "cluster.create", jiff::Timestamp::now(), json!({"id": "cls-123"}));
     event.extensions.insert("traceparent".to_owned(), trace.to_owned());
@@ -85,6 +85,7 @@ async fn the_job_follows_the_specification() {
             {"name": "GCP_PROJECT_ID", "value": "redhat-prod-1"},
             {"name": "MANAGEMENT_NAMESPACE", "value": world.environment.management},
             {"name": "PULL_SECRET_FILE", "value": "/var/run/pull-secret/pullsecret"},
+            {"name": "INCARNATION", "value": created.created_time.unwrap().to_string()},
             {"name": "TRACEPARENT", "value": trace},
         ])
     );
@@ -159,7 +160,7 @@ async fn an_exit_code_that_no_retry_cures_ends_the_job(#[case] kind: Kind) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_referenced_secret_is_used_in_every_revision() {
     let world = World::new(Kind::Emulator).await.unwrap();
-    let adapter = world.adapter("").await;
+    let adapter = world.adapter(&format!("input: {{secretNamespaces: [{}]}}", world.environment.namespace)).await;
     let reference =
         json!({"secretRef": {"namespace": world.environment.namespace, "name": "theirs", "key": "config.json"}});
     world.api.create_of("cls-1", &reference).await;
@@ -168,7 +169,11 @@ async fn a_referenced_secret_is_used_in_every_revision() {
     let report = world.until_reason("cls-1", "PreconditionsNotMet").await;
     assert!(message(&report, "Available").contains("/theirs: it does not exist"), "{}", message(&report, "Available"));
     let secret = |content: &str| {
-        serde_json::from_value(json!({"metadata": {"name": "theirs"}, "stringData": {"config.json": content}})).unwrap()
+        serde_json::from_value(json!({
+            "metadata": {"name": "theirs", "annotations": {"hyperfleet.io/allowed-clusters": "cls-0, cls-1"}},
+            "stringData": {"config.json": content},
+        }))
+        .unwrap()
     };
     let inputs = world.environment.inputs();
     let one = crate::api::pull_secret("one").to_string();
@@ -185,5 +190,46 @@ async fn a_referenced_secret_is_used_in_every_revision() {
     let output = world.environment.outputs().get("cls-1-pull-secret").await.unwrap();
     let content = String::from_utf8(output.data.unwrap()[".dockerconfigjson"].0.clone()).unwrap();
     assert_eq!(content, crate::api::pull_secret("two").to_string());
+    adapter.stop().await;
+}
+
+/// A cluster's author may name any Secret; only one that consents is read, in an allowed namespace, and no run's own input.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_does_not_consent_is_not_used() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter(&format!("input: {{secretNamespaces: [{}]}}", world.environment.namespace)).await;
+    let (inputs, namespace) = (world.environment.inputs(), &world.environment.namespace);
+    let content = crate::api::pull_secret("one").to_string();
+    let create = async |name: &str, metadata: serde_json::Value| {
+        let mut secret = json!({"metadata": metadata, "stringData": {".dockerconfigjson": content}});
+        secret["metadata"]["name"] = json!(name);
+        inputs.create(&kube::api::PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    };
+    let allowed = |clusters: &str| json!({"hyperfleet.io/allowed-clusters": clusters});
+    create("silent", json!({})).await;
+    create("of-another", json!({"annotations": allowed("cls-10,xcls-1")})).await;
+    let of_a_run = json!({"annotations": allowed("*"), "labels": {"hyperfleet.io/adapter": "pullsecret"}});
+    create("cluster-victim-pullsecret-data", of_a_run).await;
+    create("shared", json!({"annotations": allowed("*")})).await;
+    let refused = [
+        (json!({"namespace": namespace, "name": "silent"}), "it does not allow this cluster"),
+        (json!({"namespace": namespace, "name": "of-another"}), "it does not allow this cluster"),
+        (json!({"namespace": namespace, "name": "cluster-victim-pullsecret-data"}), "input of an adapter's own run"),
+        (json!({"name": "shared"}), "must have a namespace and a name"),
+        (json!({"namespace": "kube-system", "name": "shared"}), "namespace kube-system is not in the adapter's"),
+    ];
+    for (index, (reference, why)) in refused.iter().enumerate() {
+        let id = format!("cls-{}", index + 1);
+        world.api.create_of(&id, &json!({"secretRef": reference})).await;
+        world.api.make_ready(&id, &world.environment.management).await;
+        world.publish_event(&id).await;
+        let report = world.until_reason(&id, "PreconditionsNotMet").await;
+        assert!(message(&report, "Available").contains(why), "{}", message(&report, "Available"));
+        assert_eq!(world.node.started(&id, 1), 0);
+    }
+    world.api.create_of("cls-9", &json!({"secretRef": {"namespace": namespace, "name": "shared"}})).await;
+    world.api.make_ready("cls-9", &world.environment.management).await;
+    world.publish_event("cls-9").await;
+    world.until_available("cls-9", 1).await;
     adapter.stop().await;
 }

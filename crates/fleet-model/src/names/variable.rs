@@ -9,8 +9,12 @@ names! {
     CLUSTER_NAME = "CLUSTER_NAME";
     /// Generation of the cluster that the pull secret is from.
     GENERATION = "GENERATION";
+    /// Creation time of the cluster; another one is another cluster with the same id.
+    INCARNATION = "INCARNATION";
     /// Google Cloud project that the secret is stored in.
     GCP_PROJECT_ID = "GCP_PROJECT_ID";
+    /// Location of a regional secret.
+    GCP_LOCATION = "GCP_LOCATION";
     /// Name of the secret in the store.
     SECRET_NAME = "SECRET_NAME";
     /// Replication policy of a new secret.

@@ -5,23 +5,23 @@ use std::fmt;
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use fleet_model::{ClusterId, Generation, Owner, names};
+use fleet_model::{Generation, Incarnation, Owner, names};
 use kubernetes::secret::DOCKER_CONFIG_JSON;
+
+use super::Identity;
 
 /// The desired Secret.
 #[derive(Clone, Debug)]
 pub struct Desired {
     /// Cluster that it belongs to.
-    pub cluster: ClusterId,
+    pub identity: Identity,
     /// Labels that must be on it; others may be too.
     pub labels: BTreeMap<String, String>,
     /// Annotations that must be on it, but for the time of creation.
     pub annotations: BTreeMap<String, String>,
     /// Digest of the bytes that it must hold.
     pub content: Digest,
-    /// Generation of the cluster's specification that the content is from, if known.
-    pub generation: Option<Generation>,
-    /// Take over a Secret of another owner.
+    /// Take over a Secret of another owner or of another incarnation of the cluster.
     pub adopt: bool,
 }
 
@@ -81,6 +81,8 @@ pub enum Cause {
     Terminating,
     /// It is not managed for this cluster.
     Unmanaged(Owner),
+    /// It belongs to another incarnation of the cluster.
+    OtherIncarnation(Incarnation),
     /// A newer generation has written it.
     NewerGeneration(Generation),
     /// It has another type.
@@ -104,14 +106,20 @@ pub fn decide(desired: &Desired, observed: Option<&Observed>) -> Plan {
         return plan(Step::Create, Reason::KubernetesSecretApplied, vec![Cause::Missing]);
     };
     let owner = Owner::of(&observed.labels);
-    if !owner.is(&desired.cluster) && !desired.adopt {
+    let is_owner = owner.is(&desired.identity.cluster);
+    if !is_owner && !desired.adopt {
         return plan(Step::Nothing, Reason::NameConflict, vec![Cause::Unmanaged(owner)]);
+    }
+    let other = observed.incarnation().filter(|other| desired.identity.differs_from(Some(other)));
+    if let Some(other) = other.clone().filter(|_| is_owner && !desired.adopt) {
+        return plan(Step::Nothing, Reason::DifferentIncarnation, vec![Cause::OtherIncarnation(other)]);
     }
     if observed.is_terminating {
         return plan(Step::Wait, Reason::KubernetesSecretApplied, vec![Cause::Terminating]);
     }
-    // Another owner's generations are not comparable.
-    if let Some(newer) = newer_generation(desired.generation, observed).filter(|_| owner.is(&desired.cluster)) {
+    // The generations of another owner or incarnation are not comparable.
+    let newer = desired.identity.newer_generation(observed.generation());
+    if let Some(newer) = newer.filter(|_| is_owner && other.is_none()) {
         return plan(Step::Nothing, Reason::Superseded, vec![Cause::NewerGeneration(newer)]);
     }
     if observed.kind != DOCKER_CONFIG_JSON {
@@ -135,28 +143,40 @@ pub fn decide(desired: &Desired, observed: Option<&Observed>) -> Plan {
     plan(Step::Apply, Reason::KubernetesSecretApplied, causes)
 }
 
-/// Plans the step after which the Secret does not exist.
-pub fn remove(cluster: &ClusterId, generation: Option<Generation>, observed: Option<&Observed>) -> Plan {
+/// Plans the step after which no Secret of this cluster exists. A Secret that is not this cluster's is left alone.
+pub fn remove(identity: &Identity, observed: Option<&Observed>) -> Plan {
     let plan = |step, reason, cause| Plan { step, reason, causes: vec![cause] };
     let Some(observed) = observed else { return plan(Step::Nothing, Reason::SecretAbsent, Cause::Missing) };
     let owner = Owner::of(&observed.labels);
-    if !owner.is(cluster) {
-        return plan(Step::Nothing, Reason::NameConflict, Cause::Unmanaged(owner));
+    if !owner.is(&identity.cluster) {
+        return plan(Step::Nothing, Reason::UnmanagedSecretKept, Cause::Unmanaged(owner));
     }
-    match newer_generation(generation, observed) {
+    if let Some(other) = observed.incarnation().filter(|other| identity.differs_from(Some(other))) {
+        return plan(Step::Nothing, Reason::UnmanagedSecretKept, Cause::OtherIncarnation(other));
+    }
+    match identity.newer_generation(observed.generation()) {
         Some(newer) => plan(Step::Nothing, Reason::Superseded, Cause::NewerGeneration(newer)),
         None if observed.is_terminating => plan(Step::Wait, Reason::SecretDeleted, Cause::Terminating),
         None => plan(Step::Delete, Reason::SecretDeleted, Cause::DeletionRequested),
     }
 }
 
-fn newer_generation(own: Option<Generation>, observed: &Observed) -> Option<Generation> {
-    let recorded = observed.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION)?.parse().ok()?;
-    own.is_some_and(|own| recorded > own).then_some(recorded)
-}
-
 fn differing(desired: &BTreeMap<String, String>, observed: &BTreeMap<String, String>) -> Vec<String> {
     desired.iter().filter(|(key, value)| observed.get(*key) != Some(value)).map(|(key, _)| key.clone()).collect()
+}
+
+// === impl Observed ===
+
+impl Observed {
+    /// The generation that has written the Secret.
+    fn generation(&self) -> Option<Generation> {
+        self.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION)?.parse().ok()
+    }
+
+    /// The incarnation of the cluster that the Secret was written for.
+    fn incarnation(&self) -> Option<Incarnation> {
+        self.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_INCARNATION)?.parse().ok()
+    }
 }
 
 // === impl Plan ===
@@ -177,6 +197,10 @@ impl fmt::Display for Cause {
             Self::Unmanaged(owner) => {
                 write!(formatter, "the Kubernetes Secret is not managed for this cluster: it has {owner}")
             }
+            Self::OtherIncarnation(other) => write!(
+                formatter,
+                "the Kubernetes Secret belongs to an earlier cluster with this id, which was created at {other}"
+            ),
             Self::NewerGeneration(newer) => {
                 write!(formatter, "generation {newer}, a newer one, has written the Kubernetes Secret")
             }

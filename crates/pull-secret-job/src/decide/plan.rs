@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fleet_model::job::Reason;
-use fleet_model::{Generation, Owner, names};
+use fleet_model::{Generation, Incarnation, Owner, names};
 use secret_store::{Metadata, Permission, VersionNumber};
 
 use crate::record::Record;
@@ -85,6 +85,8 @@ pub enum Cause {
     NewerGeneration(Generation),
     /// The secret is not managed for this cluster.
     Unmanaged(Owner),
+    /// The secret belongs to another incarnation of the cluster.
+    OtherIncarnation(Incarnation),
     /// Another run has added this version with other content after this run had added its own.
     Overtaken(VersionNumber),
     /// The secret is to be deleted.
@@ -192,6 +194,9 @@ impl fmt::Display for Cause {
             Self::Holds(number) => write!(formatter, "version {number}, the newest, holds this pull secret"),
             Self::NewerGeneration(newer) => write!(formatter, "generation {newer}, a newer one, holds the secret"),
             Self::Unmanaged(owner) => write!(formatter, "the secret is not managed for this cluster: it has {owner}"),
+            Self::OtherIncarnation(other) => {
+                write!(formatter, "the secret belongs to an earlier cluster with this id, which was created at {other}")
+            }
             Self::Overtaken(number) => {
                 write!(formatter, "another run has added version {number} with other content since")
             }

@@ -11,12 +11,16 @@ fn number(number: u64) -> VersionNumber {
     VersionNumber::new(number).unwrap()
 }
 
+fn identity(generation: u64) -> Identity {
+    Identity { cluster: "cls-1".parse().unwrap(), incarnation: None, generation: Generation::new(generation) }
+}
+
 fn desired() -> Desired {
     let labels = [("managed-by", "hyperfleet"), ("cluster-id", "cls-1")];
     Desired {
-        cluster: "cls-1".parse().unwrap(),
+        identity: identity(5),
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        generation: Generation::new(5),
+        adopt: false,
         content: content("desired"),
         published_digest: Some("hmac-sha256:desired".to_owned()),
         retain: 3,
@@ -33,6 +37,7 @@ fn secret(generation: u64, version: u64, added: &[u64]) -> Metadata {
 fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> Metadata {
     let record = Record {
         generation: Generation::new(generation),
+        incarnation: None,
         version: VersionNumber::new(version),
         announced: VersionNumber::new(announced),
         digest: desired().published_digest,
@@ -306,7 +311,7 @@ fn an_older_generation_changes_nothing() {
         &observed(secret(6, 7, &[7]), &[(7, "newer")]),
         &["Superseded: generation 6, a newer one, holds the secret"],
     );
-    let unordered = Desired { generation: None, ..desired() };
+    let unordered = Desired { identity: identity(0), ..desired() };
     assert_eq!(store(&unordered, &observed(secret(6, 7, &[7]), &[(7, "newer")])).reason, Reason::SecretStored);
 }
 
@@ -359,7 +364,7 @@ fn an_older_generation_leaves_its_version_where_the_newer_content_is_not_there_y
 
 #[test]
 fn without_generations_a_run_does_not_undo_a_later_one() {
-    let unordered = Desired { generation: None, ..desired() };
+    let unordered = Desired { identity: identity(0), ..desired() };
     let mut overtaken = observed(secret(0, 3, &[1, 3]), &[(3, "later")]);
     overtaken.versions.extend(versions(&[(2, "desired")]));
     overtaken.added.insert(number(2));
@@ -383,16 +388,17 @@ fn an_unmanaged_secret_is_not_changed_and_its_owner_named() {
         };
         render(&store(&desired(), &observed(metadata, &[(1, "old")])))
     };
-    let expected = |managed_by: &str, cluster: &str| {
-        format!(
-            "NameConflict: the secret is not managed for this cluster: it has {managed_by} as label `managed-by` and {cluster} \
-             as label `cluster-id`"
-        )
-    };
-    assert_eq!(conflict("managed-by", Some("terraform")), expected("\"terraform\"", "\"cls-1\""));
-    assert_eq!(conflict("managed-by", None), expected("no", "\"cls-1\""));
-    assert_eq!(conflict("cluster-id", Some("cls-2")), expected("\"hyperfleet\"", "\"cls-2\""));
-    assert_eq!(conflict("cluster-id", None), expected("\"hyperfleet\"", "no"));
+    let expected = |owner: &str| format!("NameConflict: the secret is not managed for this cluster: it has {owner}");
+    assert_eq!(
+        conflict("managed-by", Some("terraform")),
+        expected("the label `managed-by=terraform` and the label `cluster-id=cls-1`")
+    );
+    assert_eq!(conflict("managed-by", None), expected("no label `managed-by` and the label `cluster-id=cls-1`"));
+    assert_eq!(
+        conflict("cluster-id", Some("cls-2")),
+        expected("the label `managed-by=hyperfleet` and the label `cluster-id=cls-2`")
+    );
+    assert_eq!(conflict("cluster-id", None), expected("the label `managed-by=hyperfleet` and no label `cluster-id`"));
 }
 
 #[test]
@@ -426,17 +432,80 @@ fn without_a_key_the_digest_of_other_content_is_removed() {
 
 #[test]
 fn a_secret_is_deleted_as_of_the_observed_etag() {
-    let cluster = desired().cluster;
-    let remove = |generation, secret: Option<&Metadata>| render(&delete(&cluster, Generation::new(generation), secret));
+    let remove = |generation, secret: Option<&Metadata>| render(&delete(&identity(generation), secret));
     assert_eq!(remove(5, None), "SecretAbsent: the secret does not exist");
     assert_eq!(
         remove(5, Some(&secret(5, 1, &[1]))),
         "SecretDeleted: the secret is to be deleted\ndelete the secret with all its versions"
     );
     assert_eq!(remove(5, Some(&secret(6, 1, &[1]))), "Superseded: generation 6, a newer one, holds the secret");
+}
+
+#[test]
+fn a_deletion_leaves_the_secrets_of_others_alone() {
     let mut unmanaged = secret(5, 1, &[1]);
     unmanaged.labels.clear();
-    assert!(remove(5, Some(&unmanaged)).starts_with("NameConflict: "));
+    assert_eq!(
+        render(&delete(&identity(5), Some(&unmanaged))),
+        "UnmanagedSecretKept: the secret is not managed for this cluster: it has no label `managed-by` and no label \
+         `cluster-id`"
+    );
+    let earlier = of_incarnation("2026-01-01T00:00:00Z", secret(5, 1, &[1]));
+    assert_eq!(
+        render(&delete(&created_at("2026-02-01T00:00:00Z", 9), Some(&earlier))),
+        "UnmanagedSecretKept: the secret belongs to an earlier cluster with this id, which was created at \
+         2026-01-01T00:00:00Z"
+    );
+}
+
+/// The identity of a cluster that was created at this time.
+fn created_at(time: &str, generation: u64) -> Identity {
+    Identity { incarnation: Some(time.parse().unwrap()), ..identity(generation) }
+}
+
+/// The secret with this recorded incarnation.
+fn of_incarnation(time: &str, mut secret: Metadata) -> Metadata {
+    secret.annotations.insert("hyperfleet-incarnation".to_owned(), time.to_owned());
+    secret
+}
+
+#[test]
+fn a_secret_of_an_earlier_cluster_with_the_id_is_not_changed_at_any_generation() {
+    for generation in [1, 5, 9] {
+        let recreated = Desired { identity: created_at("2026-02-01T00:00:00Z", generation), ..desired() };
+        check(
+            &recreated,
+            &observed(of_incarnation("2026-01-01T00:00:00Z", secret(5, 7, &[7])), &[(7, "desired")]),
+            &["DifferentIncarnation: the secret belongs to an earlier cluster with this id, which was created at \
+              2026-01-01T00:00:00Z"],
+        );
+    }
+}
+
+#[test]
+fn a_secret_of_an_earlier_cluster_is_taken_over_on_request_whatever_its_generation() {
+    let adopting = Desired { identity: created_at("2026-02-01T00:00:00Z", 1), adopt: true, ..desired() };
+    let earlier = of_incarnation("2026-01-01T00:00:00Z", secret(5, 7, &[7]));
+    let plan = store(&adopting, &observed(earlier, &[(7, "old")]));
+    assert_eq!(
+        render(&plan).lines().collect::<Vec<_>>(),
+        [
+            "SecretStored: version 7, the newest, holds other content",
+            "announce version 8 [generation 1, added 7]",
+            "add version 8 and read it back",
+            "record version 8 as the current one [generation 1, added 7,8]",
+        ]
+    );
+    let Some(Action::Update { annotations, .. }) = plan.actions.first() else { panic!("{plan:?}") };
+    assert_eq!(annotations.get("hyperfleet-incarnation").map(String::as_str), Some("2026-02-01T00:00:00Z"));
+}
+
+#[test]
+fn a_run_that_knows_no_incarnation_keeps_the_recorded_one() {
+    let earlier = of_incarnation("2026-01-01T00:00:00Z", secret(4, 7, &[7]));
+    let plan = store(&desired(), &observed(earlier, &[(7, "old")]));
+    let Some(Action::Update { annotations, .. }) = plan.actions.last() else { panic!("{plan:?}") };
+    assert_eq!(annotations.get("hyperfleet-incarnation").map(String::as_str), Some("2026-01-01T00:00:00Z"));
 }
 
 /// Many runs, of any generation and content, killed anywhere, each alone: whatever they leave, a run of the newest
@@ -486,14 +555,14 @@ mod laws {
             let mut world = World::default();
             for (generation, name, steps, retain) in history {
                 let run = Desired {
-                    generation: Generation::new(generation),
+                    identity: identity(generation),
                     content: content(&name.to_string()),
                     retain,
                     ..desired()
                 };
                 world.apply(&store(&run, &world.observe()), &run, steps);
             }
-            let last = Desired { generation: Generation::new(9), ..desired() };
+            let last = Desired { identity: identity(9), ..desired() };
             let plan = store(&last, &world.observe());
             world.apply(&plan, &last, usize::MAX);
 

@@ -55,9 +55,9 @@ impl<'a> Input<'a> {
             );
         }
         let desired = Desired {
-            cluster: settings.cluster.clone(),
+            identity: settings.identity.clone(),
             labels: task.labels.clone(),
-            generation: settings.generation,
+            adopt: task.adopt,
             content,
             published_digest,
             retain: task.retain,

@@ -12,7 +12,7 @@ use tracing::{Span, info, info_span, warn};
 
 use crate::act::elapsed;
 use crate::decide::kubernetes_secret::{self as decide, Observed, Plan, Step};
-use crate::outcome::{KUBERNETES_SECRET_PHASE, RunError};
+use crate::outcome::{DIFFERENT_INCARNATION_HINT, KUBERNETES_SECRET_PHASE, RunError};
 
 use super::dry_run;
 use super::input::Input;
@@ -86,8 +86,7 @@ impl Pass<'_> {
         loop {
             let observed = self.observe().await?;
             let facts = observed.as_ref().map(facts);
-            let plan = decide::remove(&self.settings.cluster, self.settings.generation, facts.as_ref());
-            self.refuse(&plan)?;
+            let plan = decide::remove(&self.settings.identity, facts.as_ref());
             if self.settings.dry_run {
                 dry_run::remove(self, &plan).await?;
                 return Ok(Phase::of_kubernetes_secret(&plan));
@@ -136,19 +135,22 @@ impl Pass<'_> {
         ];
         let recorded = observed
             .and_then(|observed| observed.annotations.get(names::ANNOTATION_KUBERNETES_SECRET_GENERATION).cloned());
-        let generation = input.desired.generation.map(|generation| generation.to_string()).or(recorded);
+        let identity = &self.settings.identity;
+        let generation = identity.generation.map(|generation| generation.to_string()).or(recorded);
         annotations.extend(generation.map(|generation| (names::ANNOTATION_KUBERNETES_SECRET_GENERATION, generation)));
+        let incarnation = identity.incarnation.as_ref().map(ToString::to_string);
+        let incarnation = incarnation.map(|text| (names::ANNOTATION_KUBERNETES_SECRET_INCARNATION, text));
+        annotations.extend(incarnation);
         let had_digest = observed
             .is_some_and(|observed| observed.annotations.contains_key(names::ANNOTATION_KUBERNETES_SECRET_DIGEST));
         // Without a key, the digest of an earlier run would be wrong as soon as the content changes.
         let digest = input.desired.published_digest.clone().or(had_digest.then(|| "none".to_owned()));
         annotations.extend(digest.map(|digest| (names::ANNOTATION_KUBERNETES_SECRET_DIGEST, digest)));
         decide::Desired {
-            cluster: self.settings.cluster.clone(),
+            identity: identity.clone(),
             labels: self.kubernetes_secret.labels.clone(),
             annotations: annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             content: Digest::of_bytes(content.expose_secret()),
-            generation: input.desired.generation,
             adopt: self.kubernetes_secret.adopt,
         }
     }
@@ -158,6 +160,7 @@ impl Pass<'_> {
         let key = &self.kubernetes_secret.key;
         let hint = match plan.reason {
             Reason::NameConflict => "set K8S_SECRET_NAME to another name, or take it over with --adopt".to_owned(),
+            Reason::DifferentIncarnation => DIFFERENT_INCARNATION_HINT.to_owned(),
             Reason::SecretImmutable => {
                 format!(
                     "delete it, and the next run creates it again: kubectl -n {} delete secret {}",

@@ -1,7 +1,6 @@
 //! Runs the first phase: observe, decide, act, until the store holds the pull secret, or the secret is deleted.
 
 use fleet_model::job::Reason;
-use fleet_model::names;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Metadata, Replication, SecretStore, VersionNumber};
 use tokio::time::Instant;
@@ -10,9 +9,9 @@ use tracing::info;
 use crate::act::{Done, Performer, Progress, elapsed};
 use crate::decide::{self, Cause, Plan, VersionState};
 use crate::observe::Observation;
-use crate::outcome::{Details, RunError};
+use crate::outcome::{DIFFERENT_INCARNATION_HINT, Details, RunError};
 use crate::session::Session;
-use crate::settings::{Settings, Task};
+use crate::settings::Settings;
 
 use super::dry_run;
 use super::input::Input;
@@ -51,8 +50,7 @@ pub(super) async fn delete<S: SecretStore>(session: &Session<'_, S>, settings: &
             session.caller.pause_before_observing(retries, "the secret exists, but its metadata lags").await?;
             continue;
         }
-        let plan = decide::delete(&settings.cluster, settings.generation, secret.as_ref());
-        refuse_conflict(session, settings, &plan)?;
+        let plan = decide::delete(&settings.identity, secret.as_ref());
         if settings.dry_run {
             dry_run::report_and_check(session, settings, &plan, secret.is_some()).await?;
             return Ok(Phase::of(&plan));
@@ -82,7 +80,7 @@ async fn converge<S: SecretStore>(input: &Input<'_>, performer: &mut Performer<'
         }
         let etag = secret.as_ref().map(|metadata| metadata.etag.clone()).unwrap_or_default();
         let (plan, mut observation) = decide_on(input, secret, performer).await?;
-        refuse_conflict(session, settings, &plan)?;
+        refuse_conflict(&plan)?;
         if settings.dry_run {
             dry_run::report_and_check(session, settings, &plan, observation.observed.secret.is_some()).await?;
             return Ok(Stored { phase: Phase::of(&plan), content: Some(input.bytes.clone()) });
@@ -110,8 +108,8 @@ async fn decide_on<S: SecretStore>(
     secret: Option<Metadata>,
     performer: &mut Performer<'_, S>,
 ) -> Result<(Plan, Observation), RunError> {
-    // Versions of an unmanaged secret are not read.
-    if let Some(refusal) = secret.as_ref().and_then(|secret| decide::refuse_unmanaged(&input.desired.cluster, secret)) {
+    // Versions of a secret that is not this cluster's are not read.
+    if let Some(refusal) = secret.as_ref().and_then(|secret| decide::refuse(&input.desired, secret)) {
         return Ok((refusal, Observation::empty()));
     }
     let mut observation = performer.session.observe(secret, &performer.done.added).await?;
@@ -130,19 +128,17 @@ fn deleted_concurrently() -> RunError {
     RunError::new("create-update-secret", Reason::StoreUnavailable, message)
 }
 
-/// Logs the plan at debug level; fails if the secret is unmanaged.
-fn refuse_conflict<S: SecretStore>(session: &Session<'_, S>, settings: &Settings, plan: &Plan) -> Result<(), RunError> {
+/// Logs the plan at debug level; fails if the secret is not this cluster's.
+fn refuse_conflict(plan: &Plan) -> Result<(), RunError> {
     let actions: Vec<String> = plan.actions.iter().map(ToString::to_string).collect();
     tracing::debug!(operation = "decide", reason = %plan.reason, "{}: {}", plan.cause, actions.join(", then "));
-    if plan.reason != Reason::NameConflict {
-        return Ok(());
-    }
-    let goal = if matches!(settings.task, Task::Delete) { "delete" } else { "create/update" };
-    let message = format!("Failed to {goal} secret: {}; it was not touched", plan.cause);
-    let labels = [(names::LABEL_MANAGED_BY, names::MANAGED_BY), (names::LABEL_CLUSTER_ID, settings.cluster.as_str())];
-    let command = session.store.label_command(session.secret, &labels);
-    let hint = format!("set SECRET_NAME to another name; or, if the secret is this cluster's, label it: {command}");
-    Err(RunError { hint: Some(hint), ..RunError::new("create-update-secret", Reason::NameConflict, message) })
+    let hint = match plan.reason {
+        Reason::NameConflict => "set SECRET_NAME to another name; this one stays its owner's",
+        Reason::DifferentIncarnation => DIFFERENT_INCARNATION_HINT,
+        _ => return Ok(()),
+    };
+    let message = format!("Failed to create/update secret: {}; it was not touched", plan.cause);
+    Err(RunError { hint: Some(hint.to_owned()), ..RunError::new("create-update-secret", plan.reason, message) })
 }
 
 /// Logs an unchanged secret; observing it has read it back.

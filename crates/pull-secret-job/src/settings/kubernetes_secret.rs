@@ -58,9 +58,16 @@ impl Parser<'_> {
         self.check("K8S_SECRET_NAME", fits)
     }
 
-    /// A setting without effect is a mistake.
+    /// A setting without effect is a mistake, except for a deletion: a cluster that is deleted before it has a namespace has no
+    /// Kubernetes Secret, and its other settings must not prevent the deletion.
     fn refuse_without_namespace(&mut self) {
         let given = self.given;
+        if given.kubernetes_secret_only {
+            self.problems.push("MANAGEMENT_NAMESPACE: missing, and needed with --kubernetes-secret-only".to_owned());
+        }
+        if given.delete {
+            return;
+        }
         for (name, is_given) in [
             ("K8S_SECRET_NAME", given.k8s_secret_name.is_some()),
             ("MANAGEMENT_KUBECONFIG", given.management_kubeconfig.is_some()),

@@ -10,6 +10,7 @@ use secret_store::{Endpoint, Location, ProjectId, Replica, Replication, label};
 
 use super::table::Given;
 use super::{ChangedLabel, Settings, Source, StoreTask, Task};
+use crate::decide::Identity;
 
 /// Maximum length of a name.
 const LONGEST_NAME: usize = 200;
@@ -39,6 +40,7 @@ impl<'a> Parser<'a> {
         let location = self.parsed::<Location>("GCP_LOCATION", given.gcp_location.as_deref());
         let endpoint = self.endpoint();
         let generation = self.parsed("GENERATION", given.generation.as_deref());
+        let incarnation = self.parsed("INCARNATION", given.incarnation.as_deref());
         // A malformed trace must never prevent a run.
         let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
         let task = self.task(cluster.as_ref(), location.is_some());
@@ -50,7 +52,7 @@ impl<'a> Parser<'a> {
         Some(Settings {
             task: task?,
             dry_run: given.dry_run,
-            cluster: cluster?,
+            identity: Identity { cluster: cluster?, incarnation, generation },
             secret: secret?,
             store: secret_store::Settings {
                 project: project?,
@@ -58,7 +60,6 @@ impl<'a> Parser<'a> {
                 endpoint,
                 call_timeout: given.gcp_api_timeout,
             },
-            generation,
             trace,
             run_timeout: given.run_timeout,
             kubernetes_secret,
@@ -70,8 +71,13 @@ impl<'a> Parser<'a> {
     /// Settings that only storing needs do not matter to a deletion.
     fn task(&mut self, cluster: Option<&ClusterId>, is_regional: bool) -> Option<Task> {
         let given = self.given;
-        if given.delete {
-            return Some(Task::Delete);
+        if given.kubernetes_secret_only && !given.delete {
+            self.problems.push("--kubernetes-secret-only: has no effect without --delete".to_owned());
+        }
+        match (given.delete, given.kubernetes_secret_only) {
+            (true, true) => return Some(Task::DeleteKubernetesSecret),
+            (true, false) => return Some(Task::Delete),
+            (false, _) => {}
         }
         let mut changed_labels = Vec::new();
         let labels = self.labels(cluster, &mut changed_labels);
@@ -82,6 +88,7 @@ impl<'a> Parser<'a> {
             labels,
             changed_labels,
             replication,
+            adopt: given.adopt,
             retain: given.retain_versions,
             always_add: given.always_add_version,
             digest_key_file: given.digest_key_file.clone(),

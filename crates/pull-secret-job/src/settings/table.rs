@@ -68,6 +68,12 @@ daemon::settings! {
             .flag("generation")
             .placeholder("NUMBER")
             .unset("none: no ordering of runs"),
+        /// Creation time of the cluster, or another text that tells it apart from an earlier cluster with the same id; the
+        /// secrets of another one are not changed
+        pub incarnation: Option<String> = Row::at("incarnation")
+            .flag("incarnation")
+            .placeholder("TEXT")
+            .unset("none: clusters have only their ids to differ by"),
         /// Further labels of the secret
         pub secret_labels: Option<String> =
             Row::at("secret_labels").flag("secret-labels").placeholder("KEY=VALUE,…"),
@@ -112,7 +118,8 @@ daemon::settings! {
         /// Maximum time of a call to Kubernetes
         pub k8s_api_timeout: Duration =
             Row::at("k8s_api_timeout").flag("k8s-api-timeout").default("30s").within("1ms", "24h"),
-        /// Take over a Kubernetes Secret of that name that this project does not manage for the cluster
+        /// Take over a Kubernetes Secret of that name that this project does not manage for the cluster, and secrets of an
+        /// earlier cluster with the same id
         pub adopt: bool = Row::at("adopt").flag("adopt").no_variable().default("false"),
         /// Print the patch that makes a HostedCluster use the Kubernetes Secret, and do nothing else
         pub print_hosted_cluster_patch: bool = Row::at("print_hosted_cluster_patch")
@@ -121,6 +128,11 @@ daemon::settings! {
             .default("false"),
         /// Delete the secret with all its versions; needs no pull secret; one that does not exist is a success
         pub delete: bool = Row::at("delete").flag("delete").no_variable().default("false"),
+        /// Delete only the Kubernetes Secret, and keep the stored secret; needs --delete
+        pub kubernetes_secret_only: bool = Row::at("kubernetes_secret_only")
+            .flag("kubernetes-secret-only")
+            .no_variable()
+            .default("false"),
         /// Observe, check permissions and conflicts for real, print what would be done, change nothing
         pub dry_run: bool = Row::at("dry_run").flag("dry-run").no_variable().default("false"),
         /// Trace that the run belongs to, in the W3C's form, logged on every line; a malformed one is ignored

@@ -26,7 +26,7 @@ fn resolve_with(further: &[(&'static str, &'static str)]) -> Result<Settings, In
 fn store_task(settings: Settings) -> StoreTask {
     match settings.task {
         Task::Store(task) => *task,
-        Task::Delete => panic!("must store"),
+        Task::Delete | Task::DeleteKubernetesSecret => panic!("must store"),
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 
 use testkit::rig::{Rig, pull_secret};
 
-const NAMESPACE: &str = "hyperfleet-system";
+const NAMESPACE: &str = "hyperfleet-pull-secret";
 const JOB: &str = "pullsecret-cls-123-gen1";
 const CONTAINER: &str = "pull-secret";
 
@@ -29,7 +29,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let image = "quay.io/openshift-hyperfleet/pull-secret:latest".to_owned();
+        let image = "quay.io/openshift-hyperfleet/pull-secret:0.1.0".to_owned();
         let settings = Settings {
             namespaces: vec![NAMESPACE.to_owned(), "clusters-cls-123".to_owned()],
             run_pods: BTreeMap::from([(image, testkit::program::path("pull-secret"))]),

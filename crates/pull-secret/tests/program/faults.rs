@@ -120,7 +120,7 @@ async fn a_newest_version_that_cannot_be_read_is_covered_by_a_new_one(#[case] st
 #[case::of_another_cluster(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-999")])]
 #[case::unlabelled(&[])]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_secret_is_not_touched(#[case] labels: &[(&str, &str)]) {
+async fn an_unmanaged_secret_is_not_touched_and_does_not_block_a_deletion(#[case] labels: &[(&str, &str)]) {
     let rig = Rig::new().await;
     rig.unmanaged(labels).await;
     let calls = rig.calls();
@@ -128,8 +128,10 @@ async fn a_foreign_secret_is_not_touched(#[case] labels: &[(&str, &str)]) {
     assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
     assert_eq!(rig.methods_since(calls), ["getSecret"], "an unmanaged secret is not even read");
     assert!(outcome.message().contains("set SECRET_NAME"), "{outcome:#?}");
+    // A label that made it this cluster's would let the next deletion destroy it.
+    assert!(!outcome.message().contains("gcloud"), "{outcome:#?}");
     let delete = rig.run(rig.job("").arg("--delete")).await;
-    assert_eq!((delete.code, delete.reason()), (Some(5), "NameConflict"), "{delete:#?}");
+    assert_eq!((delete.code, delete.reason()), (Some(0), "UnmanagedSecretKept"), "{delete:#?}");
     assert_eq!(rig.versions().await, ["theirs"]);
 }
 

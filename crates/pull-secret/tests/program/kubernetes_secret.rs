@@ -131,12 +131,12 @@ async fn a_secret_of_another_type_is_replaced_and_that_is_said(#[case] kind: Kin
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_secret_is_refused_unless_its_adoption_is_asked_for(#[case] kind: Kind) {
+async fn an_unmanaged_secret_is_refused_unless_its_adoption_is_asked_for(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
     let theirs = place.put(json!({"managed-by": "terraform"}), Place::docker("e")).await;
     let outcome = place.run("a", &[]).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(5), "NameConflict"), "{outcome:#?}");
-    assert!(outcome.message().contains("\"terraform\""), "{outcome:#?}");
+    assert!(outcome.message().contains("managed-by=terraform"), "{outcome:#?}");
     assert!(outcome.message().contains("--adopt"), "{outcome:#?}");
     let failed = outcome.lines().into_iter().find(|line| line["level"] == "error").unwrap();
     assert_eq!(failed["phase"], "k8s-secret");
@@ -323,8 +323,48 @@ async fn a_deletion_takes_kubernetes_first_then_the_store(#[case] kind: Kind) {
     let again = place.run("", &["--delete"]).await;
     assert_eq!((again.code, again.reason()), (Some(0), "SecretAbsent"), "{again:#?}");
     place.put(json!({}), Place::docker("e")).await;
-    let refused = place.run("", &["--delete"]).await;
-    assert_eq!((refused.code, refused.reason()), (Some(5), "NameConflict"), "{refused:#?}");
+    let kept = place.run("", &["--delete"]).await;
+    assert_eq!((kept.code, kept.reason()), (Some(0), "UnmanagedSecretKept"), "{kept:#?}");
+    assert!(place.secret().await.is_some());
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_kubernetes_secret_is_deleted_on_request(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    place.stored("a").await;
+    let deleted = place.run("", &["--delete", "--kubernetes-secret-only"]).await;
+    assert_eq!((deleted.code, deleted.reason()), (Some(0), "SecretDeleted"), "{deleted:#?}");
+    assert!(place.secret().await.is_none());
+    assert_eq!(place.rig.versions().await, ["a"]);
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secrets_of_an_earlier_cluster_with_the_id_are_taken_over_on_request_only(#[case] kind: Kind) {
+    let Some(place) = Place::new(kind).await else { return };
+    let earlier = place.run("a", &["--generation", "7", "--incarnation", "2026-01-01T00:00:00Z"]).await;
+    assert_eq!(earlier.code, Some(0), "{earlier:#?}");
+    let later = ["--generation", "1", "--incarnation", "2026-02-01T00:00:00Z"];
+    let refused = place.run("b", &later).await;
+    assert_eq!((refused.code, refused.reason()), (Some(5), "DifferentIncarnation"), "{refused:#?}");
+    assert!(refused.message().contains("created at 2026-01-01T00:00:00Z"), "{refused:#?}");
+    assert_eq!(place.rig.versions().await, ["a"]);
+    // Another store, which knows of no earlier cluster: the Kubernetes Secret says so itself.
+    let refused = place.run("b", &[&later[..], &["--secret-name", "another"]].concat()).await;
+    assert_eq!((refused.code, refused.reason()), (Some(5), "DifferentIncarnation"), "{refused:#?}");
+    assert_eq!(Place::content(&place.secret().await.unwrap()), pull_secret("a"));
+    let kept = place.run("", &[&["--delete"][..], &later].concat()).await;
+    assert_eq!((kept.code, kept.reason()), (Some(0), "UnmanagedSecretKept"), "{kept:#?}");
+    let adopted = place.run("b", &[&later[..], &["--adopt"]].concat()).await;
+    assert_eq!(adopted.code, Some(0), "{adopted:#?}");
+    assert_eq!(Place::content(&place.secret().await.unwrap()), pull_secret("b"));
+    let unchanged = place.run("b", &later).await;
+    assert_eq!((unchanged.code, unchanged.reason()), (Some(0), "SecretUnchanged"), "{unchanged:#?}");
 }
 
 #[rstest]

@@ -12,7 +12,7 @@ const JOB: &str = include_str!("../../../../deploy/pull-secret-job.yaml");
 const EXAMPLE: &str = include_str!("../../../../examples/additional-pull-secret.yaml");
 
 /// The namespaces that the manifests name and no cluster has from the start.
-const NAMESPACES: [&str; 3] = ["hyperfleet-system", "clusters-cls-123", "clusters-example"];
+const NAMESPACES: [&str; 4] = ["hyperfleet-system", "hyperfleet-pull-secret", "clusters-cls-123", "clusters-example"];
 
 /// The kubectl of the real API server, in a folder for its files.
 struct Shell {

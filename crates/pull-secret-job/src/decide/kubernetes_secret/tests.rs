@@ -8,13 +8,16 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
+fn identity(generation: u64) -> Identity {
+    Identity { cluster: "cls-1".parse().unwrap(), incarnation: None, generation: Generation::new(generation) }
+}
+
 fn desired() -> Desired {
     Desired {
-        cluster: "cls-1".parse().unwrap(),
+        identity: identity(5),
         labels: map(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-1"), ("cluster-name", "prod")]),
         annotations: map(&[("hyperfleet.io/generation", "5"), ("hyperfleet.io/gcp-secret-version", "7")]),
         content: Digest::of_bytes(b"desired"),
-        generation: Generation::new(5),
         adopt: false,
     }
 }
@@ -80,13 +83,13 @@ fn label(key: &'static str, value: &'static str) -> impl Fn(&mut Observed) {
 )]
 #[case::of_another_cluster(
     label("cluster-id", "cls-2"),
-    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has \"hyperfleet\" as label \
-     `managed-by` and \"cls-2\" as label `cluster-id`"
+    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has the label \
+     `managed-by=hyperfleet` and the label `cluster-id=cls-2`"
 )]
 #[case::without_owner(
     |observed: &mut Observed| observed.labels.clear(),
-    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has no as label `managed-by` and no \
-     as label `cluster-id`"
+    "NameConflict: change nothing: the Kubernetes Secret is not managed for this cluster: it has no label `managed-by` and no \
+     label `cluster-id`"
 )]
 fn each_observation_has_its_step(#[case] change: impl Fn(&mut Observed), #[case] expected: &str) {
     let mut observed = up_to_date();
@@ -109,11 +112,30 @@ fn an_unmanaged_secret_is_adopted_only_on_request() {
     assert_eq!((plan.step, plan.reason), (Step::Apply, Reason::KubernetesSecretApplied));
 }
 
+/// The identity of a cluster that was created at this time.
+fn created_at(time: &str, generation: u64) -> Identity {
+    Identity { incarnation: Some(time.parse().unwrap()), ..identity(generation) }
+}
+
+#[test]
+fn a_secret_of_an_earlier_cluster_with_the_id_is_adopted_only_on_request() {
+    let mut earlier = up_to_date();
+    earlier.annotations.insert("hyperfleet.io/incarnation".to_owned(), "2026-01-01T00:00:00Z".to_owned());
+    // The earlier cluster's generation does not count.
+    earlier.annotations.insert("hyperfleet.io/generation".to_owned(), "9".to_owned());
+    let recreated = Desired { identity: created_at("2026-02-01T00:00:00Z", 1), ..desired() };
+    let plan = decide(&recreated, Some(&earlier));
+    assert_eq!((plan.step, plan.reason), (Step::Nothing, Reason::DifferentIncarnation));
+    let plan = decide(&Desired { adopt: true, ..recreated.clone() }, Some(&earlier));
+    assert_eq!((plan.step, plan.reason), (Step::Apply, Reason::KubernetesSecretApplied));
+    let plan = remove(&recreated.identity, Some(&earlier));
+    assert_eq!((plan.step, plan.reason), (Step::Nothing, Reason::UnmanagedSecretKept));
+}
+
 #[test]
 fn only_a_managed_secret_is_deleted() {
-    let cluster = desired().cluster;
     let take = |generation, observed: Option<&Observed>| {
-        let plan = remove(&cluster, Generation::new(generation), observed);
+        let plan = remove(&identity(generation), observed);
         (plan.step, plan.reason)
     };
     assert_eq!(take(5, None), (Step::Nothing, Reason::SecretAbsent));
@@ -122,6 +144,6 @@ fn only_a_managed_secret_is_deleted() {
     assert_eq!(take(5, Some(&Observed { is_terminating: true, ..up_to_date() })), (Step::Wait, Reason::SecretDeleted));
     assert_eq!(
         take(5, Some(&Observed { labels: BTreeMap::new(), ..up_to_date() })),
-        (Step::Nothing, Reason::NameConflict)
+        (Step::Nothing, Reason::UnmanagedSecretKept)
     );
 }

@@ -1,0 +1,195 @@
+//! Tracks the copies of a pull secret: each is recorded before a run writes it, and until a clean-up has deleted it.
+//!
+//! A resource whose destination has changed gets a run for the new one first; only after it has succeeded is the former copy
+//! deleted, by a clean-up run of its own. A deletion is complete when no copy is left.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fleet_model::{StoredCopy, copy, names};
+use hyperfleet_client::Status;
+use kubernetes::job::JobEnd;
+use serde_json::{Map, Value, json};
+
+use super::destination::{planned_copies, refused_copies};
+use super::facts::{Facts, Purpose, Run};
+use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
+use super::retry::{Failure, format_wait, wait};
+use crate::config::Plan as Config;
+use crate::reason::Reason;
+
+/// State of the clean-up of a former copy.
+pub(super) enum CleanUp {
+    /// No copy is left but the current ones.
+    Done,
+    /// It goes on, or starts.
+    InProgress(String),
+    /// It has failed and is repeated after this time.
+    Failed(String, Duration),
+}
+
+/// Completes the plan of a resource that is not being deleted: records new copies, refuses those that are not allowed, and
+/// cleans former ones up.
+pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan {
+    if !config.tracks_copies {
+        return plan;
+    }
+    let (recorded, planned) = (facts.recorded_copies(), planned_copies(config, facts));
+    if plan.starts_run().is_some() {
+        let rules = config.config.spec.destinations.as_deref();
+        let refused = refused_copies(rules, &facts.resource.tenancy, &planned);
+        if !refused.is_empty() {
+            return with_copies(not_allowed(facts, &refused), &recorded);
+        }
+        if let Some(waiting) = wait_for_clean_ups(facts, &planned) {
+            return with_copies(waiting, &recorded);
+        }
+        if !planned.is_subset(&recorded) {
+            plan.actions.insert(0, Action::RecordCopies);
+        }
+        let all = recorded.union(&planned).cloned().collect();
+        return with_copies(plan, &all);
+    }
+    let is_stored = plan.condition(names::condition::AVAILABLE).is_some_and(|it| it.status == Status::True);
+    if !is_stored {
+        return with_copies(plan, &recorded);
+    }
+    let written: Vec<_> = planned.iter().map(|copy| is_written(copy, &plan.data)).collect();
+    if let Some(copy) =
+        planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
+    {
+        return track(config, facts, moving(facts, copy));
+    }
+    let mut left = recorded;
+    // They are stored: a record that was lost is completed.
+    left.extend(planned.iter().cloned());
+    if written.iter().any(Option::is_none) {
+        // The Job's result does not say where the pull secret is now, so nothing may be deleted.
+        return with_copies(plan, &left);
+    }
+    match clean_up(config, facts, &planned, &mut left, &mut plan) {
+        CleanUp::Done => {}
+        CleanUp::InProgress(message) => {
+            plan.replace(names::condition::APPLIED, Status::True, Reason::CleanupInProgress, &message);
+        }
+        CleanUp::Failed(message, wait) => {
+            plan.replace(names::condition::APPLIED, Status::True, Reason::DeletionError, &message);
+            plan.replace(names::condition::HEALTH, Status::False, Reason::DeletionError, &message);
+            plan.requeue_after = Some(plan.requeue_after.map_or(wait, |other| other.min(wait)));
+        }
+    }
+    with_copies(plan, &left)
+}
+
+/// Cleans up the first copy in `left` that is not among `kept`, and removes from `left` those that are deleted.
+pub(super) fn clean_up(
+    config: &Config,
+    facts: &Facts<'_>,
+    kept: &BTreeSet<StoredCopy>,
+    left: &mut BTreeSet<StoredCopy>,
+    plan: &mut Plan,
+) -> CleanUp {
+    let former: Vec<StoredCopy> = left.difference(kept).cloned().collect();
+    let mut state = CleanUp::Done;
+    for copy in &former {
+        let run = facts.clean_up_run(copy);
+        let Some(run) = run else {
+            let because = format!("{copy} is not used any more");
+            let message = format!("a clean-up Job deletes the {copy}");
+            plan.actions.push(Action::StartRun(Box::new(StartRun::clean_up(copy.clone(), because))));
+            return CleanUp::InProgress(message);
+        };
+        match run.job.end.as_ref() {
+            Some(JobEnd::Complete | JobEnd::Gone) => {
+                left.remove(copy);
+                plan.actions.push(Action::DeleteJob(run.job.clone()));
+            }
+            Some(JobEnd::Failed { reason, message }) => {
+                state = failed(config, facts, run, &Failure::of(run, run.outcome.as_ref(), reason, message), plan);
+                break;
+            }
+            None => {
+                state = CleanUp::InProgress(format!("clean-up Job {} deletes the {copy}", run.job.name));
+                break;
+            }
+        }
+    }
+    // A finished clean-up of a copy that is in use again says nothing about a later one.
+    let is_void = |run: &&Run<'_>| run.job.end.is_some() && run.copy.as_ref().is_some_and(|copy| kept.contains(copy));
+    let void = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp).filter(is_void);
+    plan.actions.extend(void.map(|run| Action::DeleteJob(run.job.clone())));
+    state
+}
+
+fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, failure: &Failure, plan: &mut Plan) -> CleanUp {
+    let is_permanent = run.outcome.as_ref().is_some_and(|outcome| (2..=6).contains(&outcome.exit_code));
+    let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
+    let wait = wait(first, run.attempt.saturating_add(1), run, facts).unwrap_or_default();
+    let message = &failure.message;
+    if wait == Duration::ZERO && !run.job.is_terminating {
+        let because = format!("the last clean-up Job has failed ({}) and its back-off is over", failure.reason);
+        plan.actions.push(Action::StartRun(Box::new(StartRun::after(run, because))));
+        return CleanUp::InProgress(format!("{message}; retrying with another clean-up Job"));
+    }
+    CleanUp::Failed(format!("{message}; retrying with another clean-up Job in {}", format_wait(wait)), wait)
+}
+
+/// Returns true if the data of the last successful run name this copy, false if they name another one, and `None` if they do
+/// not say.
+fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
+    let text = |member: &str| data.get(member).and_then(Value::as_str);
+    let named = match copy {
+        StoredCopy::Secret { project, name, .. } => (text("gcpProject")? == project, text("secretName")? == name),
+        StoredCopy::KubernetesSecret { namespace, name } => {
+            (text("namespace")? == namespace, text("k8sSecretName")? == name)
+        }
+    };
+    Some(named == (true, true))
+}
+
+/// Returns the plan that stores the pull secret at a destination that has changed without a new generation, as when the
+/// namespace of the hosted control plane was moved.
+fn moving(facts: &Facts<'_>, copy: &StoredCopy) -> Plan {
+    let because = format!("the destination is now {copy}");
+    let start = match facts.run(Purpose::Apply) {
+        Some(run) => StartRun::after(run, because),
+        None => StartRun::first(Purpose::Apply, because),
+    };
+    Plan::starting(facts, start)
+}
+
+/// Returns the plan that stops running clean-ups of copies that are about to be written again.
+fn wait_for_clean_ups(facts: &Facts<'_>, planned: &BTreeSet<StoredCopy>) -> Option<Plan> {
+    let is_running = |run: &&Run<'_>| run.job.end.is_none() || run.job.is_terminating;
+    let is_of_planned = |run: &&Run<'_>| run.copy.as_ref().is_some_and(|copy| planned.contains(copy));
+    let clean_ups = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp);
+    let running: Vec<_> = clean_ups.filter(is_running).filter(is_of_planned).collect();
+    let message = format!("waiting for clean-up Job {} to stop", running.first()?.job.name);
+    let mut plan = waiting(facts, Reason::CleanupInProgress, &message);
+    let stopped = running.iter().filter(|run| !run.job.is_terminating);
+    plan.actions.extend(stopped.map(|run| Action::DeleteJob(run.job.clone())));
+    Some(plan)
+}
+
+fn not_allowed(facts: &Facts<'_>, refused: &[&StoredCopy]) -> Plan {
+    let listed = refused.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let message = format!("no rule of the adapter's `spec.destinations` allows {listed} for this resource");
+    waiting(facts, Reason::DestinationNotAllowed, &message)
+}
+
+fn waiting(facts: &Facts<'_>, reason: Reason, message: &str) -> Plan {
+    let mut plan = Plan::new(reason, message.to_owned(), facts.reported_data());
+    plan.set_condition(names::condition::APPLIED, Status::False, reason, message);
+    plan.set_condition(names::condition::AVAILABLE, Status::False, reason, message);
+    plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
+    plan
+}
+
+/// Returns the plan with these copies in its data.
+pub(super) fn with_copies(mut plan: Plan, copies: &BTreeSet<StoredCopy>) -> Plan {
+    plan.data.remove(copy::MEMBER);
+    if !copies.is_empty() {
+        plan.data.insert(copy::MEMBER.to_owned(), json!(copies));
+    }
+    plan
+}

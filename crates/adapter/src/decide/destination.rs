@@ -1,0 +1,107 @@
+//! Determines where a run would store the pull secret, and checks it against the allowed destinations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleet_model::names::{self, variable};
+use fleet_model::{ClusterId, StoredCopy};
+
+use super::facts::Facts;
+use crate::config::{Destination, Plan as Config};
+
+/// Returns the copies that a run would write for the resource as it is now; none if the adapter tracks no copies.
+pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> BTreeSet<StoredCopy> {
+    if !config.tracks_copies {
+        return BTreeSet::new();
+    }
+    let value = |name: &str| {
+        let binding = config.bindings.iter().find(|binding| binding.name == name)?;
+        binding.resolve(facts.view, facts.placeholders(config))
+    };
+    let named = |given: Option<String>, built_in: fn(&ClusterId) -> String| {
+        given.or_else(|| facts.resource.id.parse().ok().as_ref().map(built_in))
+    };
+    let secret = value(variable::GCP_PROJECT_ID)
+        .zip(named(value(variable::SECRET_NAME), names::secret_name))
+        .map(|(project, name)| StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name });
+    let kubernetes_secret = value(variable::MANAGEMENT_NAMESPACE)
+        .zip(named(value(variable::K8S_SECRET_NAME), names::kubernetes_secret_name))
+        .map(|(namespace, name)| StoredCopy::KubernetesSecret { namespace, name });
+    secret.into_iter().chain(kubernetes_secret).collect()
+}
+
+/// Returns the planned copies that no rule of `spec.destinations` allows for a resource of this tenancy.
+pub(super) fn refused_copies<'a>(
+    rules: Option<&[Destination]>,
+    tenancy: &BTreeMap<String, String>,
+    planned: &'a BTreeSet<StoredCopy>,
+) -> Vec<&'a StoredCopy> {
+    let Some(rules) = rules else { return Vec::new() };
+    let is_of_tenant = |rule: &&Destination| rule.tenancy.iter().all(|(key, value)| tenancy.get(key) == Some(value));
+    let is_allowed = |copy: &StoredCopy| {
+        rules.iter().filter(is_of_tenant).any(|rule| match copy {
+            StoredCopy::Secret { project, .. } => rule.projects.iter().any(|pattern| matches(pattern, project)),
+            StoredCopy::KubernetesSecret { namespace, .. } => {
+                rule.namespaces.iter().any(|pattern| matches(pattern, namespace))
+            }
+        })
+    };
+    planned.iter().filter(|copy| !is_allowed(copy)).collect()
+}
+
+/// Matches a whole text against a pattern in which `*` stands for any characters, or none.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let Some((middle, last)) = rest.rsplit_once('*') else { return text.ends_with(rest) };
+    for piece in middle.split('*') {
+        let Some(at) = text.find(piece) else { return false };
+        text = text.get(at + piece.len()..).unwrap_or_default();
+    }
+    text.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("acme-prod", "acme-prod", true)]
+    #[case("acme-prod", "acme-prod-2", false)]
+    #[case("*", "anything", true)]
+    #[case("acme-*", "acme-", true)]
+    #[case("acme-*", "attacker-acme-1", false)]
+    #[case("*-prod", "acme-prod", true)]
+    #[case("*-prod", "acme-prod-x", false)]
+    #[case("a*b*c", "a-b-c", true)]
+    #[case("a*b*c", "a-c", false)]
+    #[case("ab*ba", "aba", false)]
+    #[case("a**a", "aa", true)]
+    fn patterns(#[case] pattern: &str, #[case] text: &str, #[case] expected: bool) {
+        assert_eq!(matches(pattern, text), expected);
+    }
+
+    #[test]
+    fn a_rule_with_a_tenancy_is_for_resources_of_that_tenant_only() {
+        let text = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let tenant = |name: &str| BTreeMap::from([("org".to_owned(), name.to_owned())]);
+        let rule = |tenancy, projects: &[&str]| Destination {
+            tenancy,
+            projects: text(projects),
+            namespaces: text(&["clusters-*"]),
+        };
+        let rules = [rule(tenant("acme"), &["acme-*"]), rule(tenant("beta"), &["beta-*"])];
+        let secret =
+            |project: &str| StoredCopy::Secret { project: project.to_owned(), location: None, name: "s".to_owned() };
+        let refused = |tenancy: &BTreeMap<_, _>, project: &str| {
+            refused_copies(Some(&rules), tenancy, &BTreeSet::from([secret(project)])).len()
+        };
+        assert_eq!(refused(&tenant("acme"), "acme-1"), 0);
+        assert_eq!(refused(&tenant("acme"), "beta-1"), 1);
+        assert_eq!(refused(&tenant("beta"), "beta-1"), 0);
+        assert_eq!(refused(&BTreeMap::new(), "acme-1"), 1);
+        assert_eq!(refused_copies(None, &BTreeMap::new(), &BTreeSet::from([secret("any")])).len(), 0);
+        assert_eq!(refused_copies(Some(&[]), &BTreeMap::new(), &BTreeSet::from([secret("any")])).len(), 1);
+    }
+}

@@ -1,0 +1,185 @@
+//! Every copy of a pull secret goes when it is not needed any more, and no cluster touches another one's.
+
+use std::collections::BTreeMap;
+
+use hyperfleet_client::{Generation, Resource, Status};
+use kubernetes::{AppliedSecret, Form};
+use secret_store::{NewSecret, Replication, SecretStore as _};
+use serde_json::{Value, json};
+
+use testkit::fleet::{PROJECT, Up, condition, document, folder, is_available, namespace, secret_key, view};
+
+const ID: &str = "cls-1";
+const OTHER_PROJECT: &str = "my-project-2";
+/// Creation time of an earlier cluster.
+const EARLIER: &str = "2026-01-01T00:00:00Z";
+
+/// True if the project has a secret for the cluster.
+async fn is_stored(up: &Up, project: &str) -> bool {
+    let secret = format!("hyperfleet-{ID}-pull-secret").parse().unwrap();
+    up.store(project).await.find(&secret).await.unwrap().is_some()
+}
+
+async fn available(up: &Up) {
+    up.player.create(ID, &document("a")).await;
+    up.player.make_ready(&up.cluster().await, ID, 1).await;
+    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+}
+
+fn copies(cluster: &Resource) -> Vec<String> {
+    let listed = view(cluster)["data"]["copies"].as_array().cloned().unwrap_or_default();
+    let line = |copy: &Value| {
+        let home = copy["project"].as_str().or(copy["namespace"].as_str()).unwrap_or_default();
+        format!("{home}/{}", copy["name"].as_str().unwrap_or_default())
+    };
+    listed.iter().map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_to_another_project_deletes_the_former_copy() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    available(&up).await;
+    up.player.move_to(ID, OTHER_PROJECT, &document("a")).await;
+    up.player.make_ready(&up.cluster().await, ID, 2).await;
+    let stored = "hyperfleet-cls-1-pull-secret";
+    let moved = [format!("{OTHER_PROJECT}/{stored}"), format!("{}/cls-1-pull-secret", namespace(ID))];
+    up.player.until(ID, |cluster| is_available(cluster, 2) && copies(cluster) == moved).await;
+    assert!(is_stored(&up, OTHER_PROJECT).await);
+    assert!(!is_stored(&up, PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, Some(document("a")));
+    let terminating = up.player.delete(ID).await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    assert!(!is_stored(&up, OTHER_PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, None);
+}
+
+/// The clean-up of the former project is what a deletion waits for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_right_after_a_move_leaves_no_copy() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    available(&up).await;
+    let moved = up.player.move_to(ID, OTHER_PROJECT, &document("a")).await;
+    assert_eq!(moved.generation, Generation::from(2));
+    let terminating = up.player.delete(ID).await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    assert!(!is_stored(&up, PROJECT).await && !is_stored(&up, OTHER_PROJECT).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_placement_has_moved_gets_the_secret_and_the_former_one_loses_it() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    available(&up).await;
+    let cluster = up.cluster().await;
+    cluster.ensure_namespace("clusters-moved").await.unwrap();
+    let done =
+        [("Applied", Status::True, "Done"), ("Available", Status::True, "Done"), ("Health", Status::True, "Done")];
+    up.player.report(("placement", ID), 1, &done, json!({"namespace": "clusters-moved"})).await;
+    let is_moved = |resource: &Resource| {
+        is_available(resource, 1)
+            && copies(resource)
+                == [format!("{PROJECT}/hyperfleet-cls-1-pull-secret"), "clusters-moved/cls-1-pull-secret".to_owned()]
+    };
+    up.player.until(ID, is_moved).await;
+    let key = kubernetes::SecretKey { namespace: "clusters-moved".to_owned(), name: "cls-1-pull-secret".to_owned() };
+    assert!(cluster.find_secret(&key).await.unwrap().is_some());
+    assert_eq!(up.applied_secret(ID).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_is_deleted_before_placement_is_finalized() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    up.player.create(ID, &document("a")).await;
+    up.player.until(ID, |cluster| !view(cluster).is_null()).await;
+    let terminating = up.player.delete(ID).await;
+    up.player.until(ID, |cluster| condition(cluster, "Finalized")["status"] == "True").await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_others_neither_block_a_deletion_nor_are_touched() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    let secret = format!("hyperfleet-{ID}-pull-secret").parse().unwrap();
+    let theirs = NewSecret {
+        labels: BTreeMap::from([("managed-by".to_owned(), "terraform".to_owned())]),
+        annotations: BTreeMap::new(),
+        replication: Replication::Automatic { kms_key: None },
+    };
+    up.store(PROJECT).await.create(&secret, &theirs).await.unwrap();
+    let cluster = up.cluster().await;
+    cluster.ensure_namespace(&namespace(ID)).await.unwrap();
+    let unmanaged = AppliedSecret {
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        content: document("theirs").into_bytes().into(),
+        form: Form::DockerConfigJson,
+        owner: None,
+    };
+    cluster.create_secret(&secret_key(ID), &unmanaged, false).await.unwrap();
+    up.player.create(ID, &document("a")).await;
+    up.player.make_ready(&cluster, ID, 1).await;
+    let refused = up.player.until(ID, |cluster| condition(cluster, "Available")["reason"] == "NameConflict").await;
+    let message = condition(&refused, "Available")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the label `managed-by=terraform`") && !message.contains("gcloud"), "{message}");
+    let terminating = up.player.delete(ID).await;
+    let finalized = up.player.until(ID, |cluster| condition(cluster, "Finalized")["status"] == "True").await;
+    let message = condition(&finalized, "Finalized")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("not managed for this cluster"), "{message}");
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    assert!(is_stored(&up, PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, Some(document("theirs")));
+}
+
+/// Leaves both secrets of an earlier cluster with the id, as a forced deletion does.
+async fn leave_behind(up: &Up) {
+    let text = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let labels = text(&[("managed-by", "hyperfleet"), ("adapter", "pullsecret"), ("cluster-id", ID)]);
+    let (store, secret) = (up.store(PROJECT).await, format!("hyperfleet-{ID}-pull-secret").parse().unwrap());
+    let record = [("hyperfleet-generation", "3"), ("hyperfleet-version", "1"), ("hyperfleet-added", "1")];
+    let mut annotations = text(&record);
+    annotations.insert("hyperfleet-incarnation".to_owned(), EARLIER.to_owned());
+    let new = NewSecret { labels: labels.clone(), annotations, replication: Replication::Automatic { kms_key: None } };
+    store.create(&secret, &new).await.unwrap();
+    store.add_version(&secret, &document("tenant-a").into_bytes().into()).await.unwrap();
+    let cluster = up.cluster().await;
+    cluster.ensure_namespace(&namespace(ID)).await.unwrap();
+    let applied = AppliedSecret {
+        labels,
+        annotations: text(&[("hyperfleet.io/generation", "3"), ("hyperfleet.io/incarnation", EARLIER)]),
+        content: document("tenant-a").into_bytes().into(),
+        form: Form::DockerConfigJson,
+        owner: None,
+    };
+    cluster.create_secret(&secret_key(ID), &applied, false).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recreated_cluster_neither_gets_nor_replaces_the_former_ones_credentials() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    leave_behind(&up).await;
+    up.player.create(ID, &document("tenant-b")).await;
+    up.player.make_ready(&up.cluster().await, ID, 1).await;
+    let reason = |cluster: &Resource| condition(cluster, "Available")["reason"].clone();
+    let refused = up.player.until(ID, |cluster| reason(cluster) == "DifferentIncarnation").await;
+    assert_eq!(condition(&refused, "Available")["status"], "False");
+    let message = condition(&refused, "Available")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("pull-secret sweep") && message.contains("--adopt"), "{message}");
+    assert_eq!(up.versions(ID).await, [document("tenant-a")]);
+    assert_eq!(up.applied_secret(ID).await, Some(document("tenant-a")));
+    // Its deletion leaves the former cluster's secrets to the sweeper.
+    let terminating = up.player.delete(ID).await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    assert!(is_stored(&up, PROJECT).await);
+}
