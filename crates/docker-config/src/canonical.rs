@@ -66,20 +66,22 @@ pub(crate) fn entry(key: &RegistryKey, pair: Option<&Pair>, members: &[Member]) 
         bytes(&mut hasher, b'u', &pair.user);
         bytes(&mut hasher, b'p', &pair.password);
     }
-    let is_redundant = |member: &Member| {
-        let repeats = |part: Option<&[u8]>| {
-            let text = member.value.as_text();
-            text.is_some_and(|text| text.is_empty() || part == Some(text.as_bytes()))
-        };
-        match member.name.as_str() {
-            "auth" => true,
-            "username" => repeats(pair.map(|p| p.user.as_slice())),
-            "password" => repeats(pair.map(|p| p.password.as_slice())),
-            _ => false,
-        }
-    };
-    object(&mut hasher, named(members.iter().filter(|m| !is_redundant(m))).collect());
+    object(&mut hasher, named(members.iter().filter(|member| !is_redundant(member, pair))).collect());
     Digest::finish(hasher)
+}
+
+/// Returns true for `auth` itself, and for a `username` or `password` that is empty or repeats its half of the credential.
+pub(crate) fn is_redundant(member: &Member, pair: Option<&Pair>) -> bool {
+    let repeats = |part: Option<&[u8]>| {
+        let text = member.value.as_text();
+        text.is_some_and(|text| text.is_empty() || part == Some(text.as_bytes()))
+    };
+    match member.name.as_str() {
+        "auth" => true,
+        "username" => repeats(pair.map(|pair| pair.user.as_slice())),
+        "password" => repeats(pair.map(|pair| pair.password.as_slice())),
+        _ => false,
+    }
 }
 
 fn value(hasher: &mut Sha256, value: &Value) {

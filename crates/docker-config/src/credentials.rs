@@ -14,6 +14,7 @@ use crate::digest::Digest;
 use crate::document::{KNOWN, Limits, MISSPELLINGS, read_json};
 use crate::entry::{self, CredentialKind};
 use crate::json::{self, Member, Piece, Sink, Value, member, write_text, write_value};
+use crate::normal;
 use crate::path::Path;
 use crate::problem::{Findings, Problem, ProblemKind};
 use crate::problems::Problems;
@@ -80,6 +81,14 @@ impl Document {
     /// Returns the document without its entries.
     pub(crate) fn without_entries(&self) -> Self {
         Self { entries: BTreeMap::new(), others: self.others.clone() }
+    }
+
+    /// Returns the document with the members of the values beside `auths` sorted.
+    pub(crate) fn with_sorted_members(mut self) -> Self {
+        for value in self.others.values_mut() {
+            *value = Arc::new(normal::sorted(value));
+        }
+        self
     }
 
     /// The number of entries.
@@ -172,6 +181,14 @@ impl fmt::Debug for Document {
 // === impl RawEntry ===
 
 impl RawEntry {
+    pub(crate) fn of(value: Arc<Value>) -> Self {
+        Self(value)
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        &self.0
+    }
+
     /// The entry as compact JSON.
     pub fn to_bytes(&self) -> SecretSlice<u8> {
         let mut bytes = self.0.bytes();

@@ -231,6 +231,9 @@ fn read_key(
     if key.has_glob() {
         findings.warnings.push(report(ProblemKind::KeyGlob));
     }
+    if !key.is_found_as_written() {
+        findings.warnings.push(report(ProblemKind::KeySpelling));
+    }
     if let Some(first) = first_paths.get(key.normalized()) {
         // The same name again is a problem already.
         if first != path {

@@ -71,6 +71,7 @@ mod entry;
 mod json;
 pub mod lookup;
 pub mod merge;
+mod normal;
 mod path;
 mod placeholder;
 mod problem;

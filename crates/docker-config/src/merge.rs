@@ -1,11 +1,16 @@
 //! Merges credential documents: one original, and additional ones before or after it.
 //!
-//! Keys are compared in their normalised form ([`RegistryKey::normalized`]), so `https://quay.io/` and `quay.io` are one
-//! registry. An entry is taken whole, under its key as written, or not at all. The members beside `auths` are the
-//! original's: kubelet and containers/image agree on `auths` only, and a credential helper that an additional document
-//! names would be a program run on every node.
+//! Keys are compared, and written, in their normalised form ([`RegistryKey::normalized`](crate::RegistryKey::normalized)), so
+//! `https://quay.io/` and `quay.io` are one registry, and no spelling of an additional document takes the original's entry
+//! away from an image: only a conflict about that very registry does, by the policy. An entry is taken whole or not at all.
+//! The members beside `auths` are the original's: kubelet and containers/image agree on `auths` only, and a credential helper
+//! that an additional document names would be a program run on every node.
+//!
+//! A key for a part of a registry, such as `quay.io/team`, is no conflict with `quay.io`: it is an admin's statement about
+//! that part. kubelet tries the original's entry after it.
 
 mod admit;
+mod original;
 mod protect;
 #[cfg(test)]
 mod tests;
@@ -13,14 +18,15 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use original::Claims;
 use secrecy::ExposeSecret as _;
 
 pub use admit::{Admitted, InvalidEntries, admit};
 pub use protect::Prefix;
 
 use crate::credentials::{Document, RawEntry};
+use crate::lookup::covers;
 use crate::path::shown;
-use crate::registry_key::RegistryKey;
 
 /// Precedence if the original and an additional document name the same registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,8 +89,8 @@ pub enum MergeReason {
 pub struct Decision {
     /// The registry in normalised form, safe to print.
     pub registry: String,
-    /// Its keys in the result, as written; print them by [`shown_key`](crate::shown_key) only. Empty if no document has one
-    /// that may be used.
+    /// Its keys in the result; print them by [`shown_key`](crate::shown_key) only. Empty if no document has one that may be
+    /// used. More than one only if the original has several entries for the registry, which kubelet tries in turn.
     pub keys: Vec<String>,
     /// The origin of the entry in the result; `None` if it was refused and no other document has one.
     pub winner: Option<Origin>,
@@ -92,6 +98,8 @@ pub struct Decision {
     pub overridden: Vec<Origin>,
     /// The reason.
     pub reason: MergeReason,
+    /// The original's registry, safe to print, of which an additional document names a part: the entry is used before it.
+    pub before: Option<String>,
 }
 
 /// The result of a merge.
@@ -117,9 +125,9 @@ pub struct TooLarge {
 /// The entries of all documents for one registry.
 #[derive(Default)]
 struct Candidates<'a> {
-    original: Vec<(&'a str, &'a RawEntry)>,
+    original: Claims<'a>,
     /// By source, in order of precedence.
-    additional: Vec<(&'a str, Vec<(&'a str, &'a RawEntry)>)>,
+    additional: Vec<(&'a str, &'a RawEntry)>,
     refused: Vec<&'a str>,
 }
 
@@ -143,29 +151,33 @@ struct Candidates<'a> {
 /// );
 /// ```
 pub fn merge(original: &Document, additional: &[Source<'_>], policy: &Policy) -> Result<Merged, TooLarge> {
-    let mut registries: BTreeMap<String, Candidates<'_>> = BTreeMap::new();
-    for (key, entry) in original.entries() {
-        registries.entry(compared(key)).or_default().original.push((key, entry));
-    }
-    let original_keys: BTreeSet<String> = registries.keys().cloned().collect();
-    for source in additional {
-        for (key, entry) in source.document.entries() {
-            let candidates = registries.entry(compared(key)).or_default();
-            if policy.protected.iter().any(|prefix| prefix.is_shadowed_by(key, &original_keys)) {
-                candidates.refused.push(source.name);
-            } else if let Some((_, keys)) = candidates.additional.iter_mut().find(|(name, _)| *name == source.name) {
-                keys.push((key, entry));
+    let normal: Vec<(&str, Document)> =
+        additional.iter().map(|source| (source.name, source.document.normalized())).collect();
+    let mut registries: BTreeMap<String, Candidates<'_>> = original::claims(original)
+        .into_iter()
+        .map(|(registry, original)| (registry, Candidates { original, ..Candidates::default() }))
+        .collect();
+    let of_original: BTreeSet<String> = registries.keys().cloned().collect();
+    for (name, document) in &normal {
+        for (key, entry) in document.entries() {
+            let candidates = registries.entry(key.to_owned()).or_default();
+            if policy.protected.iter().any(|prefix| prefix.is_shadowed_by(key, &of_original)) {
+                candidates.refused.push(name);
             } else {
-                candidates.additional.push((source.name, vec![(key, entry)]));
+                candidates.additional.push((name, entry));
             }
         }
     }
-    let mut document = original.without_entries();
+    let mut document = original.without_entries().with_sorted_members();
     let mut decisions = Vec::new();
     for (registry, candidates) in registries {
-        let (decision, taken) = candidates.decide(&registry, policy.conflict);
+        let (mut decision, taken) = candidates.decide(&registry, policy.conflict);
+        if matches!(decision.winner, Some(Origin::Additional(_))) && !of_original.contains(&registry) {
+            // kubelet tries keys in reverse order.
+            decision.before = of_original.iter().rev().find(|above| covers(above, &registry)).map(|above| shown(above));
+        }
         for (key, entry) in taken {
-            document.insert(key, entry.clone());
+            document.insert(key, entry);
         }
         decisions.push(decision);
     }
@@ -180,31 +192,28 @@ pub fn merge(original: &Document, additional: &[Source<'_>], policy: &Policy) ->
     Ok(Merged { document, decisions, left_out: additional.iter().flat_map(others).collect() })
 }
 
-/// Returns the form in which keys are compared; an invalid key is compared as written.
-fn compared(key: &str) -> String {
-    RegistryKey::parse(key).map_or_else(|_no_key| key.to_owned(), |key| key.normalized().to_owned())
-}
-
 // === impl Candidates ===
 
-impl<'a> Candidates<'a> {
-    fn decide(&self, registry: &str, policy: ConflictPolicy) -> (Decision, Vec<(&'a str, &'a RawEntry)>) {
+impl Candidates<'_> {
+    fn decide(&self, registry: &str, policy: ConflictPolicy) -> (Decision, Vec<(String, RawEntry)>) {
         let has_original = !self.original.is_empty();
         let first = self.additional.first();
         let additional_wins = match policy {
             _ if !has_original => true,
-            ConflictPolicy::AdditionalWins => !self.is_unanimous(),
+            ConflictPolicy::AdditionalWins => !self.is_unanimous(registry),
             ConflictPolicy::OriginalWins => false,
         };
         let (winner, taken) = match first {
-            Some((name, keys)) if additional_wins => (Some(Origin::Additional((*name).to_owned())), keys.clone()),
-            _ if has_original => (Some(Origin::Original), self.original.clone()),
+            Some((name, entry)) if additional_wins => {
+                (Some(Origin::Additional((*name).to_owned())), vec![(registry.to_owned(), (*entry).clone())])
+            }
+            _ if has_original => (Some(Origin::Original), self.original.entries(registry)),
             _ => (None, Vec::new()),
         };
         let reason = match &winner {
             _ if !self.refused.is_empty() => MergeReason::Protected,
             _ if first.is_none() || (!has_original && self.additional.len() == 1) => MergeReason::Alone,
-            _ if self.is_unanimous() => MergeReason::Same,
+            _ if self.is_unanimous(registry) => MergeReason::Same,
             Some(Origin::Original) => MergeReason::OriginalWins,
             _ if has_original => MergeReason::AdditionalWins,
             _ => MergeReason::First,
@@ -213,14 +222,14 @@ impl<'a> Candidates<'a> {
         let names = self.additional.iter().map(|(name, _)| *name).chain(self.refused.iter().copied());
         all.extend(names.map(|name| Origin::Additional(name.to_owned())));
         let overridden = all.into_iter().filter(|origin| winner.as_ref() != Some(origin)).collect();
-        let keys = taken.iter().map(|(key, _)| (*key).to_owned()).collect();
-        (Decision { registry: shown(registry), keys, winner, overridden, reason }, taken)
+        let keys = taken.iter().map(|(key, _)| key.clone()).collect();
+        (Decision { registry: shown(registry), keys, winner, overridden, reason, before: None }, taken)
     }
 
     /// Returns true if all entries mean the same.
-    fn is_unanimous(&self) -> bool {
-        let additional = self.additional.iter().flat_map(|(_, keys)| keys);
-        let mut digests = self.original.iter().chain(additional).map(|(key, entry)| entry.digest(key));
+    fn is_unanimous(&self, registry: &str) -> bool {
+        let additional = self.additional.iter().map(|(_, entry)| entry.digest(registry));
+        let mut digests = self.original.digests(registry).chain(additional);
         let first = digests.next();
         digests.all(|digest| Some(digest) == first)
     }
@@ -235,11 +244,11 @@ impl fmt::Display for Decision {
             Some(winner) => write!(formatter, "from {winner}, {}", self.reason.message())?,
             None => write!(formatter, "not taken, {}", self.reason.message())?,
         }
-        if self.overridden.is_empty() {
-            return Ok(());
+        if !self.overridden.is_empty() {
+            let overridden: Vec<String> = self.overridden.iter().map(ToString::to_string).collect();
+            write!(formatter, " (over {})", overridden.join(", "))?;
         }
-        let overridden: Vec<String> = self.overridden.iter().map(ToString::to_string).collect();
-        write!(formatter, " (over {})", overridden.join(", "))
+        self.before.iter().try_for_each(|registry| write!(formatter, " (used before {registry} of the original)"))
     }
 }
 

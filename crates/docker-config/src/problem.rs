@@ -256,5 +256,6 @@ kinds! {
     KeyPort: "key-port", "has a bad port in the registry key", "a port is a number from 1 to 65535";
     KeyPath: "key-path", "has a bad path in the registry key", "";
     KeyGlob: "key-glob", "only kubelet knows globs, containers/image does not", "";
-    KeyRepeated: "key-repeated", "is the same registry as an earlier key", "which of the two is used depends on the reader";
+    KeySpelling: "key-spelling", "is spelled so that not every reader on a node finds images by it", "write host[:port][/path], the host in lower case, without a slash at the end";
+    KeyRepeated: "key-repeated", "is the same registry as an earlier key", "which of the two is used depends on the reader; a merge takes the one that is spelled plainly";
 }

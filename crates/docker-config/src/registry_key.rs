@@ -82,6 +82,18 @@ impl RegistryKey {
         [kubelet, if is_hub { DOCKER_HUB } else { containers_image }.to_owned()]
     }
 
+    /// Returns true if both readers find images of the registry by the key as it is written.
+    ///
+    /// Neither lowers the case of a host, only kubelet removes a slash or a version behind a name without a scheme, and both
+    /// replace the default host in the names of images.
+    pub fn is_found_as_written(&self) -> bool {
+        let [kubelet, containers_image] = self.as_read();
+        is_form_of_images(&kubelet) && (self.has_glob || is_form_of_images(&containers_image)) && {
+            let is_url = without_scheme(&self.as_written).len() < self.as_written.len();
+            is_url || self.has_glob || containers_image == self.normalized
+        }
+    }
+
     /// Returns true if kubelet uses the key for images of the default registry, if no other key matches.
     pub(crate) fn is_of_default_registry(&self) -> bool {
         let (host, path) = split_host(without_scheme(&self.as_written));
@@ -130,6 +142,13 @@ fn split(key: &str) -> Result<(&str, &str), ProblemKind> {
 /// Removes the two schemes that the readers know, in lower case only.
 fn without_scheme(key: &str) -> &str {
     key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key)
+}
+
+/// Returns true if the name of an image may start like this: without capitals in the host, and not at the default host, which
+/// readers replace in names.
+pub(crate) fn is_form_of_images(form: &str) -> bool {
+    let (host, _) = split_host(form);
+    host == host.to_ascii_lowercase() && host != DEFAULT_HOST
 }
 
 fn split_host(rest: &str) -> (&str, &str) {

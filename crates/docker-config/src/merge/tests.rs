@@ -1,12 +1,14 @@
 //! Precedence, and the invariants of merging.
 
 mod admitting;
+mod images;
 
 use proptest::prelude::*;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
 use super::{ConflictPolicy, Merged, Policy, Prefix, Source, TooLarge, merge};
+use crate::normal::normal_key;
 use crate::{Document, Limits};
 
 const ADDITIONAL: ConflictPolicy = ConflictPolicy::AdditionalWins;
@@ -67,16 +69,28 @@ fn cases_of_hypershift(
 }
 
 #[rstest]
-#[case::spellings_are_one_registry(ADDITIONAL, "https://quay.io/=O quay.io/v2/=P", &["QUAY.io=V"], "QUAY.io=V",
+#[case::spellings_are_one_registry(ADDITIONAL, "https://quay.io/=O quay.io/v2/=P", &["QUAY.io=V"], "quay.io=V",
     "quay.io: from s1, which takes precedence over the original (over the original)")]
 #[case::ports_are_another(ADDITIONAL, "quay.io=O", &["quay.io:443=V"], "quay.io=O quay.io:443=V",
     "quay.io: from the original, the only one that names it; quay.io:443: from s1, the only one that names it")]
-#[case::docker_hub(ORIGINAL, "https://index.docker.io/v1/=O", &["docker.io=V"], "https://index.docker.io/v1/=O",
+#[case::docker_hub(ORIGINAL, "https://index.docker.io/v1/=O", &["docker.io=V"], "docker.io=O",
     "docker.io: from the original, which takes precedence over additional ones (over s1)")]
 #[case::the_first_of_several(ADDITIONAL, "a.io=O", &["a.io=V b.io=V", "a.io=W b.io=W c.io=W"], "a.io=V b.io=V c.io=W",
     "a.io: from s1, which takes precedence over the original (over the original, s2); b.io: from s1, the first of several additional ones (over s2); c.io: from s2, the only one that names it")]
 #[case::the_same_is_no_conflict(ADDITIONAL, "a.io=YTpi", &["a.io=YTpi"], "a.io=YTpi",
     "a.io: from the original, as all have the same entry (over s1)")]
+#[case::one_document_names_it_twice(ADDITIONAL, "a.io=O", &["https://b.io=V b.io=W"], "a.io=O b.io=W",
+    "a.io: from the original, the only one that names it; b.io: from s1, the only one that names it")]
+#[case::the_original_names_it_twice(ORIGINAL, "https://a.io/=O http://a.io/=P", &["A.io=V"], "a.io=P https://a.io/=O",
+    "a.io: from the original, which takes precedence over additional ones (over s1)")]
+#[case::the_original_repeats_itself(ORIGINAL, "https://a.io/=O http://a.io/=O", &[], "a.io=O",
+    "a.io: from the original, the only one that names it")]
+#[case::another_spelling_of_the_same(ADDITIONAL, "https://a.io/=YTpi", &["A.io=YTpi"], "a.io=YTpi",
+    "a.io: from the original, as all have the same entry (over s1)")]
+#[case::a_part(ORIGINAL, "a.io=O", &["https://a.io/x=V"], "a.io=O a.io/x=V",
+    "a.io: from the original, the only one that names it; a.io/x: from s1, the only one that names it (used before a.io of the original)")]
+#[case::the_host_of_a_url(ORIGINAL, "https://a.io/x=O", &["a.io=V"], "a.io=O a.io/x=O",
+    "a.io: from the original, which takes precedence over additional ones (over s1); a.io/x: from the original, the only one that names it")]
 fn decisions_are_rendered(
     #[case] conflict: ConflictPolicy,
     #[case] original: &str,
@@ -174,17 +188,17 @@ proptest! {
     #[test]
     fn no_registry_of_the_original_is_lost(original in entries(), one in entries(), two in entries(), policy in policies()) {
         let merged = merged(&original, &[&one, &two], &policy).unwrap();
-        let result: Vec<String> = merged.document.keys().map(super::compared).collect();
+        let result: Vec<String> = merged.document.keys().map(normal_key).collect();
         for key in document(&original).keys() {
-            prop_assert!(result.contains(&super::compared(key)), "{} in {}", key, rendered(&merged));
+            prop_assert!(result.contains(&normal_key(key)), "{} in {}", key, rendered(&merged));
         }
     }
 
     #[test]
     fn the_order_of_disjoint_documents_does_not_matter(original in entries(), one in entries(), two in entries(), policy in policies()) {
         let (one, mut two) = (document(&one), document(&two));
-        let taken: Vec<String> = one.keys().map(super::compared).collect();
-        let common: Vec<String> = two.keys().filter(|key| taken.contains(&super::compared(key))).map(str::to_owned).collect();
+        let taken: Vec<String> = one.keys().map(normal_key).collect();
+        let common: Vec<String> = two.keys().filter(|key| taken.contains(&normal_key(key))).map(str::to_owned).collect();
         for key in common {
             two.remove(&key);
         }

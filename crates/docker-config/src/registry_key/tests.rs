@@ -108,3 +108,19 @@ fn hosts_have_a_longest_length() {
     assert!(RegistryKey::parse(&host[2..]).is_ok());
     assert!(RegistryKey::parse(&host[1..]).is_err());
 }
+
+#[rstest]
+#[case("quay.io", true)]
+#[case("https://quay.io/v2/", true)]
+#[case("https://index.docker.io/v1/", true)]
+#[case("*.azurecr.io", true)]
+#[case("quay.io/org", true)]
+#[case("QUAY.io", false)]
+#[case("https://QUAY.io/", false)]
+#[case("quay.io/", false)]
+#[case("quay.io/v2/", false)]
+#[case("quay.io/org/", false)]
+#[case("index.docker.io/library", false)]
+fn a_spelling_that_a_reader_does_not_find_is_known(#[case] key: &str, #[case] is_found: bool) {
+    assert_eq!(RegistryKey::parse(key).unwrap().is_found_as_written(), is_found);
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleet_model::{ReportedCondition, names};
 
-use super::content::{Content, Desired, conflicts, is_additional};
+use super::content::{Content, Desired, conflicts, is_additional, replaced};
 use super::reconcile::Reconcile;
 use super::time::later;
 use crate::facts::is_managed;
@@ -69,8 +69,6 @@ impl Reconcile<'_> {
     fn valid(&self, content: &Content) -> ReportedCondition {
         let several = content.validated.len() > 1;
         let named = |name: &str, message: &str| if several { format!("{name}: {message}") } else { message.to_owned() };
-        let faults: Vec<_> =
-            content.validated.iter().filter_map(|validated| Some((validated, validated.fault.as_ref()?))).collect();
         let notes = content
             .validated
             .iter()
@@ -78,14 +76,8 @@ impl Reconcile<'_> {
         let notes: Vec<String> = notes.collect();
         let (holds, reason, message) = if content.validated.is_empty() {
             (None, Reason::NoAdditional, "there is no additional pull secret".to_owned())
-        } else if let Some((_, (reason, _))) =
-            faults.iter().find(|(_, (reason, _))| *reason != Reason::EntriesLeftOut).or(faults.first())
-        {
-            let message = faults.iter().map(|(validated, (_, message))| {
-                let kept = if validated.has_stand_in() { " (its last good entries stay)" } else { "" };
-                named(&validated.name, message) + kept
-            });
-            (Some(false), *reason, message.chain(notes).collect::<Vec<_>>().join("; "))
+        } else if let Some((reason, message)) = fault(content) {
+            (Some(false), reason, std::iter::once(message).chain(notes).collect::<Vec<_>>().join("; "))
         } else if notes.is_empty() {
             (Some(true), Reason::Valid, "every entry can be used".to_owned())
         } else {
@@ -146,8 +138,10 @@ impl Reconcile<'_> {
             (true, *reason, message.clone())
         } else if let Some(late) = late {
             (true, Reason::NodesNotInSync, named_nodes(late, "not in sync"))
+        } else if let Some((reason, message)) = fault(content) {
+            (true, reason, message)
         } else {
-            (false, Reason::AsExpected, "the hosted cluster is as desired".to_owned())
+            (false, Reason::AsExpected, as_expected(content))
         };
         status::condition(names::condition::DEGRADED, Some(holds), reason, message, self.now)
     }
@@ -237,18 +231,55 @@ fn events(content: &Content, conditions: &[ReportedCondition], before: &[Reporte
     events
 }
 
+/// The faults of additional Secrets; a rejected one comes before one of which entries are left out.
+fn fault(content: &Content) -> Option<(Reason, String)> {
+    let several = content.validated.len() > 1;
+    let faults = || content.validated.iter().filter_map(|one| Some((one, one.fault.as_ref()?)));
+    let rejected = faults().find(|(_, (reason, _))| *reason != Reason::EntriesLeftOut);
+    let (_, (reason, _)) = rejected.or_else(|| faults().next())?;
+    let messages = faults().map(|(validated, (_, message))| {
+        let kept = if validated.has_stand_in() { " (its last good entries stay)" } else { "" };
+        if several { format!("{}: {message}{kept}", validated.name) } else { format!("{message}{kept}") }
+    });
+    Some((*reason, messages.collect::<Vec<_>>().join("; ")))
+}
+
+/// The message of a cluster that is not degraded; says which of the original's entries are replaced.
+fn as_expected(content: &Content) -> String {
+    let registries = named_registries(replaced(&content.decisions).collect());
+    let as_desired = "the hosted cluster is as desired";
+    if registries.is_empty() {
+        as_desired.to_owned()
+    } else {
+        format!("{as_desired}; additional Secrets replace the original's entries for: {registries}")
+    }
+}
+
+fn named_registries(registries: std::collections::BTreeSet<&str>) -> String {
+    registries.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ")
+}
+
 fn summary(content: &Content) -> String {
     let (over, protected) = conflicts(&content.decisions);
     let additional = content.decisions.iter().filter(|decision| is_additional(decision)).count();
     let mut parts = vec![format!("{} registries, {additional} from additional Secrets", content.decisions.len())];
-    let listed = |registries: std::collections::BTreeSet<&str>| {
-        registries.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ")
-    };
     if !over.is_empty() {
-        parts.push(format!("in conflict: {}", listed(over)));
+        parts.push(format!("in conflict: {}", named_registries(over)));
     }
     if !protected.is_empty() {
-        parts.push(format!("protected, left to the original: {}", listed(protected)));
+        parts.push(format!("protected, left to the original: {}", named_registries(protected)));
+    }
+    let parts_of =
+        |decision: &docker_config::merge::Decision| Some((decision.registry.clone(), decision.before.clone()?));
+    let before: Vec<String> = content
+        .decisions
+        .iter()
+        .filter_map(parts_of)
+        .take(MAX_NAMED)
+        .map(|(registry, above)| format!("{registry} before {above}"))
+        .collect();
+    if !before.is_empty() {
+        parts.push(format!("used before the original's entry: {}", before.join(", ")));
     }
     parts.extend(content.notes.iter().cloned());
     parts.join("; ")

@@ -179,6 +179,12 @@ pub(super) fn conflicts(decisions: &[Decision]) -> (BTreeSet<&str>, BTreeSet<&st
     (of(&[MergeReason::AdditionalWins, MergeReason::OriginalWins, MergeReason::First]), of(&[MergeReason::Protected]))
 }
 
+/// The original's registries whose entry an additional Secret replaces.
+pub(super) fn replaced(decisions: &[Decision]) -> impl Iterator<Item = &str> {
+    let is_replaced = |decision: &&Decision| is_additional(decision) && decision.overridden.contains(&Origin::Original);
+    decisions.iter().filter(is_replaced).map(|decision| decision.registry.as_str())
+}
+
 /// Returns true if the winner is an additional Secret.
 pub(super) fn is_additional(decision: &Decision) -> bool {
     matches!(decision.winner, Some(Origin::Additional(_)))

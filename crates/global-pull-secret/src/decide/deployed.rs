@@ -1,6 +1,8 @@
 //! The deployed merged Secret, from which a decision continues.
 
-use docker_config::{Document, Limits};
+use std::collections::BTreeSet;
+
+use docker_config::{Digest, Document, Limits};
 use secrecy::ExposeSecret as _;
 
 use crate::facts::{Facts, ObservedSecret, is_managed};
@@ -32,15 +34,16 @@ impl Deployed {
         for other in others {
             document.remove_other_member(&other);
         }
+        let of_original = original.map(|original| digests(&[original, &original.normalized()]));
         let is_its = |key: &str| match &self.record.sources {
             Some(sources) => sources.get(key).map(String::as_str) == Some(name),
-            None => original.is_none_or(|original| original.entry_digest(key) != deployed.entry_digest(key)),
+            None => !of_original.iter().flatten().any(|digest| Some(*digest) == deployed.entry_digest(key)),
         };
         let others: Vec<String> = document.keys().filter(|key| !is_its(key)).map(str::to_owned).collect();
         for key in others {
             document.remove(&key);
         }
-        Some(document).filter(|document| !document.is_empty())
+        Some(document.normalized()).filter(|document| !document.is_empty())
     }
 
     /// The last reported findings on credentials, if they are about the deployed revision.
@@ -50,6 +53,10 @@ impl Deployed {
         let current = status.filter(|status| status::revision_of(status) == revision);
         current.map(status::findings_of).unwrap_or_default()
     }
+}
+
+fn digests(documents: &[&Document]) -> BTreeSet<Digest> {
+    documents.iter().flat_map(|document| document.keys().filter_map(|key| document.entry_digest(key))).collect()
 }
 
 /// The document of a Secret, or its problems.

@@ -71,7 +71,8 @@ impl ValidatedSecret {
         if !warnings.is_empty() {
             self.notes.push(summary(&warnings));
         }
-        self.used = Some(document);
+        // By the keys that a merge writes, so that entries, decisions and records have the same.
+        self.used = Some(document.normalized());
         self
     }
 

@@ -226,13 +226,15 @@ pub(super) const GOOD: &[(&str, &str, &[&str], &[&str])] = &[
         "localhost",
         r#"{"auths": {"localhost:5000/": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}}"#,
         &["localhost:5000/ | localhost:5000 | u*** | user and password in auth"],
-        &[],
+        &[
+            r#"auths["localhost:5000/"]: is spelled so that not every reader on a node finds images by it (line 1, column 12)"#,
+        ],
     ),
     (
         "upper case",
         r#"{"auths": {"QUAY.IO": {"auth": "dXNlcjpwYXNzLXdvcmQ="}}}"#,
         &["QUAY.IO | quay.io | u*** | user and password in auth"],
-        &[],
+        &[r#"auths["QUAY.IO"]: is spelled so that not every reader on a node finds images by it (line 1, column 12)"#],
     ),
     (
         "CRLF",

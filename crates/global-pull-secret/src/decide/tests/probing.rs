@@ -95,7 +95,7 @@ fn the_last_good_entry_replaces_a_refused_one() {
     assert_eq!(world.record().revision, revision, "nothing is rolled out before all answers are there");
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V s.io W t.io W");
-    let line = "https://r.io/, from additional-pull-secret: message (held back; its last good entry stays)";
+    let line = "r.io, from additional-pull-secret: message (held back; its last good entry stays)";
     assert_eq!(message(&plan, "CredentialsAccepted"), line);
     // The account is repaired at the registry: probed again after a delay, and accepted then.
     world.wait(599);
@@ -103,7 +103,7 @@ fn the_last_good_entry_replaces_a_refused_one() {
     world.wait(1);
     assert_eq!(world.result(|_| Verdict::Accepted), ["r.io"]);
     world.settle();
-    assert_eq!(world.deployed(), "https //r.io/ W q.io O s.io W t.io W");
+    assert_eq!(world.deployed(), "q.io O r.io W s.io W t.io W");
 }
 
 #[test]

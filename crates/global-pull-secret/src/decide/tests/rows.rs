@@ -74,6 +74,8 @@ fn an_invalid_additional_secret_keeps_its_last_good_entries_and_the_original_goe
     world.add(ADDITIONAL, Some(INVALID));
     let plan = world.settle();
     assert_eq!(reported(&plan)[..2], ["Valid=False/InvalidSecret", "Merged=True/Merged"]);
+    assert_eq!(reported(&plan)[3], "Degraded=True/InvalidSecret", "who watches only this one knows it too");
+    assert_eq!(message(&plan, "Degraded"), message(&plan, "Valid"));
     assert_eq!(world.take_done(), ["apply configmap"]);
     assert_eq!(
         message(&plan, "Valid"),
@@ -131,6 +133,7 @@ fn bad_entries_may_be_left_out_by_name() {
     let plan = world.settle();
     assert_eq!(world.deployed(), "q.io O r.io V");
     assert_eq!(reported(&plan)[..2], ["Valid=False/EntriesLeftOut", "Merged=True/Merged"]);
+    assert_eq!(reported(&plan)[3], "Degraded=True/EntriesLeftOut");
     assert!(message(&plan, "Valid").starts_with(r#"auths["a.io"].auth: not base64"#));
 }
 
@@ -226,4 +229,78 @@ fn content_that_is_too_large_is_refused_and_the_last_stays() {
         message(&plan, "Valid"),
         "the merged document has 103 bytes, 80 are allowed (its last good entries stay)"
     );
+}
+
+/// A tenant's spelling of the platform's registry is that registry: the policy decides, and the status says what it has decided.
+#[rstest]
+#[case(ConflictPolicy::AdditionalWins, "QUAY.io", "quay.io V r.io O")]
+#[case(ConflictPolicy::AdditionalWins, "quay.io/", "quay.io V r.io O")]
+#[case(ConflictPolicy::OriginalWins, "QUAY.io", "quay.io O r.io O")]
+#[case(ConflictPolicy::OriginalWins, "https://QUAY.io/v2/", "quay.io O r.io O")]
+fn a_spelling_is_no_way_around_the_policy(
+    #[case] conflict: ConflictPolicy,
+    #[case] spelling: &str,
+    #[case] expected: &str,
+) {
+    let mut world = World::new("quay.io=O r.io=O");
+    world.policy.merge.conflict = conflict;
+    world.additional(&format!("{spelling}=V"));
+    let plan = world.settle();
+    assert_eq!(world.deployed(), expected);
+    assert_eq!(reported(&plan)[0], "Valid=True/ValidWithWarnings");
+    assert!(message(&plan, "Valid").contains("not every reader on a node finds images"), "{}", message(&plan, "Valid"));
+    assert!(message(&plan, "Merged").contains("in conflict: quay.io"), "{}", message(&plan, "Merged"));
+    let replaced = "; additional Secrets replace the original's entries for: quay.io";
+    let is_replaced = conflict == ConflictPolicy::AdditionalWins;
+    assert_eq!(message(&plan, "Degraded").ends_with(replaced), is_replaced, "{}", message(&plan, "Degraded"));
+    assert!(world.events.iter().any(|event| event.reason.as_str() == "ValidWithWarnings"), "{:?}", world.events);
+}
+
+#[test]
+fn a_later_replacement_is_an_event() {
+    let mut world = World::new("quay.io=O");
+    world.additional("r.io=V");
+    world.settle_nodes();
+    world.events.clear();
+    world.additional("r.io=V QUAY.io=V");
+    world.settle();
+    let notes: Vec<&str> = world.events.iter().map(|event| event.note.as_str()).collect();
+    assert!(notes.iter().any(|note| note.ends_with("replace the original's entries for: quay.io")), "{notes:?}");
+}
+
+#[test]
+fn one_document_that_names_a_registry_twice_is_one_entry_and_a_warning() {
+    let mut world = World::new("q.io=O");
+    world.additional("https://r.io/=W r.io=V");
+    let plan = world.settle();
+    assert_eq!(
+        (world.deployed().as_str(), reported(&plan)[0].as_str()),
+        ("q.io O r.io V", "Valid=True/ValidWithWarnings")
+    );
+    assert!(message(&plan, "Valid").contains("is the same registry as an earlier key"), "{}", message(&plan, "Valid"));
+}
+
+#[test]
+fn a_part_of_the_originals_registry_is_reported() {
+    let mut world = World::new("quay.io=O");
+    world.additional("quay.io/team=V");
+    let plan = world.settle();
+    assert_eq!(world.deployed(), "quay.io O quay.io/team V");
+    let part = "used before the original's entry: quay.io/team before quay.io";
+    assert!(message(&plan, "Merged").ends_with(part), "{}", message(&plan, "Merged"));
+}
+
+#[test]
+fn the_order_of_members_changes_no_byte() {
+    let bytes = |text: &str| {
+        let mut world = World::new("q.io=O");
+        world.add(ADDITIONAL, Some(text));
+        world.settle();
+        secrecy::ExposeSecret::expose_secret(world.facts.global.as_ref().unwrap().content.as_ref().unwrap()).to_vec()
+    };
+    let one = bytes(
+        r#"{"auths":{"r.io":{"auth":"dTpW","email":"a@b"},"s.io":{"username":"u","password":"V","auth":"dTpW"}}}"#,
+    );
+    let other = bytes(r#"{"auths":{"https://s.io/":{"auth":"dTpW"},"r.io":{"email":"a@b","auth":"dTpW"}}}"#);
+    assert_eq!(String::from_utf8(one), String::from_utf8(other));
 }
