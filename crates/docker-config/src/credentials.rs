@@ -14,7 +14,6 @@ use crate::digest::Digest;
 use crate::document::{KNOWN, Limits, MISSPELLINGS, read_json};
 use crate::entry::{self, CredentialKind};
 use crate::json::{self, Member, Piece, Sink, Value, member, write_text, write_value};
-use crate::normal;
 use crate::path::Path;
 use crate::problem::{Findings, Problem, ProblemKind};
 use crate::problems::Problems;
@@ -83,10 +82,10 @@ impl Document {
         Self { entries: BTreeMap::new(), others: self.others.clone() }
     }
 
-    /// Returns the document with the members of the values beside `auths` sorted.
-    pub(crate) fn with_sorted_members(mut self) -> Self {
+    /// Changes every value beside `auths`.
+    pub(crate) fn map_other_members(mut self, change: impl Fn(&Value) -> Value) -> Self {
         for value in self.others.values_mut() {
-            *value = Arc::new(normal::sorted(value));
+            *value = Arc::new(change(value));
         }
         self
     }

@@ -26,6 +26,7 @@ pub use protect::Prefix;
 
 use crate::credentials::{Document, RawEntry};
 use crate::lookup::covers;
+use crate::normal::sorted;
 use crate::path::shown;
 
 /// Precedence if the original and an additional document name the same registry.
@@ -168,7 +169,7 @@ pub fn merge(original: &Document, additional: &[Source<'_>], policy: &Policy) ->
             }
         }
     }
-    let mut document = original.without_entries().with_sorted_members();
+    let mut document = original.without_entries().map_other_members(sorted);
     let mut decisions = Vec::new();
     for (registry, candidates) in registries {
         let (mut decision, taken) = candidates.decide(&registry, policy.conflict);

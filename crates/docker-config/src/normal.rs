@@ -35,7 +35,7 @@ impl Document {
     /// ```
     #[must_use]
     pub fn normalized(&self) -> Self {
-        let mut document = self.without_entries().with_sorted_members();
+        let mut document = self.without_entries().map_other_members(sorted);
         let mut written: BTreeMap<String, &str> = BTreeMap::new();
         for (key, entry) in self.entries() {
             let registry = normal_key(key);
