@@ -171,6 +171,8 @@ names! {
     GLOBAL_SYNCER = "global-pull-secret-syncer";
     /// ConfigMap with the controller's conditions.
     GLOBAL_STATUS = "global-pull-secret-status";
+    /// ConfigMap in which the syncer confirms the applied revision, under the name of each node.
+    GLOBAL_NODES = "global-pull-secret-nodes";
 }
 
 names! {

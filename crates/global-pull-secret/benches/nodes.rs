@@ -98,7 +98,7 @@ impl Bench {
         daemon::file::replace(&path, emulator.kubeconfig().as_bytes()).unwrap();
         let controller = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
             .args(["run", "--control-plane-namespace", "clusters-a", "--syncer-image", "i", "--rollout", mode])
-            .args(["--health-port", "0", "--metrics-port", "0", "--settle", "1s", "--kubeconfig"])
+            .args(["--health-port", "0", "--metrics-port", "0", "--kubeconfig"])
             .arg(&path)
             .stdout(Stdio::null())
             .spawn()
@@ -161,6 +161,7 @@ impl Nodes {
         let mut known = BTreeSet::new();
         loop {
             // The server ends before its nodes do.
+            self.confirm(&api).await;
             let Ok(pods) = api.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
             for pod in pods {
                 let name = pod.metadata.name.clone().unwrap();
@@ -177,6 +178,30 @@ impl Nodes {
             }
             sleep(Duration::from_millis(100)).await;
         }
+    }
+}
+
+impl Nodes {
+    /// Confirms the current revision for all Pods that are for it. The syncers do so one by one; that cost is not measured.
+    async fn confirm(&self, pods: &Api<Pod>) {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), SYSTEM);
+        let Ok(Some(secret)) = secrets.get_opt("global-pull-secret").await else { return };
+        let Some(revision) = secret.data.and_then(|mut data| data.remove("revision")) else { return };
+        let revision = String::from_utf8(revision.0).unwrap();
+        let Ok(pods) = pods.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
+        let mut confirmed = BTreeMap::new();
+        for pod in pods {
+            let annotations = pod.metadata.annotations.unwrap_or_default();
+            let only = annotations.get("hypershift.openshift.io/global-pull-secret-revision");
+            if only.is_none_or(|only| *only == revision)
+                && let (Some(node), Some(name)) = (pod.spec.and_then(|spec| spec.node_name), pod.metadata.name)
+            {
+                confirmed.insert(node, format!("{revision} {name}"));
+            }
+        }
+        let confirmations: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
+        let patch = Patch::Merge(json!({"data": confirmed}));
+        drop(confirmations.patch("global-pull-secret-nodes", &PatchParams::default(), &patch).await);
     }
 }
 

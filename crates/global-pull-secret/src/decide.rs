@@ -125,6 +125,7 @@ impl Reconcile<'_> {
         }
         let observed = facts.role_binding.as_deref().filter(|_| rebound.is_none());
         self.keep(observed, objects::role_binding, &[], ManagedObject::RoleBinding);
+        self.keep_confirmations();
         let make = |metadata| objects::daemon_set(metadata, syncer, revision);
         self.keep(facts.daemon_set.as_deref(), make, objects::POD, |set| ManagedObject::DaemonSet(Box::new(set)));
     }
@@ -207,6 +208,7 @@ impl Reconcile<'_> {
             facts.role_binding.as_deref().cloned().map(ManagedObject::RoleBinding),
             facts.role.as_deref().cloned().map(ManagedObject::Role),
             facts.service_account.as_deref().cloned().map(ManagedObject::ServiceAccount),
+            facts.confirmations.as_deref().cloned().map(ManagedObject::Confirmations),
             facts.global.as_deref().map(|global| {
                 let metadata = global.metadata.clone();
                 ManagedObject::Secret(k8s_openapi::api::core::v1::Secret { metadata, ..Default::default() })

@@ -8,7 +8,6 @@ use anyhow::Context as _;
 use docker_config::lookup::Image;
 use docker_config::shown_key;
 use fleet_model::{CamelCase, ReportedCondition, names};
-use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kubernetes::Cluster;
@@ -17,7 +16,6 @@ use serde::{Serialize, Serializer};
 use crate::arguments::{CommandResult, ExplainArguments, Output};
 use crate::decide::nodes::behind_reason;
 use crate::facts::{ObservedPod, ObservedSecret};
-use crate::policy::Rollout;
 use crate::record::{ORIGINAL, Record};
 use crate::status;
 
@@ -64,8 +62,8 @@ pub struct Syncers {
     pub daemon_set: DaemonSet,
     /// Its Pods.
     pub pods: Vec<ObservedPod>,
-    /// Time of the observation.
-    pub now: Timestamp,
+    /// The revisions that nodes have confirmed.
+    pub confirmations: Option<ConfigMap>,
 }
 
 /// A key of the merged Secret and where it is from.
@@ -97,7 +95,7 @@ pub async fn explain(arguments: &ExplainArguments) -> anyhow::Result<CommandResu
         return Ok(CommandResult { text, code: ExitCode::FAILURE });
     };
     let record = Record::of(&secret);
-    let nodes = syncers.map(|syncers| NodeStates::of(&record, status.as_ref(), &syncers));
+    let nodes = syncers.map(|syncers| NodeStates::of(&record, &syncers));
     let explanation = Explanation { nodes, ..Explanation::of(&record, status.as_ref(), image.as_ref()) };
     let text = match arguments.output {
         Output::Text => explanation.text(),
@@ -113,7 +111,8 @@ impl Syncers {
         let label = format!("name={}", names::GLOBAL_SYNCER);
         let pods: Vec<Pod> = cluster.list(names::GLOBAL_NAMESPACE, &label).await?;
         let pods = pods.into_iter().map(ObservedPod::from).collect();
-        Ok(daemon_set.map(|daemon_set| Self { daemon_set, pods, now: Timestamp::now() }))
+        let confirmations = cluster.find(names::GLOBAL_NAMESPACE, names::GLOBAL_NODES).await?;
+        Ok(daemon_set.map(|daemon_set| Self { daemon_set, pods, confirmations }))
     }
 }
 
@@ -169,21 +168,14 @@ impl Explanation {
 }
 
 impl NodeStates {
-    /// The nodes by the state of their Pods.
-    pub fn of(record: &Record, status: Option<&ConfigMap>, syncers: &Syncers) -> Self {
-        let Syncers { daemon_set, pods, now } = syncers;
-        let template = daemon_set.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
-        let annotations = template.and_then(|metadata| metadata.annotations.as_ref());
-        let is_rolling = annotations.is_some_and(|annotations| annotations.contains_key(names::ANNOTATION_REVISION));
-        let rollout = if is_rolling { Rollout::Rolling } else { Rollout::Immediate };
-        // A status of another revision does not say when this one settles.
-        let current = status.filter(|status| status::revision_of(status) == Some(record.revision.as_str()));
-        let is_settled = current.and_then(status::settled_at).is_some_and(|settled_at| *now >= settled_at);
+    /// The nodes by their confirmations.
+    pub fn of(record: &Record, syncers: &Syncers) -> Self {
+        let Syncers { daemon_set, pods, confirmations } = syncers;
         let mut nodes = Self { revision: record.revision.clone(), ..Self::default() };
         let there: Vec<&ObservedPod> = pods.iter().filter(|pod| !pod.is_terminating).collect();
         for pod in &there {
             let node = pod.node.clone().unwrap_or_else(|| pod.name.clone());
-            match behind_reason(pod, &record.revision, rollout, is_settled) {
+            match behind_reason(pod, &record.revision, confirmations.as_ref()) {
                 None => nodes.in_sync.push(node),
                 Some(why) => drop(nodes.behind.insert(node, why)),
             }

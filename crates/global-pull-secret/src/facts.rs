@@ -36,6 +36,8 @@ pub struct Facts {
     pub daemon_set: Option<Arc<DaemonSet>>,
     /// The last status.
     pub status: Option<Arc<ConfigMap>>,
+    /// The object in which the syncer confirms revisions.
+    pub confirmations: Option<Arc<ConfigMap>>,
     /// The syncer's Pods.
     pub pods: Vec<ObservedPod>,
     /// The results of probes, by the digest of the entry's meaning.
@@ -70,6 +72,8 @@ pub struct ObservedPod {
     pub node: Option<String>,
     /// Time since which it is ready; `None` while it is not.
     pub ready_since: Option<Timestamp>,
+    /// Time of its creation, or of its last change of readiness.
+    pub changed_at: Timestamp,
     /// The revision that it was created for.
     pub revision: Option<String>,
     /// True while it is being deleted.
@@ -118,6 +122,14 @@ pub fn is_managed(metadata: &ObjectMeta) -> bool {
     label.map(String::as_str) == Some(names::GLOBAL_MANAGER)
 }
 
+/// The revision that the node of a Pod has confirmed. A confirmation of an earlier Pod there does not count: the node may be
+/// another one of the same name.
+pub fn confirmed_revision<'a>(confirmations: Option<&'a ConfigMap>, pod: &ObservedPod) -> Option<&'a str> {
+    let confirmation = confirmations?.data.as_ref()?.get(pod.node.as_deref()?)?;
+    let (revision, of) = confirmation.split_once(' ')?;
+    (of == pod.name).then_some(revision)
+}
+
 /// The node that a Pod is on, or that its DaemonSet has created it for.
 fn node_of(spec: PodSpec) -> Option<String> {
     let affinity = spec.affinity.and_then(|affinity| affinity.node_affinity);
@@ -145,7 +157,9 @@ impl From<Pod> for ObservedPod {
         });
         let failure = waiting.or(status.reason).or_else(|| ready.and_then(|condition| condition.reason.clone()));
         let mut annotations = metadata.annotations.unwrap_or_default();
+        let created = metadata.creation_timestamp.map_or(Timestamp::MIN, |time| time.0);
         Self {
+            changed_at: since.unwrap_or(Timestamp::MIN).max(created),
             name: metadata.name.unwrap_or_default(),
             node: spec.and_then(node_of),
             ready_since: is_ready.then(|| since.unwrap_or(Timestamp::MIN)),

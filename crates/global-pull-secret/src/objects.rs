@@ -62,17 +62,22 @@ pub fn service_account(metadata: ObjectMeta) -> ServiceAccount {
     ServiceAccount { metadata, automount_service_account_token: Some(false), ..ServiceAccount::default() }
 }
 
-/// The syncer's permissions: to watch the one Secret. A list or a watch of one name is allowed by that name.
+/// The syncer's permissions: to watch the one Secret, and to confirm revisions. A list or a watch of one name is allowed by
+/// that name.
 pub fn role(metadata: ObjectMeta) -> Role {
     let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-    let rule = PolicyRule {
+    let rule = |resource: &str, name: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(owned(&[""])),
-        resources: Some(owned(&["secrets"])),
-        resource_names: Some(owned(&[names::GLOBAL_PULL_SECRET])),
-        verbs: owned(&["list", "watch"]),
+        resources: Some(owned(&[resource])),
+        resource_names: Some(owned(&[name])),
+        verbs: owned(verbs),
         ..PolicyRule::default()
     };
-    Role { metadata, rules: Some(vec![rule]) }
+    let rules = vec![
+        rule("secrets", names::GLOBAL_PULL_SECRET, &["list", "watch"]),
+        rule("configmaps", names::GLOBAL_NODES, &["patch"]),
+    ];
+    Role { metadata, rules: Some(rules) }
 }
 
 /// The binding of the syncer's Role.
@@ -92,6 +97,11 @@ pub fn role_binding(metadata: ObjectMeta) -> RoleBinding {
         },
         subjects: Some(vec![subject]),
     }
+}
+
+/// The ConfigMap in which the syncer confirms revisions, with these confirmations.
+pub fn confirmations(metadata: ObjectMeta, confirmed: BTreeMap<String, String>) -> ConfigMap {
+    ConfigMap { metadata, data: Some(confirmed).filter(|confirmed| !confirmed.is_empty()), ..ConfigMap::default() }
 }
 
 /// The status ConfigMap.

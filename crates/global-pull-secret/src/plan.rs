@@ -48,6 +48,7 @@ pub enum ManagedObject {
     Role(Role),
     RoleBinding(RoleBinding),
     DaemonSet(Box<DaemonSet>),
+    Confirmations(ConfigMap),
     Status(ConfigMap),
 }
 
@@ -73,6 +74,8 @@ pub struct Nodes {
     pub all: usize,
     /// The nodes that do not have it, with the reason if it is known.
     pub behind: Vec<(String, String)>,
+    /// True if one of them has had its time.
+    pub is_late: bool,
 }
 
 impl ManagedObject {
@@ -84,7 +87,7 @@ impl ManagedObject {
             Self::Role(_) => "role",
             Self::RoleBinding(_) => "rolebinding",
             Self::DaemonSet(_) => "daemonset",
-            Self::Status(_) => "configmap",
+            Self::Confirmations(_) | Self::Status(_) => "configmap",
         }
     }
 
@@ -96,7 +99,7 @@ impl ManagedObject {
             Self::Role(object) => &object.metadata,
             Self::RoleBinding(object) => &object.metadata,
             Self::DaemonSet(object) => &object.metadata,
-            Self::Status(object) => &object.metadata,
+            Self::Confirmations(object) | Self::Status(object) => &object.metadata,
         }
     }
 }

@@ -20,8 +20,6 @@ pub struct Policy {
     pub rollout: Rollout,
     /// The options of the syncer's DaemonSet.
     pub syncer: Syncer,
-    /// Time after a change until uninterrupted readiness counts: the syncer observes the change and its probe runs.
-    pub settle: Duration,
     /// Maximum time for a node to apply a change before it is reported as degraded.
     pub node_deadline: Duration,
     /// Maximum time for the nodes to revert to the original before everything is removed all the same.

@@ -71,20 +71,14 @@ impl Settings {
             RolloutChoice::Rolling => Rollout::Rolling,
         };
         let probe = self.probe.rules(&mut faults);
-        if self.node_deadline < self.settle {
-            faults.push("node_deadline: must not be shorter than settle".to_owned());
-        }
-        if self.cleanup_deadline < self.settle {
-            faults.push("cleanup_deadline: must not be shorter than settle".to_owned());
-        }
         let (Some(namespace), Some(syncer)) = (self.control_plane_namespace.clone(), syncer) else {
             return Err(faults);
         };
         if !faults.is_empty() {
             return Err(faults);
         }
-        let (settle, node_deadline, cleanup_deadline) = (self.settle, self.node_deadline, self.cleanup_deadline);
-        let policy = Policy { merge, invalid, probe, rollout, syncer, settle, node_deadline, cleanup_deadline };
+        let (node_deadline, cleanup_deadline) = (self.node_deadline, self.cleanup_deadline);
+        let policy = Policy { merge, invalid, probe, rollout, syncer, node_deadline, cleanup_deadline };
         Ok(Checked { policy, namespace, settings: self })
     }
 

@@ -20,8 +20,6 @@ pub mod key {
     pub const REGISTRIES: &str = "registries";
     /// The revision of the merged Secret that the conditions are about; absent if there is none.
     pub const REVISION: &str = "revision";
-    /// Time from which a ready Pod of the syncer has that revision.
-    pub const SETTLED_AT: &str = "settled-at";
     /// The conditions, a line each.
     pub const SUMMARY: &str = "summary";
 }
@@ -78,11 +76,6 @@ pub fn revision_of(status: &ConfigMap) -> Option<&str> {
     status.data.as_ref()?.get(key::REVISION).map(String::as_str)
 }
 
-/// Time from which a ready Pod has that revision.
-pub fn settled_at(status: &ConfigMap) -> Option<Timestamp> {
-    status.data.as_ref()?.get(key::SETTLED_AT)?.parse().ok()
-}
-
 /// Time at which the status was written.
 pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
     status.metadata.annotations.as_ref()?.get(names::ANNOTATION_WRITTEN_AT)?.parse().ok()
@@ -93,12 +86,10 @@ pub fn data(
     conditions: &[ReportedCondition],
     decisions: &[Decision],
     reported: &[ReportedFinding],
-    revision: Option<(&str, Timestamp)>,
+    revision: Option<&str>,
 ) -> BTreeMap<String, String> {
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| line + "\n").collect::<String>();
-    let revision = revision.into_iter().flat_map(|(revision, settled_at)| {
-        [(key::REVISION.to_owned(), revision.to_owned()), (key::SETTLED_AT.to_owned(), settled_at.to_string())]
-    });
+    let revision = revision.map(|revision| (key::REVISION.to_owned(), revision.to_owned()));
     let credentials = (!reported.is_empty())
         .then(|| (key::CREDENTIALS.to_owned(), serde_json::to_string(reported).unwrap_or_default()));
     let all = [

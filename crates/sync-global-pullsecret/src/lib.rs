@@ -15,6 +15,7 @@
 //! | Three failed attempts lead to a rollback; failed content is not retried before a long back-off. | `decide::tests::changes`, `decide::tests::content_that_failed_is_held_back` |
 //! | Unmanaged entries of the file stay; one that would make the kubelet reject the file is left out. | `combine::tests::entries_are_combined` |
 //! | A connection that is open on this side only is replaced within minutes. | `tests/node/api.rs`: `a_silent_watch_is_resumed_on_a_new_connection` |
+//! | A revision is confirmed once it is applied, until the server has taken it. | `tests/node/confirming.rs` |
 //! | No credential is printed, served, logged or recorded in the state file. | `tests/node/program.rs`: `no_credential_is_printed_anywhere` |
 //!
 //! # Example
@@ -35,6 +36,7 @@
 pub mod cli;
 pub mod client;
 mod combine;
+pub mod confirm;
 pub mod content;
 pub mod decide;
 pub mod disk;

@@ -22,10 +22,10 @@ use crate::lock::{Lock, LockError};
 use crate::reason::Reason;
 use crate::run::{FileEvents, Inputs, Syncer};
 use crate::settings::{Settings, Values};
-use crate::source::{CredentialsReader, Watch};
+use crate::source::{CredentialsReader, SourceSettings, Watch};
 use crate::status::{SharedStatus, Status};
 use crate::units::Systemd;
-use crate::{cli, client, serve};
+use crate::{cli, client, confirm, serve};
 
 /// Exit code: not ready, or a defect.
 const FAILED: u8 = 1;
@@ -79,7 +79,8 @@ fn running_status(flags: &Flags) -> anyhow::Result<Result<Status, client::Status
 fn ready(flags: &Flags) -> anyhow::Result<ExitCode> {
     match running_status(flags)? {
         Ok(status) => {
-            let fault = status.fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
+            let fault = status.source_unavailable.or(status.fault);
+            let fault = fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
             print(&format!("{}: {}{fault}\n", status.reason, status.message))?;
             Ok(if status.ready { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
         }
@@ -201,6 +202,9 @@ async fn run(settings: &Settings, file: KubeletFile<RealDisk>, status: &SharedSt
     let (sender, source_events) = mpsc::channel(4);
     let reader = CredentialsReader::new(file.key().clone());
     drop(tokio::spawn(settings.source.clone().run(reader, sender)));
+    if let (Some(confirm), SourceSettings::Api(api)) = (&settings.confirm, &settings.source) {
+        drop(tokio::spawn(confirm::run(confirm.clone(), api.clone(), status.clone())));
+    }
     let file_events = match watch_file(&settings.kubelet_file) {
         Ok(events) => Some(events),
         Err(error) => {

@@ -126,15 +126,19 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
                 self.effects.extend(effects);
             }
         }
-        let ready = self.is_ready();
+        self.report_readiness();
         let healthy = self.credentials.as_ref().filter(|_credentials| self.state.is_healthy());
         let revision = healthy.and_then(Credentials::revision);
-        self.status.update(|status| {
-            status.ready = ready;
-            if revision.is_some() {
-                status.revision = revision.map(str::to_owned);
-            }
-        });
+        if let Some(revision) = revision {
+            self.status.update(|status| status.revision = Some(revision.to_owned()));
+        }
+    }
+
+    /// A process that is for any revision cannot know that it has the newest one while the source is unavailable.
+    fn report_readiness(&self) {
+        let is_ready = self.is_ready();
+        let is_for_one = self.revision.expected.is_some();
+        self.status.update(|status| status.ready = is_ready && (is_for_one || status.source_unavailable.is_none()));
     }
 
     fn perform(&mut self, effect: Effect) -> Option<Event> {
@@ -226,11 +230,13 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
             SourceEvent::Unavailable(reason) => {
                 warn!(operation = "source", "The source is unavailable: {reason}");
                 self.status.update(|status| status.source_unavailable = Some(reason));
+                self.report_readiness();
                 return None;
             }
             SourceEvent::Available => {
                 info!(operation = "source", "The source is available again");
                 self.status.update(|status| status.source_unavailable = None);
+                self.report_readiness();
                 return None;
             }
             SourceEvent::Missing => SourceState::Missing,

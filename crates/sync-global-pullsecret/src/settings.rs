@@ -11,6 +11,7 @@ use daemon::log;
 use daemon::settings::{Row, hint};
 
 use crate::combine::UnmanagedEntries;
+use crate::confirm::ConfirmSettings;
 use crate::decide::{Delays, Rules};
 use crate::kubelet_file::FOLDER;
 use crate::run::RevisionRule;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub rules: Rules,
     /// Revision that the process applies.
     pub revision: RevisionRule,
+    /// The object in which it confirms the applied revision.
+    pub confirm: Option<ConfirmSettings>,
     /// Unix socket of health, status and metrics.
     pub socket: PathBuf,
     /// Loopback address that serves the same.
@@ -146,6 +149,7 @@ impl<'a, E: Environment> Values<'a, E> {
         if only == Some(true) && expected.is_none() {
             self.faults.push("--only-this-revision: has no effect without --revision".to_owned());
         }
+        let confirm = self.confirm(source.as_ref());
         let termination_log = self.or_default("termination-log", absolute);
         let settings = (|| {
             Some(Settings {
@@ -155,6 +159,7 @@ impl<'a, E: Environment> Values<'a, E> {
                 unit: unit?,
                 rules: Rules { restart: restart?, delays: Delays { failed_content: held? } },
                 revision: RevisionRule { expected, only: only? },
+                confirm,
                 socket: socket?,
                 listen,
                 termination_log: termination_log?,
@@ -162,6 +167,27 @@ impl<'a, E: Environment> Values<'a, E> {
             })
         })();
         settings.filter(|_settings| self.faults.is_empty()).ok_or(self.faults)
+    }
+
+    fn confirm(&mut self, source: Option<&SourceSettings>) -> Option<ConfirmSettings> {
+        let config_map = self.optional("confirm-in", |text| text.parse().map_err(|error| format!("{error}")));
+        let [node, pod] = ["node", "pod"].map(|flag| self.optional(flag, name));
+        match (config_map, node, pod) {
+            (Some(_), _, _) if matches!(source, Some(SourceSettings::Files(_))) => {
+                self.faults.push("--confirm-in: has no effect beside --from-files".to_owned());
+                None
+            }
+            (Some(config_map), Some(node), Some(pod)) => Some(ConfirmSettings { config_map, node, pod }),
+            (Some(_), _, _) => {
+                self.faults.push("--confirm-in: needs --node and --pod".to_owned());
+                None
+            }
+            (None, None, None) => None,
+            (None, _, _) => {
+                self.faults.push("--node and --pod: have no effect without --confirm-in".to_owned());
+                None
+            }
+        }
     }
 
     fn unit(&mut self) -> Option<UnitSettings> {
@@ -214,6 +240,13 @@ impl<'a, E: Environment> Values<'a, E> {
         }
         server
     }
+}
+
+/// The name of an object of Kubernetes.
+fn name(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    let is_name = !text.is_empty() && text.len() <= 253 && text.bytes().all(fits);
+    if is_name { Ok(text.to_owned()) } else { Err("must be the name of an object".to_owned()) }
 }
 
 fn absolute(text: &str) -> Result<PathBuf, String> {

@@ -3,10 +3,10 @@
 mod api;
 mod event;
 mod files;
-mod http;
+pub(crate) mod http;
 mod watch;
 
-pub use api::{ApiSettings, SecretName};
+pub use api::{ApiSettings, ObjectName};
 pub use event::{Credentials, CredentialsReader, SourceEvent, SourceEvents};
 pub use files::Folder;
 pub use watch::Watch;

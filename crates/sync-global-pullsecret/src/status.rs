@@ -1,10 +1,11 @@
 //! The state of a node's credentials, for people, the readiness probe and Prometheus.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use crate::reason::Reason;
 
@@ -14,7 +15,8 @@ pub const PREFIX: &str = "sync_global_pullsecret";
 /// The state of a node's credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// True while the kubelet runs with the newest credentials, of the revision that this pod is for.
+    /// True while the kubelet runs with the newest credentials, of the revision that this pod is for. Without such a
+    /// revision, false while the source is unavailable: there may be newer ones.
     pub ready: bool,
     /// The reason for the state; the reference lists all.
     pub reason: String,
@@ -55,7 +57,10 @@ pub struct Counts {
 
 /// The status, shared between the task that writes it and those that read it.
 #[derive(Clone, Debug)]
-pub struct SharedStatus(Arc<Mutex<Status>>);
+pub struct SharedStatus {
+    status: Arc<Mutex<Status>>,
+    applied: watch::Sender<Option<String>>,
+}
 
 // === impl Status ===
 
@@ -155,16 +160,35 @@ impl Status {
 impl SharedStatus {
     /// Shares this status.
     pub fn new(status: Status) -> Self {
-        Self(Arc::new(Mutex::new(status)))
+        let applied = watch::Sender::new(status.revision.clone());
+        Self { status: Arc::new(Mutex::new(status)), applied }
     }
 
     /// Returns a copy of the status.
     pub fn read(&self) -> Status {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().clone()
     }
 
     /// Updates the status.
     pub fn update(&self, change: impl FnOnce(&mut Status)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let revision = {
+            let mut status = self.lock();
+            change(&mut status);
+            status.revision.clone()
+        };
+        self.applied.send_if_modified(|applied| {
+            let changes = *applied != revision;
+            *applied = revision;
+            changes
+        });
+    }
+
+    /// Returns a receiver of the applied revision.
+    pub fn applied(&self) -> watch::Receiver<Option<String>> {
+        self.applied.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -123,7 +123,7 @@ impl Reconcile<'_> {
     ) -> ReportedCondition {
         let last = before.iter().find(|last| status::has_reason(last, Reason::RevertIncomplete));
         let is_cleaning = matches!(content.desired, Desired::Gone { .. });
-        let late = nodes.filter(|nodes| nodes.in_sync < nodes.all && record.is_some_and(|record| self.is_late(record)));
+        let late = nodes.filter(|nodes| nodes.is_late && record.is_some());
         let problem = content.problem.as_ref().filter(|(reason, _)| *reason != Reason::ProbingRegistries);
         let (holds, reason, message) = if !self.unmanaged.is_empty() {
             let objects = self.unmanaged.join(", ");
@@ -131,13 +131,13 @@ impl Reconcile<'_> {
         } else if let Some(message) = &self.facts.refused {
             (true, Reason::ApiServerError, message.clone())
         } else if let Some(lost) = &self.lost {
-            (true, Reason::RevertIncomplete, named_nodes(lost, "not back at the original"))
+            (true, Reason::RevertIncomplete, named_nodes(lost, "may still hold the credentials"))
         } else if let (true, Some(last), None) = (is_cleaning, last, nodes) {
             (true, Reason::RevertIncomplete, last.message.clone().unwrap_or_default())
         } else if let (Some((reason, message)), true) = (problem, record.is_some() || !is_cleaning) {
             (true, *reason, message.clone())
         } else if let Some(late) = late {
-            (true, Reason::NodesNotInSync, named_nodes(late, "not in sync"))
+            (true, Reason::NodesNotInSync, named_nodes(late, "have not confirmed the content"))
         } else if let Some((reason, message)) = fault(content) {
             (true, reason, message)
         } else {
@@ -154,6 +154,7 @@ impl Reconcile<'_> {
             facts.role.as_deref().map(|observed| &observed.metadata),
             facts.role_binding.as_deref().map(|observed| &observed.metadata),
             facts.daemon_set.as_deref().map(|observed| &observed.metadata),
+            facts.confirmations.as_deref().map(|observed| &observed.metadata),
         ];
         !metadata.into_iter().flatten().any(is_managed)
     }
@@ -174,7 +175,7 @@ impl Reconcile<'_> {
         if has_no_status {
             return false;
         }
-        let revision = record.map(|record| (record.revision.as_str(), later(record.changed_at, self.policy.settle)));
+        let revision = record.map(|record| record.revision.as_str());
         let reported = &content.probing.reported;
         let data = status::data(conditions, &content.decisions, reported, revision);
         if observed.is_some_and(|observed| observed.data.as_ref() == Some(&data)) {

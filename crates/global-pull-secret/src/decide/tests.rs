@@ -1,6 +1,7 @@
 //! Every row of the behaviour that is written down, on a world in which writes happen at once.
 
 mod cleaning;
+mod confirming;
 mod probing;
 mod repairing;
 mod rows;

@@ -33,8 +33,11 @@ const FOLDERS: [(&str, &str); 2] = [("kubelet", "/var/lib/kubelet"), ("dbus", "/
 /// kubelet's folder keeps its SELinux label.
 pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>) -> DaemonSet {
     let secret = format!("{}/{}", names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET);
+    let confirm_in = format!("{}/{}", names::GLOBAL_NAMESPACE, names::GLOBAL_NODES);
     let mut arguments =
         vec!["--secret".to_owned(), secret, "--restart-policy".to_owned(), syncer.restart_policy.clone()];
+    arguments
+        .extend(["--confirm-in", &confirm_in, "--node", "$(NODE_NAME)", "--pod", "$(POD_NAME)"].map(str::to_owned));
     let mut annotations = BTreeMap::new();
     if let Some(revision) = revision {
         arguments.extend(["--revision", revision, "--only-this-revision", "true"].map(str::to_owned));
@@ -50,6 +53,10 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         "imagePullPolicy": "IfNotPresent",
         "command": [PROGRAM],
         "args": arguments,
+        "env": [
+            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        ],
         "readinessProbe": {
             "exec": {"command": [PROGRAM, "ready"]},
             "periodSeconds": 5,

@@ -101,6 +101,12 @@ async fn apply(managed: ManagedObject, cluster: &Cluster, caches: &Caches) -> Re
                 );
             }
         }
+        ManagedObject::Confirmations(desired) => {
+            if let Some(live) = changed(cluster, &desired, DATA).await? {
+                let observed = desired.metadata.resource_version.as_deref();
+                caches.confirmations.put(names::GLOBAL_NODES, observed, Arc::new(live));
+            }
+        }
         ManagedObject::Status(desired) => {
             if let Some(live) = changed(cluster, &desired, DATA).await? {
                 caches.status.put(names::GLOBAL_STATUS, desired.metadata.resource_version.as_deref(), Arc::new(live));
@@ -141,7 +147,7 @@ async fn delete(managed: ManagedObject, cluster: &Cluster, caches: &Caches) -> R
             caches.role_binding.take(names::GLOBAL_SYNCER);
         }
         ManagedObject::DaemonSet(object) => cluster.delete(&*object).await?,
-        ManagedObject::Status(object) => cluster.delete(&object).await?,
+        ManagedObject::Confirmations(object) | ManagedObject::Status(object) => cluster.delete(&object).await?,
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ pub struct Caches {
     pub(crate) role_binding: CachedObjects<Arc<RoleBinding>>,
     pub(crate) daemon_set: CachedObjects<Arc<DaemonSet>>,
     pub(crate) status: CachedObjects<Arc<ConfigMap>>,
+    pub(crate) confirmations: CachedObjects<Arc<ConfigMap>>,
     pods: CachedObjects<ObservedPod>,
     changed: Arc<Notify>,
 }
@@ -153,6 +154,7 @@ impl Caches {
             role_binding: self.role_binding.one(),
             daemon_set: self.daemon_set.one(),
             status: self.status.one(),
+            confirmations: self.confirmations.one(),
             pods: self.pods.all(),
             results: BTreeMap::new(),
             refused: None,
@@ -169,6 +171,7 @@ impl Caches {
             self.role_binding.state(),
             self.daemon_set.state(),
             self.status.state(),
+            self.confirmations.state(),
             self.pods.state(),
         ];
         states.extend(self.labelled.as_ref().map(CachedObjects::state));
@@ -229,6 +232,7 @@ impl WatchTargets<'_> {
                 caches.role_binding.reflect(hosted, namespace, syncer(), Arc::<RoleBinding>::new),
                 caches.daemon_set.reflect(hosted, namespace, syncer(), Arc::<DaemonSet>::new),
                 caches.status.reflect(hosted, namespace, named(names::GLOBAL_STATUS), Arc::<ConfigMap>::new),
+                caches.confirmations.reflect(hosted, namespace, named(names::GLOBAL_NODES), Arc::<ConfigMap>::new),
             );
         };
         let selection = Selection::Labelled(format!("name={}", names::GLOBAL_SYNCER));
@@ -254,6 +258,7 @@ async fn notify(caches: &Caches) {
         caches.role_binding.notify(changed),
         caches.daemon_set.notify(changed),
         caches.status.notify(changed),
+        caches.confirmations.notify(changed),
         caches.pods.notify(changed),
     );
 }

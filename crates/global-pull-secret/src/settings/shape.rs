@@ -39,12 +39,10 @@ daemon::settings! {
         pub probe: ProbeSettings,
         /// Roll-out of a change: to all nodes at once, or by new Pods step by step
         pub rollout: RolloutChoice = Row::at("rollout").flag("rollout").default("immediate"),
-        /// With `rollout immediate`: time after which a ready Pod has applied a change
-        pub settle: Duration = Row::at("settle").flag("settle").default("20s"),
         /// Time after which nodes that have not applied a change are named in the condition Degraded
-        pub node_deadline: Duration = Row::at("node_deadline").flag("node-deadline").default("10m"),
+        pub node_deadline: Duration = Row::at("node_deadline").flag("node-deadline").default("10m").least("1s"),
         /// Maximum time for nodes to return to the original before clean-up removes everything regardless
-        pub cleanup_deadline: Duration = Row::at("cleanup_deadline").flag("cleanup-deadline").default("10m"),
+        pub cleanup_deadline: Duration = Row::at("cleanup_deadline").flag("cleanup-deadline").default("10m").least("1s"),
         /// Maximum time of a request to Kubernetes
         pub call_timeout: Duration = Row::at("call_timeout").default("10s").least("1s"),
         /// The log

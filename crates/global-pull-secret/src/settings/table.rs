@@ -11,7 +11,7 @@ pub const CONFIG_VARIABLE: &str = "GLOBAL_PULL_SECRET_CONFIG";
 pub const TABLE: Table = Table {
     variable: |path| daemon::settings::variable("GLOBAL_PULL_SECRET", path),
     rows: Settings::ROWS,
-    retired: &[],
+    retired: &[("settle", "leave it out: nodes confirm what they have applied")],
     families: &["GLOBAL_PULL_SECRET_"],
     further: &[CONFIG_VARIABLE],
 };

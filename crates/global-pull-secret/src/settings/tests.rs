@@ -43,7 +43,7 @@ fn two_settings_are_required() {
 #[case("probe-credentials", "hunter2", "--probe-credentials: must be one of off, warn, block")]
 #[case("probe-deny", "https://hunter2@a/", "probe.deny: must be hosts, without scheme and path")]
 #[case("probe-timeout", "1h", "--probe-timeout: must be a duration from 100ms to 1m, such as 500ms, 5s or 1m30s")]
-#[case("settle", "1h", "node_deadline: must not be shorter than settle")]
+#[case("node-deadline", "1ms", "--node-deadline: must be a duration of 1s or more, such as 500ms, 5s or 1m30s")]
 fn faults_name_the_setting_and_never_its_value(
     #[case] flag: &'static str,
     #[case] value: &str,

@@ -88,7 +88,7 @@ async fn explain_names_the_key_that_wins_for_an_image() {
                     \u{20} kubelet tries 2.: q.io, from the original\n\
                     \u{20} containers/image uses: q.io/team, from additional-pull-secret\n\n\
                     q.io: from the original, the only one that names it\n\
-                    q.io/team: from additional-pull-secret, the only one that names it\n\n\
+                    q.io/team: from additional-pull-secret, the only one that names it (used before q.io of the original)\n\n\
                     nodes with revision REVISION: node-000, node-001, node-002\n\
                     nodes without it: none\n\n\
                     Valid=True (Valid): every entry can be used\n";

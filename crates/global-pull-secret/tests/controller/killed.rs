@@ -15,7 +15,7 @@ impl Program {
     fn start(rig: &Rig) -> Self {
         let kubeconfig = rig.cluster.kubeconfig();
         let child = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
-            .args(["run", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0", "--syncer-image", "i"])
+            .args(["run", "--health-port", "0", "--metrics-port", "0", "--syncer-image", "i"])
             .args(["--syncer-priority-class", "system-node-critical", "--control-plane-namespace"])
             .arg(&rig.cluster.namespace)
             .arg("--kubeconfig")

@@ -1,16 +1,17 @@
-//! The kubelets of all nodes, played: Pods of the syncer become ready, and end when they are deleted.
+//! The kubelets of all nodes, played: Pods of the syncer become ready, confirm revisions, and end when they are deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use fleet_model::names;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{SYNCER, SYSTEM};
+use crate::cluster::{GLOBAL, SYNCER, SYSTEM};
 
 /// The nodes whose Pods do not become ready.
 #[derive(Clone, Debug, Default)]
@@ -23,9 +24,10 @@ pub(crate) struct Kubelets(JoinHandle<()>);
 impl Kubelets {
     pub(crate) fn play(client: Client, broken: Broken) -> Self {
         Self(tokio::spawn(async move {
-            let api: Api<Pod> = Api::namespaced(client, SYSTEM);
+            let api: Api<Pod> = Api::namespaced(client.clone(), SYSTEM);
             loop {
                 reconcile(&api, &broken).await;
+                confirm(&client, &api, &broken).await;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }))
@@ -67,6 +69,30 @@ async fn reconcile(api: &Api<Pod>, broken: &Broken) {
         let patch = json!({"status": {"phase": "Running", "conditions": [condition]}});
         drop(api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(patch)).await);
     }
+}
+
+/// Confirms the current revision for the ready Pods of nodes that work, as the syncer does.
+async fn confirm(client: &Client, pods: &Api<Pod>, broken: &Broken) {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM);
+    let Ok(Some(secret)) = secrets.get_opt(GLOBAL).await else { return };
+    let revision = secret.data.and_then(|mut data| data.remove("revision"));
+    let Some(revision) = revision.and_then(|bytes| String::from_utf8(bytes.0).ok()) else { return };
+    let Ok(pods) = pods.list(&ListParams::default().labels(&format!("name={SYNCER}"))).await else { return };
+    let of_revision = |pod: &Pod| {
+        let only = pod.metadata.annotations.as_ref().and_then(|all| all.get(names::ANNOTATION_REVISION).cloned());
+        only.is_none_or(|only| only == revision)
+    };
+    let works =
+        |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && of_revision(pod) && !broken.has(&node_of(pod));
+    let confirmed: BTreeMap<String, String> = pods
+        .iter()
+        .filter(works)
+        .map(|pod| (node_of(pod), format!("{revision} {}", pod.metadata.name.as_deref().unwrap())))
+        .collect();
+    let confirmations: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
+    let patch = Patch::Merge(json!({"data": confirmed}));
+    // It may not exist yet.
+    drop(confirmations.patch(names::GLOBAL_NODES, &PatchParams::default(), &patch).await);
 }
 
 /// The node that the DaemonSet's controller means a Pod for.

@@ -55,7 +55,7 @@ async fn no_credential_is_printed_anywhere() {
 
 fn program(rig: &Rig, control_plane: &Path, hosted: &Path) -> Child {
     Command::new(env!("CARGO_BIN_EXE_global-pull-secret"))
-        .args(["run", "--log-level", "debug", "--settle", "300ms", "--health-port", "0", "--metrics-port", "0"])
+        .args(["run", "--log-level", "debug", "--health-port", "0", "--metrics-port", "0"])
         .args(["--syncer-image", "i", "--syncer-priority-class", "system-node-critical"])
         .arg("--control-plane-namespace")
         .arg(&rig.cluster.namespace)

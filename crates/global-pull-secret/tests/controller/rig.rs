@@ -69,7 +69,6 @@ impl Rig {
             ("control-plane-namespace", cluster.namespace.clone()),
             ("syncer-image", "registry.example/syncer:1".to_owned()),
             ("syncer-priority-class", "system-node-critical".to_owned()),
-            ("settle", "300ms".to_owned()),
             ("health-port", "0".to_owned()),
             ("metrics-port", "0".to_owned()),
         ]);

@@ -82,6 +82,12 @@ pub const SETTINGS: &[Row] = &[
     Row::at("only_this_revision").flag("only-this-revision").of(Kind::Switch).default("false").help(
         "Ignore credentials of other revisions, so that a DaemonSet's rolling update stages the change",
     ),
+    Row::at("confirm_in").flag("confirm-in").placeholder("NAMESPACE/NAME").help(
+        "ConfigMap in which each applied revision is confirmed, under the node's name. Needed: patch on configmaps with that \
+         resourceName",
+    ),
+    Row::at("node").flag("node").placeholder("NAME").help("Name of this node in confirmations"),
+    Row::at("pod").flag("pod").placeholder("NAME").help("Name of this Pod in confirmations"),
     Row::at("socket")
         .flag("socket")
         .of(Kind::Path)

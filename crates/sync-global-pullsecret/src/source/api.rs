@@ -30,9 +30,9 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes of a list or of one event: a Secret holds 1 MiB, here in base64, with its metadata.
 const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Namespace and name of a Secret.
+/// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretName {
+pub struct ObjectName {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -43,7 +43,7 @@ pub struct SecretName {
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     /// The Secret.
-    pub secret: SecretName,
+    pub secret: ObjectName,
     /// The API server's host, without brackets.
     pub host: String,
     /// Its port.
@@ -116,13 +116,8 @@ struct Watcher<'a> {
 }
 
 pub(super) async fn run(settings: &ApiSettings, reader: &CredentialsReader, events: &SourceEvents) {
-    let SecretName { namespace, name } = &settings.secret;
-    let server = Server {
-        host: settings.host.clone(),
-        port: settings.port,
-        authority: settings.authority.clone(),
-        token: settings.token.clone(),
-    };
+    let ObjectName { namespace, name } = &settings.secret;
+    let server = settings.server();
     let path = format!("/api/v1/namespaces/{namespace}/secrets?fieldSelector=metadata.name%3D{name}");
     let mut watcher = Watcher { server, path, reader, events, resource_version: None, unavailable: false };
     let mut failures = 0_u32;
@@ -152,24 +147,34 @@ pub(super) async fn run(settings: &ApiSettings, reader: &CredentialsReader, even
     }
 }
 
-// === impl SecretName ===
+// === impl ApiSettings ===
 
-/// The error of a text that does not name a Secret.
+impl ApiSettings {
+    /// The API server.
+    pub(crate) fn server(&self) -> Server {
+        let Self { secret: _, host, port, authority, token } = self;
+        Server { host: host.clone(), port: *port, authority: authority.clone(), token: token.clone() }
+    }
+}
+
+// === impl ObjectName ===
+
+/// The error of a text that does not name an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a namespace and a name, such as kube-system/global-pull-secret")]
-pub struct NotASecretName;
+pub struct NotAnObjectName;
 
-impl FromStr for SecretName {
-    type Err = NotASecretName;
+impl FromStr for ObjectName {
+    type Err = NotAnObjectName;
 
-    fn from_str(text: &str) -> Result<Self, NotASecretName> {
-        let (namespace, name) = text.split_once('/').ok_or(NotASecretName)?;
+    fn from_str(text: &str) -> Result<Self, NotAnObjectName> {
+        let (namespace, name) = text.split_once('/').ok_or(NotAnObjectName)?;
         let is_name = |part: &str| {
             let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
             !part.is_empty() && part.len() <= 253 && part.bytes().all(fits)
         };
         if !is_name(namespace) || !is_name(name) {
-            return Err(NotASecretName);
+            return Err(NotAnObjectName);
         }
         Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
     }

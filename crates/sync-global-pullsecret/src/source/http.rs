@@ -1,15 +1,15 @@
-//! One `GET` request on a connection of its own, by hyper's HTTP/1 client.
+//! One request on a connection of its own, by hyper's HTTP/1 client.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, HOST, HeaderValue, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,38 +39,47 @@ const UNACKNOWLEDGED_LIMIT: u32 = 30_000;
 
 /// The API server's address and the files that authenticate both sides.
 #[derive(Clone, Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     /// Name or address, without brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// File with the certificates that sign the server's; `None` speaks plain HTTP.
-    pub(super) authority: Option<PathBuf>,
+    pub(crate) authority: Option<PathBuf>,
     /// File with the bearer token, read for every request because the kubelet replaces it every hour.
-    pub(super) token: PathBuf,
+    pub(crate) token: PathBuf,
 }
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A response whose body has not been read yet.
-pub(super) struct Response {
-    pub(super) status: StatusCode,
-    pub(super) body: Body,
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Body,
 }
 
 /// A body that is read piece by piece. Dropping it closes the connection.
-pub(super) struct Body {
+pub(crate) struct Body {
     incoming: Incoming,
-    _sender: SendRequest<Empty<Bytes>>,
+    _sender: SendRequest<Full<Bytes>>,
     _connection: JoinSet<()>,
 }
 
 /// Requests a path with its query.
-pub(super) async fn get(server: &Server, target: &str) -> io::Result<Response> {
+pub(crate) async fn get(server: &Server, target: &str) -> io::Result<Response> {
+    request(server, (Method::GET, target), None).await
+}
+
+/// Applies a JSON merge patch (RFC 7396). Returns the status of the response.
+pub(crate) async fn merge_patch(server: &Server, target: &str, patch: Vec<u8>) -> io::Result<StatusCode> {
+    Ok(request(server, (Method::PATCH, target), Some(patch)).await?.status)
+}
+
+async fn request(server: &Server, line: (Method, &str), patch: Option<Vec<u8>>) -> io::Result<Response> {
     let Ok(stream) = timeout(REQUEST_TIMEOUT, connect(server)).await else {
         return Err(io::Error::other("no connection"));
     };
-    match timeout(REQUEST_TIMEOUT, send(server, stream?, target)).await {
+    match timeout(REQUEST_TIMEOUT, send(server, stream?, line, patch)).await {
         Ok(response) => response,
         Err(_elapsed) => Err(io::Error::other("no response")),
     }
@@ -109,16 +118,25 @@ fn tls(authority: &Path) -> io::Result<ClientConfig> {
     Ok(versions.map_err(io::Error::other)?.with_root_certificates(roots).with_no_client_auth())
 }
 
-async fn send(server: &Server, stream: Box<dyn Stream>, target: &str) -> io::Result<Response> {
+async fn send(
+    server: &Server,
+    stream: Box<dyn Stream>,
+    (method, target): (Method, &str),
+    patch: Option<Vec<u8>>,
+) -> io::Result<Response> {
     let host = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };
-    let request = Request::get(target)
+    let mut request = Request::builder()
+        .method(method)
+        .uri(target)
         .header(HOST, format!("{host}:{}", server.port))
         .header(CONNECTION, "close")
         .header(ACCEPT, "application/json")
         .header(USER_AGENT, concat!("sync-global-pullsecret/", env!("CARGO_PKG_VERSION")))
-        .header(AUTHORIZATION, bearer(&server.token)?)
-        .body(Empty::new())
-        .map_err(io::Error::other)?;
+        .header(AUTHORIZATION, bearer(&server.token)?);
+    if patch.is_some() {
+        request = request.header(CONTENT_TYPE, "application/merge-patch+json");
+    }
+    let request = request.body(Full::from(patch.unwrap_or_default())).map_err(io::Error::other)?;
     let handshake = http1::Builder::new().max_buf_size(MAX_BUFFER).handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(io::Error::other)?;
     let mut driver = JoinSet::new();
@@ -160,7 +178,7 @@ fn append(buffer: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
 
 impl Body {
     /// Appends the next piece. Returns false at the end of the body.
-    pub(super) async fn read(&mut self, buffer: &mut Zeroizing<Vec<u8>>) -> io::Result<bool> {
+    pub(crate) async fn read(&mut self, buffer: &mut Zeroizing<Vec<u8>>) -> io::Result<bool> {
         loop {
             match self.incoming.frame().await {
                 None => return Ok(false),

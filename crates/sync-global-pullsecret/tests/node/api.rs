@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
-use sync_global_pullsecret::source::{ApiSettings, CredentialsReader, SecretName, SourceEvent, SourceSettings};
+use sync_global_pullsecret::source::{ApiSettings, CredentialsReader, ObjectName, SourceEvent, SourceSettings};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -52,7 +52,7 @@ impl Server {
 
     fn follow(&self) -> mpsc::Receiver<SourceEvent> {
         let settings = SourceSettings::Api(ApiSettings {
-            secret: "kube-system/global-pull-secret".parse::<SecretName>().unwrap(),
+            secret: "kube-system/global-pull-secret".parse::<ObjectName>().unwrap(),
             host: "127.0.0.1".to_owned(),
             port: self.port,
             authority: None,

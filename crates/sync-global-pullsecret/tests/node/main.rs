@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a missing real part is named on stderr")]
 
 mod api;
+mod confirming;
 mod files;
 mod kubernetes;
 mod memory_disk;

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::world::{ADDITIONAL, World, document, message, reported};
 use crate::policy::Rollout;
 
-const REMOVED: [&str; 4] = ["delete rolebinding", "delete role", "delete serviceaccount", "delete secret"];
+const REMOVED: [&str; 5] =
+    ["delete rolebinding", "delete role", "delete serviceaccount", "delete configmap", "delete secret"];
 
 fn deployed() -> World {
     let mut world = World::new("q.io=O");
@@ -31,7 +32,7 @@ fn nodes_are_reverted_before_anything_is_removed() {
     world.end_pods();
     world.settle();
     let done = world.take_done();
-    assert_eq!(done[done.len() - 5..], [&REMOVED[..], &["delete configmap"]].concat());
+    assert_eq!(done[done.len() - 6..], [&REMOVED[..], &["delete configmap"]].concat());
     assert!(world.facts.status.is_none() && world.deployed() == "-");
     assert_eq!(world.events.last().unwrap().reason.as_str(), "CleanedUp");
     world.settle();
@@ -49,7 +50,7 @@ fn a_deadline_ends_the_revert_and_names_the_nodes_left() {
     world.wait(300);
     let plan = world.settle();
     assert_eq!(reported(&plan)[3], "Degraded=True/RevertIncomplete");
-    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not back at the original: node-b (NodeLost)");
+    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes may still hold the credentials: node-b (NodeLost)");
     world.end_pods();
     let plan = world.settle();
     assert_eq!((world.deployed().as_str(), reported(&plan)[3].as_str()), ("-", "Degraded=True/RevertIncomplete"));
@@ -198,5 +199,6 @@ proptest! {
         let facts = &world.facts;
         prop_assert!(facts.global.is_none() && facts.daemon_set.is_none() && facts.role.is_none());
         prop_assert!(facts.role_binding.is_none() && facts.service_account.is_none() && facts.status.is_none());
+        prop_assert!(facts.confirmations.is_none());
     }
 }

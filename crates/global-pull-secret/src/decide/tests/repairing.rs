@@ -23,6 +23,7 @@ fn deployed() -> World {
 #[case::secret_deleted(|world: &mut World| world.facts.global = None, "apply secret")]
 #[case::account_deleted(|world: &mut World| world.facts.service_account = None, "apply serviceaccount")]
 #[case::account_changed(|world: &mut World| Arc::make_mut(world.facts.service_account.as_mut().unwrap()).automount_service_account_token = None, "apply serviceaccount")]
+#[case::confirmations_deleted(|world: &mut World| world.facts.confirmations = None, "apply configmap")]
 #[case::role_deleted(|world: &mut World| world.facts.role = None, "apply role")]
 #[case::role_widened(|world: &mut World| Arc::make_mut(world.facts.role.as_mut().unwrap()).rules.as_mut().unwrap()[0].resource_names = None, "apply role")]
 #[case::binding_widened(|world: &mut World| {
@@ -178,8 +179,9 @@ fn a_node_that_does_not_follow_is_named_after_its_time() {
     world.wait(wait);
     let plan = world.settle();
     assert_eq!(reported(&plan)[3], "Degraded=True/NodesNotInSync");
-    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes not in sync: node-b (CrashLoopBackOff)");
+    assert_eq!(message(&plan, "Degraded"), "1 of 2 nodes have not confirmed the content: node-b (CrashLoopBackOff)");
     world.roll(&["node-b"]);
+    world.confirm(&["node-b"]);
     assert_eq!(reported(&world.settle())[2..], ["RolledOut=True/RolledOut", "Degraded=False/AsExpected"]);
 }
 
@@ -197,7 +199,7 @@ fn nodes_without_a_pod_refer_to_the_daemon_set() {
     assert_eq!(reported(&plan)[3], "Degraded=True/NodesNotInSync");
     assert_eq!(
         message(&plan, "Degraded"),
-        "1 of 1 nodes not in sync: no Pod there; `kubectl describe daemonset global-pull-secret-syncer -n kube-system` shows the cause"
+        "1 of 1 nodes have not confirmed the content: no Pod there; `kubectl describe daemonset global-pull-secret-syncer -n kube-system` shows the cause"
     );
 }
 
@@ -206,17 +208,25 @@ fn rolling_means_new_pods_for_a_revision_one_after_the_other() {
     let mut world = World::new("q.io=O");
     world.policy.rollout = Rollout::Rolling;
     world.additional("r.io=V");
-    assert_eq!(reported(&world.settle())[2], "RolledOut=True/RolledOut");
+    assert_eq!(reported(&world.settle_nodes())[2], "RolledOut=True/RolledOut");
     world.take_done();
     world.additional("r.io=W");
     let plan = world.settle();
     assert_eq!(world.take_done(), ["apply secret", "apply daemonset", "apply configmap"]);
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
     world.wait(3);
+    world.confirm(&["node-a", "node-b"]);
+    assert_eq!(
+        message(&world.settle(), "RolledOut"),
+        "0/2 nodes have the content",
+        "Pods of the earlier revision apply none"
+    );
     world.roll(&["node-a"]);
+    world.confirm(&["node-a"]);
     assert_eq!(message(&world.settle(), "RolledOut"), "1/2 nodes have the content");
     world.wait(3);
     world.roll(&["node-b"]);
+    world.confirm(&["node-b"]);
     assert_eq!(reported(&world.settle())[2], "RolledOut=True/RolledOut");
 }
 

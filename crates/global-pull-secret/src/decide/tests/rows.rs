@@ -7,8 +7,16 @@ use rstest::rstest;
 use super::world::{ADDITIONAL, World, document, message, reported};
 
 const INVALID: &str = r#"{"auths":{"a.io":{"auth":"SECRET!"}}}"#;
-const ALL: [&str; 6] =
-    ["apply secret", "apply serviceaccount", "apply role", "apply rolebinding", "apply daemonset", "apply configmap"];
+/// The first ConfigMap is for the confirmations of nodes, the second is the status.
+const ALL: [&str; 7] = [
+    "apply secret",
+    "apply serviceaccount",
+    "apply role",
+    "apply rolebinding",
+    "apply configmap",
+    "apply daemonset",
+    "apply configmap",
+];
 
 #[test]
 fn original_only_deploys_nothing() {

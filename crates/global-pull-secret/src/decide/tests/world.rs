@@ -22,7 +22,8 @@ use crate::policy::{Policy, Rollout};
 use crate::record::Record;
 
 pub(super) const ADDITIONAL: &str = names::ADDITIONAL_PULL_SECRET;
-pub(super) const SETTLE: i64 = 20;
+/// Seconds that a node needs to apply a change.
+pub(super) const APPLIED: i64 = 20;
 
 pub(super) struct World {
     pub(super) facts: Facts,
@@ -69,7 +70,6 @@ pub(super) fn policy() -> Policy {
             max_unavailable: "10%".to_owned(),
             restart_policy: "always".to_owned(),
         },
-        settle: Duration::from_secs(20),
         node_deadline: Duration::from_mins(10),
         cleanup_deadline: Duration::from_mins(5),
     }
@@ -149,11 +149,28 @@ impl World {
         panic!("it does not come to rest: {:?}", self.done);
     }
 
-    /// Settles, and again when the nodes have had the time that they take.
+    /// Settles, and again when the nodes with a ready Pod have confirmed what they find.
     pub(super) fn settle_nodes(&mut self) -> Plan {
         self.settle();
-        self.wait(SETTLE);
+        self.wait(APPLIED);
+        self.confirm(&["node-a", "node-b"]);
         self.settle()
+    }
+
+    /// These nodes apply the merged Secret and confirm it, unless their Pods are not ready or are for another revision.
+    pub(super) fn confirm(&mut self, nodes: &[&str]) {
+        let Facts { global: Some(global), confirmations: Some(confirmations), pods, .. } = &mut self.facts else {
+            return;
+        };
+        let Some(revision) = &global.revision else { return };
+        let data = Arc::make_mut(confirmations).data.get_or_insert_default();
+        for pod in pods.iter().filter(|pod| pod.ready_since.is_some()) {
+            let node = pod.node.clone().unwrap();
+            let is_for_it = pod.revision.as_ref().is_none_or(|of_pod| of_pod == revision);
+            if is_for_it && nodes.contains(&node.as_str()) {
+                data.insert(node, format!("{revision} {}", pod.name));
+            }
+        }
     }
 
     pub(super) fn take_done(&mut self) -> Vec<String> {
@@ -169,6 +186,7 @@ impl World {
                 ManagedObject::Role(_) => self.facts.role = None,
                 ManagedObject::RoleBinding(_) => self.facts.role_binding = None,
                 ManagedObject::Status(_) => self.facts.status = None,
+                ManagedObject::Confirmations(_) => self.facts.confirmations = None,
                 ManagedObject::DaemonSet(mut set) => {
                     if self.facts.pods.is_empty() {
                         self.facts.daemon_set = None;
@@ -216,6 +234,10 @@ impl World {
                 stamp(&mut object.metadata, facts.role_binding.as_deref().map(|observed| &observed.metadata));
                 facts.role_binding = Some(Arc::new(object));
             }
+            ManagedObject::Confirmations(mut object) => {
+                stamp(&mut object.metadata, facts.confirmations.as_deref().map(|observed| &observed.metadata));
+                facts.confirmations = Some(Arc::new(object));
+            }
             ManagedObject::Status(mut object) => {
                 stamp(&mut object.metadata, facts.status.as_deref().map(|observed| &observed.metadata));
                 facts.status = Some(Arc::new(object));
@@ -240,14 +262,16 @@ impl World {
 
     /// Makes the Pods of these nodes anew, ready.
     pub(super) fn roll(&mut self, nodes: &[&str]) {
+        let version = self.version();
         let template = self.facts.daemon_set.as_ref().and_then(|set| set.spec.clone()).unwrap_or_default().template;
         let annotations = template.metadata.and_then(|metadata| metadata.annotations).unwrap_or_default();
         for node in nodes {
             self.facts.pods.retain(|pod| pod.node.as_deref() != Some(node));
             self.facts.pods.push(ObservedPod {
-                name: format!("pod-{node}"),
+                name: format!("pod-{node}-{version}"),
                 node: Some((*node).to_owned()),
                 ready_since: Some(self.now),
+                changed_at: self.now,
                 revision: annotations.get(names::ANNOTATION_REVISION).cloned(),
                 is_terminating: false,
                 failure: None,
@@ -259,6 +283,7 @@ impl World {
     pub(super) fn fail(&mut self, node: &str, failure: &str) {
         for pod in self.facts.pods.iter_mut().filter(|pod| pod.node.as_deref() == Some(node)) {
             pod.ready_since = None;
+            pod.changed_at = self.now;
             pod.failure = Some(failure.to_owned());
         }
     }

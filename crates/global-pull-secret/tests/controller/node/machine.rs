@@ -204,8 +204,7 @@ impl Controller {
         let mut command = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"));
         command.args(["run", "--kubeconfig", &machine.kubeconfig, "--control-plane-namespace", &machine.namespace]);
         command.args(["--syncer-image", &machine.syncer_image, "--syncer-priority-class", "system-node-critical"]);
-        // Less than the default: a Pod shows by its next probe, within 5 s, that it has a change in hand.
-        command.args(["--settle", "15s", "--health-port", "0", "--metrics-port", "0"]).stdin(Stdio::null());
+        command.args(["--health-port", "0", "--metrics-port", "0"]).stdin(Stdio::null());
         command.stdout(output.try_clone().unwrap()).stderr(output);
         Self { child: command.spawn().unwrap(), log }
     }
