@@ -168,7 +168,7 @@ impl Observed {
         let spec = &self.resource.spec;
         let Some(reference) = spec.pointer("/pullSecret/secretRef").filter(|reference| !reference.is_null()) else {
             let is_set = spec.pointer("/pullSecret/data").is_some_and(|data| !data.is_null());
-            let hint = "the API does not return the pull secret to this adapter: its grant needs `reads_pull_secrets`";
+            let hint = "the API does not return the pull secret to this adapter: grant its identity `reads_pull_secrets` there";
             return missing(if is_set { hint } else { "waiting for a pull secret" }.to_owned());
         };
         let (secret, key) = match referenced(input, reference) {

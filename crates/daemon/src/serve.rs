@@ -33,6 +33,10 @@ pub struct ServeOptions {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
+/// The address of a connection's other end, an extension of each of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
 /// Configured address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint<'a> {
@@ -172,8 +176,9 @@ impl Listener {
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
-                    let connection = serve_stream(stream, router.clone(), options.clone(), shutdown.watcher());
+                Ok((stream, peer)) => {
+                    let router = router.clone().layer(axum::Extension(Peer(peer)));
+                    let connection = serve_stream(stream, router, options.clone(), shutdown.watcher());
                     let cut = cut.clone();
                     tasks.spawn(async move {
                         tokio::select! {

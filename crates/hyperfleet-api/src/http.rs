@@ -1,10 +1,14 @@
 //! The HTTP layer: routing, authentication, limits, and the response to every request.
 
+mod access;
+pub mod audit;
 pub mod auth;
 pub(crate) mod document;
 mod handlers;
+mod identity;
 pub mod jwt;
 mod middleware;
+pub mod proxies;
 mod query;
 mod response;
 mod route;

@@ -9,7 +9,8 @@
 //! ```text
 //! listener ─> http::middleware   request id, access log, metrics, limits of size and time, a panic becomes a 500
 //!                 ├─> http::route      the endpoint that the path names
-//!                 ├─> http::auth, jwt  the caller: identity, tenancy, permissions
+//!                 ├─> http::auth, jwt  the caller: identity, tenancy, permissions ([`authorization`])
+//!                 ├─> http::access     the permission that the request needs; http::audit records what was denied
 //!                 └─> http::handlers   parameters (http::query, search) and body (decide::body)
 //!                        ├─> service      one operation: read, decide, write in one transaction
 //!                        │     ├─> decide    pure rules: validation, generations, reports, conditions, deletion
@@ -31,6 +32,7 @@
 //! | A resource with adapters is removed only after a `Finalized` report of each, or by a forced deletion. | `tests/api/deletion.rs`, `final_only_when_all_have_finalized` |
 //! | A report never replaces one of a newer generation or of a later time. | `tests/api/discards.rs` |
 //! | A pull secret is stored encrypted, and returned only to a caller with that permission. | `tests/api/pull_secret.rs`, `is_redacted_everywhere`, `only_a_reader_reads_it` |
+//! | An authenticated caller may do what a grant says, and nothing else. | `tests/api/authorization.rs`, `nothing_is_allowed_without_a_grant` |
 //! | Text of a user never becomes SQL, HTML or a log line. | `search::tests::properties`; `tests/pages/escaping.rs`; `tests/api/injection.rs` |
 //! | A search selects the same resources in memory, in SQLite and in PostgreSQL. | `search::tests::databases` |
 //! | A change stream sends each change once and in order; it can be resumed from every version that it has sent. | `tests/api/watch_many.rs`, `events_come_once_and_in_order` |
@@ -50,6 +52,7 @@
 //! assert_eq!(error, Err(Some(1)));
 //! ```
 
+pub mod authorization;
 pub mod decide;
 pub mod entity;
 pub mod excerpt;

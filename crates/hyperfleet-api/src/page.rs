@@ -47,7 +47,8 @@ pub struct OverviewRequest<'a> {
 /// Renders the overview of a kind.
 pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Timestamp) -> Result<String, Rejection> {
     let registry = service.registry();
-    let descriptor = kind(registry, request.kind)?;
+    let unknown = || Problem::new(Code::NotFound, "no such kind is configured here");
+    let descriptor = kind(registry, request.kind).ok_or_else(unknown)?;
     let search = request.search.unwrap_or_default().trim();
     // People follow links and do not type page numbers, so an invalid number shows the first page.
     let page = request.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST_PAGE);
@@ -84,12 +85,12 @@ pub fn openapi(registry: &Registry) -> String {
     endpoints::show(registry)
 }
 
-fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Result<&'a Descriptor, Rejection> {
-    let found = match requested {
+/// Returns the kind that an overview shows; `None` if there is no such kind.
+pub(crate) fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Option<&'a Descriptor> {
+    match requested {
         Some(kind) => registry.kind(kind),
         None => frame::in_order(registry).first().copied(),
-    };
-    found.ok_or_else(|| Problem::new(Code::NotFound, "no such kind is configured here").into())
+    }
 }
 
 async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Rejection> {

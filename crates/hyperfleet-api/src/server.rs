@@ -14,8 +14,10 @@ use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::entity;
 use crate::http::auth::Authentication;
 use crate::http::jwt::Issuers;
+use crate::http::proxies::Proxies;
 use crate::http::{Api, Limits, Parts, router};
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -78,7 +80,7 @@ impl Server {
         let registry = settings.registry().map_err(StartError::Settings)?;
         let document = schema_document(&settings).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
-        let authentication = authentication(&settings)?;
+        let authentication = authentication(&settings, &registry)?;
         let serve_options = serve_options(&settings)?;
         let source = settings.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
@@ -238,13 +240,15 @@ async fn measure(parts: &ServerParts) {
     }
 }
 
-fn authentication(settings: &Settings) -> Result<Authentication, StartError> {
+fn authentication(settings: &Settings, registry: &entity::Registry) -> Result<Authentication, StartError> {
+    let fault = |fault: String| StartError::Settings(vec![fault]);
     let issuers = settings.server.jwt.enabled.then(|| Issuers::new(settings.server.jwt.configs.clone()));
     Ok(Authentication {
         issuers: issuers.transpose().map_err(StartError::Settings)?,
+        grants: settings.grants(registry).map_err(StartError::Settings)?,
         tenancy: settings.tenancy(),
-        pull_secret_readers: settings.pull_secret.readers.clone(),
-        pull_secret_token: settings.reader_token().map_err(|fault| StartError::Settings(vec![fault]))?,
+        proxies: Proxies::new(&settings.server.proxies).map_err(fault)?,
+        reader_token: settings.reader_token().map_err(fault)?,
     })
 }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::authorization::{Identity, Permissions};
 use crate::decide::aggregate::aggregate;
 use crate::decide::change::RequestInfo;
 use crate::decide::mapped::MappedCondition;
@@ -55,14 +56,14 @@ struct Parts {
 }
 
 /// The caller of an operation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The identity that is recorded with changes.
-    pub identity: String,
+    /// The identity; its subject is recorded with changes.
+    pub identity: Identity,
+    /// Its permissions.
+    pub permissions: Permissions,
     /// The tenancy of the resources that it creates, by dimension.
     pub tenancy: BTreeMap<String, String>,
-    /// True if it may read pull secrets.
-    pub reads_pull_secrets: bool,
 }
 
 /// The address of a resource in a request's path.
@@ -266,6 +267,6 @@ impl RequestInfo {
     pub fn now(caller: &Caller, now: Timestamp) -> Self {
         // The store keeps microseconds, and the answer must equal the stored resource.
         let time = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Self { caller: caller.identity.clone(), tenancy: caller.tenancy.clone(), time }
+        Self { caller: caller.identity.subject.clone(), tenancy: caller.tenancy.clone(), time }
     }
 }

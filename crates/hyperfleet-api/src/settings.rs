@@ -9,6 +9,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::authorization::Grants;
 use crate::entity::Registry;
 use crate::http::auth::Tenancy;
 use crate::sealed::Keyring;
@@ -19,8 +20,8 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 
 pub use shape::{
-    Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, MetricsSettings, Pool, PullSecret, Server, Settings,
-    Ssl, Tenant, Timeouts, Tls,
+    Authorization, Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, MetricsSettings, Pool, PullSecret,
+    Server, Settings, Ssl, Tenant, Timeouts, Tls,
 };
 
 /// Files that are read where none is named; the first that exists.
@@ -106,6 +107,12 @@ impl Settings {
         enabled.then_some(Tenancy { system_header, dimensions })
     }
 
+    /// The grants of callers.
+    pub fn grants(&self, registry: &Registry) -> Result<Grants, Vec<String>> {
+        let issuers: Vec<&str> = self.server.jwt.configs.iter().map(|issuer| issuer.issuer_url.as_str()).collect();
+        Grants::new(&self.authorization.grants, registry, &issuers)
+    }
+
     /// The encryption keys of pull secrets. Without any, one is generated beside an embedded database.
     pub fn keyring(&self) -> Result<Option<Keyring>, String> {
         let PullSecret { keys, digest_key_file, .. } = &self.pull_secret;
@@ -136,7 +143,7 @@ impl Settings {
         keyring.map(Some).ok_or_else(|| "pull_secret.keys: cannot be used".to_owned())
     }
 
-    /// The bearer token that may read pull secrets.
+    /// The bearer token that adds reading a pull secret.
     pub fn reader_token(&self) -> Result<Option<SecretString>, String> {
         let file = self.pull_secret.reader_token_file.as_ref();
         file.map(|file| secret_text(file, "pull_secret.reader_token_file")).transpose()

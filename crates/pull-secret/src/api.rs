@@ -1,5 +1,7 @@
 //! `pull-secret api`: the HyperFleet API as a process.
 
+mod grants;
+
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -7,15 +9,16 @@ use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
+use hyperfleet_api::http::audit;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::store::{Store, schema};
 use jiff::Timestamp;
 
-use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
+use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, GrantsArguments, MigrateArguments};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] = &["daemon", "hyperfleet_api", "pull_secret"];
+const CRATES: &[&str] = &[audit::TARGET, "daemon", "hyperfleet_api", "pull_secret"];
 
 /// Does what the arguments say; without a command, serves.
 pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
@@ -23,6 +26,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         None => serve(arguments.flags),
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
+        Some(ApiCommand::Grants(GrantsArguments { identity, flags })) => grants::grants(identity, &settings(flags)?),
         Some(ApiCommand::Openapi(flags)) => {
             let registry = settings(flags)?.registry().map_err(Faults::of_configuration)?;
             let document = hyperfleet_api::openapi::document(&registry, cli::build().0);

@@ -16,7 +16,7 @@ use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
-pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, MigrateArguments};
+pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments};
 pub(crate) use output::OutputFormat;
 pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};

@@ -1,6 +1,7 @@
-//! Authentication: the caller's identity and tenancy, and the requests that they permit.
+//! Authentication: the caller's identity, tenancy and permissions.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
@@ -8,6 +9,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use super::jwt::Issuers;
+use super::proxies::Proxies;
+use crate::authorization::{Grants, Identity, Permissions};
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
 
@@ -22,12 +25,26 @@ const MAX_IDENTITY: usize = 256;
 pub struct Authentication {
     /// The issuers of tokens; `None` where authentication is off.
     pub issuers: Option<Issuers>,
+    /// The permissions of the issuers' identities.
+    pub grants: Grants,
     /// The tenancy of the resources that a caller creates.
     pub tenancy: Option<Tenancy>,
-    /// The identities that may read pull secrets.
-    pub pull_secret_readers: Vec<String>,
-    /// A token for components on the same machine. It permits reading pull secrets in addition to what any caller may do.
-    pub pull_secret_token: Option<SecretString>,
+    /// The peers whose headers about the caller are believed.
+    pub proxies: Proxies,
+    /// A token that adds reading a pull secret, for components on the same machine; only where authentication is off.
+    pub reader_token: Option<SecretString>,
+}
+
+/// The head of a request, as far as it says who calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head<'a> {
+    pub(super) headers: &'a HeaderMap,
+    /// The address of the connection's other end, if it has one.
+    pub(super) peer: Option<IpAddr>,
+    /// True if the request may change something.
+    pub(super) writes: bool,
+    /// True if the request is a report, which sets no tenancy.
+    pub(super) reports: bool,
 }
 
 /// The headers that set the tenancy of a resource.
@@ -59,40 +76,37 @@ pub struct Dimension {
 
 impl Authentication {
     /// Authenticates the caller of a request, or returns the problem that refuses it.
-    pub async fn authenticate(
-        &self,
-        headers: &HeaderMap,
-        writes: bool,
-        reports: bool,
-        now: Timestamp,
-    ) -> Result<Caller, Rejection> {
-        if writes && self.issuers.is_none() && is_cross_origin(headers) {
-            let detail = "a cross-origin request may not write: send it without an Origin header";
-            return Err(Problem::new(Code::PermissionDenied, detail).into());
-        }
-        let is_local = self.is_local_component(headers);
-        let identity = match &self.issuers {
-            None => Some(SYSTEM_IDENTITY.to_owned()),
-            Some(_) if is_local => Some(SYSTEM_IDENTITY.to_owned()),
-            Some(issuers) => issuers.identity(headers, now).await?,
+    pub(super) async fn authenticate(&self, head: Head<'_>, now: Timestamp) -> Result<Caller, Rejection> {
+        let Some(issuers) = &self.issuers else {
+            check_local(head)?;
+            let identity = Identity { subject: SYSTEM_IDENTITY.to_owned(), ..Identity::default() };
+            let permissions = Permissions::unauthenticated(self.holds_reader_token(head.headers));
+            return Ok(Caller { identity, permissions, tenancy: BTreeMap::new() });
         };
-        let identity = identity.filter(|identity| is_identity(identity));
-        let Some(identity) = identity.or_else(|| (!writes).then(String::new)) else {
-            return Err(Problem::new(Code::Unauthenticated, "the caller's token names no usable identity").into());
-        };
-        let is_system = self.is_system(headers);
-        if writes && !reports && is_system {
-            let detail = "system identities may only write status and conditions";
-            return Err(Problem::new(Code::PermissionDenied, detail).into());
-        }
-        let tenancy = if writes && !reports { self.tenancy(headers)? } else { BTreeMap::new() };
-        let reads_pull_secrets = is_local || self.pull_secret_readers.contains(&identity) && self.issuers.is_some();
-        Ok(Caller { identity, tenancy, reads_pull_secrets })
+        let identity = issuers.identity(head.headers, self.proxies.trust(head.peer), now).await?;
+        let identity = identity.filter(|identity| is_identity(&identity.subject));
+        let unusable = || Problem::new(Code::Unauthenticated, "the caller's token names no usable identity");
+        let identity = identity.ok_or_else(unusable)?;
+        let permissions = self.grants.of(&identity);
+        Ok(Caller { identity, permissions, tenancy: BTreeMap::new() })
     }
 
-    /// True if the caller sends the token of the components on this machine.
-    fn is_local_component(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = &self.pull_secret_token else { return false };
+    /// Adds the tenancy that the request's headers set for what the caller creates, or refuses the request.
+    pub(super) fn admit(&self, caller: &mut Caller, head: Head<'_>) -> Result<(), Problem> {
+        if !head.writes || head.reports {
+            return Ok(());
+        }
+        if self.is_system(head.headers) {
+            let detail = "system identities may only write status and conditions";
+            return Err(Problem::new(Code::PermissionDenied, detail));
+        }
+        caller.tenancy = self.tenancy(head.headers)?;
+        Ok(())
+    }
+
+    /// True if the caller sends the token that adds reading pull secrets.
+    fn holds_reader_token(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.reader_token else { return false };
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         given.is_some_and(|given| {
             aws_lc_rs::constant_time::verify_slices_are_equal(given, token.expose_secret().as_bytes()).is_ok()
@@ -126,9 +140,18 @@ impl Authentication {
     }
 }
 
-/// True if a browser sends the request for a page of another origin.
+/// Refuses what a browser sends for a page of another origin.
 ///
-/// Without authentication, any web page that a developer opens could otherwise write to the API on the same machine.
+/// Without authentication, any web page that a developer opens could otherwise use the API on the same machine: by a
+/// request across origins, or by a name of its own that resolves to this machine.
+fn check_local(head: Head<'_>) -> Result<(), Problem> {
+    if head.writes && is_cross_origin(head.headers) {
+        let detail = "a cross-origin request may not write: send it without an Origin header";
+        return Err(Problem::new(Code::PermissionDenied, detail));
+    }
+    Ok(())
+}
+
 fn is_cross_origin(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
     let Some(origin) = text(header::ORIGIN) else { return false };

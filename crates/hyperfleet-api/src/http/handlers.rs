@@ -7,13 +7,15 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::audit::Call;
 use super::document::ServiceDocument;
 use super::query::{Parameters, invalid};
 use super::route::Route;
-use super::{Api, response, watch};
-use crate::decide::body;
+use super::{Api, access, response, watch};
+use crate::authorization::{Scope, Verb};
+use crate::decide::body::{self, Creation};
 use crate::decide::change::RequestInfo;
-use crate::decide::report;
+use crate::decide::report::{self, NewReport};
 use crate::entity::Descriptor;
 use crate::page;
 use crate::problem::{FieldError, Problem, Rejection};
@@ -25,18 +27,19 @@ use crate::store::{Query, StoreError};
 
 /// A request whose route is known, whose caller is authenticated and whose body is read.
 pub(super) struct AuthenticatedRequest<'a> {
+    pub(super) call: Call<'a>,
     pub(super) method: &'a Method,
     pub(super) route: Route<'a>,
     pub(super) parameters: Parameters,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
-    pub(super) caller: Caller,
+    pub(super) caller: &'a Caller,
 }
 
 /// Handles a request.
 pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Result<Response, Rejection> {
-    let AuthenticatedRequest { method, route, parameters, headers, body, caller } = request;
-    let request = RequestInfo::now(&caller, api.now());
+    let AuthenticatedRequest { call, method, route, parameters, headers, body, caller } = request;
+    let request = RequestInfo::now(caller, api.now());
     let post = *method == Method::POST;
     match route {
         Route::Service => Ok(service(api)),
@@ -44,7 +47,11 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
         Route::Page(None) => overview(api, &parameters, headers, request.time).await,
         Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, request.time).await?)),
-        Route::Collection { descriptor, owner_id } if post => create(api, descriptor, owner_id, body, &request).await,
+        Route::Collection { descriptor, owner_id } if post => {
+            let (descriptor, creation) = creation(api, descriptor, owner_id, body)?;
+            caller.permissions.allow(Verb::Create, Scope::Kind(&descriptor.kind)).map_err(Problem::from)?;
+            create(api, descriptor, owner_id, creation, &request).await
+        }
         Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
         Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &request).await,
         Route::Item(address) if *method == Method::DELETE => {
@@ -52,9 +59,14 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
             Ok(item(StatusCode::ACCEPTED, &resource))
         }
-        Route::Item(address) => read(api, &address, &parameters, &caller).await,
+        Route::Item(address) => read(api, &address, &parameters, call).await,
         Route::ForceDelete(address) => force_delete(api, &address, body, &request).await,
-        Route::Statuses(address) if post || *method == Method::PUT => report(api, &address, post, body, &request).await,
+        Route::Statuses(address) if post || *method == Method::PUT => {
+            let new = report::parse(body::object(body)?)?;
+            let permissions = &caller.permissions;
+            permissions.allow_report(&new.adapter, access::scope(&address)).map_err(Problem::from)?;
+            report(api, &address, post, new, &request).await
+        }
         Route::Statuses(address) => statuses(api, &address, &parameters).await,
         Route::History(address) => history(api, &address, &parameters).await,
     }
@@ -78,19 +90,19 @@ async fn read(
     api: &Api,
     address: &Address<'_>,
     parameters: &Parameters,
-    caller: &Caller,
+    call: Call<'_>,
 ) -> Result<Response, Rejection> {
     let fields = parameters.fields()?;
-    let with_pull_secret = parameters.with_pull_secret()?;
-    let object = if with_pull_secret {
-        api.service().read_with_pull_secret(address, caller).await?
-    } else {
-        api.service().read(address).await?
-    };
-    let mut response = response::json_text(StatusCode::OK, project(object, fields.as_ref())?);
-    if with_pull_secret {
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !parameters.with_pull_secret()? {
+        let object = api.service().read(address).await?;
+        return Ok(response::json_text(StatusCode::OK, project(object, fields.as_ref())?));
     }
+    let permissions = call.caller.map(|caller| caller.permissions.clone()).unwrap_or_default();
+    let because = permissions.allow_pull_secret(access::scope(address)).map_err(Problem::from)?;
+    let resource = api.service().read_with_pull_secret(address).await?;
+    Call { resource: Some(&resource), ..call }.read(&because);
+    let mut response = response::json_text(StatusCode::OK, project(render::text(&resource), fields.as_ref())?);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
@@ -132,13 +144,13 @@ async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> R
     Ok(response::page(paging.page, page.total, &items))
 }
 
-async fn create(
-    api: &Api,
-    descriptor: Option<&Descriptor>,
+/// The kind and the body of a new resource.
+fn creation<'a>(
+    api: &'a Api,
+    descriptor: Option<&'a Descriptor>,
     owner_id: Option<&str>,
     body: &[u8],
-    request: &RequestInfo,
-) -> Result<Response, Rejection> {
+) -> Result<(&'a Descriptor, Creation), Rejection> {
     let creation = body::creation(body::object(body)?)?;
     let registry = api.service().registry();
     let unknown = || {
@@ -152,8 +164,18 @@ async fn create(
             format!("{} belongs to a {parent}: create it at /{plural}/{{id}}/{}", descriptor.kind, descriptor.plural);
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
+    Ok((descriptor, creation))
+}
+
+async fn create(
+    api: &Api,
+    descriptor: &Descriptor,
+    owner_id: Option<&str>,
+    creation: Creation,
+    request: &RequestInfo,
+) -> Result<Response, Rejection> {
     let resource = api.service().create(descriptor, owner_id, creation, request).await?;
-    api.parts.metrics.reconciliation_started(&resource, registry);
+    api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::CREATED, &resource))
 }
 
@@ -199,10 +221,9 @@ async fn report(
     api: &Api,
     address: &Address<'_>,
     post: bool,
-    body: &[u8],
+    report: NewReport,
     request: &RequestInfo,
 ) -> Result<Response, Rejection> {
-    let report = report::parse(body::object(body)?)?;
     match api.service().report(address, report, request).await? {
         Reported::Discarded(reason) => {
             api.parts.metrics.discarded(reason);

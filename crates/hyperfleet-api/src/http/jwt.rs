@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::identity::Verified;
+use super::proxies::Trust;
+use crate::authorization::Identity;
 use crate::problem::{Code, Problem, Rejection};
 
 /// Maximum clock skew between the issuer and this server.
@@ -44,7 +47,7 @@ pub struct IssuerSettings {
     /// The header that carries the token.
     #[serde(default = "authorization")]
     pub header: String,
-    /// The required `aud` claim of its tokens.
+    /// The required `aud` claim of its tokens; must be given.
     #[serde(default)]
     pub audience: Option<String>,
     /// The claim that holds the caller's identity.
@@ -53,7 +56,7 @@ pub struct IssuerSettings {
     /// A regular expression that must match the whole claim.
     #[serde(default)]
     pub identity_claim_pattern: Option<String>,
-    /// A header that holds the caller's identity instead of the claim; a gateway sets it.
+    /// A header that holds the caller's identity instead of the claim; believed only from `server.proxies`.
     #[serde(default)]
     pub identity_header: Option<String>,
 }
@@ -103,7 +106,12 @@ impl Issuers {
     }
 
     /// The identity in a request's token; `None` if a valid token has none.
-    pub(super) async fn identity(&self, headers: &HeaderMap, now: Timestamp) -> Result<Option<String>, Rejection> {
+    pub(super) async fn identity(
+        &self,
+        headers: &HeaderMap,
+        trust: Trust,
+        now: Timestamp,
+    ) -> Result<Option<Identity>, Rejection> {
         let given = self.0.iter().find_map(|issuer| headers.get(&issuer.settings.header));
         let missing = || Problem::new(Code::Unauthenticated, "missing authorization header");
         let given = given.ok_or_else(missing)?;
@@ -116,16 +124,11 @@ impl Issuers {
         let named = unverified_issuer(token);
         let issuer = self.0.iter().find(|issuer| Some(issuer.settings.issuer_url.as_str()) == named.as_deref());
         let issuer = issuer.filter(|issuer| headers.get(&issuer.settings.header) == Some(given));
-        let claims = issuer.ok_or_else(|| invalid("invalid JWT token"))?.verify(token, now).await?;
-        let settings = issuer.map(|issuer| (&issuer.settings, &issuer.pattern));
-        Ok(settings.and_then(|(settings, pattern)| {
-            let header = settings.identity_header.as_ref().and_then(|name| headers.get(name));
-            if let Some(header) = header.and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty()) {
-                return Some(header.to_owned());
-            }
-            let claim = claims.get(&settings.identity_claim).and_then(Value::as_str)?;
-            pattern.as_ref().is_none_or(|pattern| pattern.is_match(claim)).then(|| claim.to_owned())
-        }))
+        let issuer = issuer.ok_or_else(|| invalid("invalid JWT token"))?;
+        let claims = issuer.verify(token, now).await?;
+        let IssuerSettings { issuer_url, identity_claim, identity_header, .. } = &issuer.settings;
+        let (pattern, header) = (issuer.pattern.as_ref(), identity_header.as_deref());
+        Ok(Verified { issuer: issuer_url, claim: identity_claim, pattern, header, claims, headers, trust }.identity())
     }
 }
 
@@ -137,6 +140,11 @@ impl Issuer {
         let pattern = pattern.transpose().map_err(|_syntax| "identity_claim_pattern: is not a regular expression")?;
         if http::HeaderName::try_from(&settings.header).is_err() {
             return Err("header: is not the name of a header".to_owned());
+        }
+        if settings.audience.as_deref().unwrap_or_default().is_empty() {
+            return Err(
+                "audience: is missing: without it a token that was made for another service is accepted".to_owned()
+            );
         }
         let client = match (&settings.jwk_cert_url, &settings.jwk_cert_file) {
             (None, Some(_)) => None,
@@ -181,7 +189,8 @@ impl Issuer {
         if second("exp").is_none_or(|expiry| expiry + leeway < now) {
             return Err(Problem::new(Code::InvalidToken, "JWT token has expired").into());
         }
-        if second("nbf").is_some_and(|begin| begin - leeway > now) {
+        let begins = claims.get("nbf").map(|_| second("nbf"));
+        if begins.is_some_and(|begin| begin.is_none_or(|begin| begin - leeway > now)) {
             return Err(broken());
         }
         Ok(claims)

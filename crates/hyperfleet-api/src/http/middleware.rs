@@ -1,5 +1,6 @@
 //! The steps around every request: id, access log, metrics, authentication, limits.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::BytesMut;
+use daemon::serve::Peer;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -16,12 +18,15 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
 use uuid::Uuid;
 
+use super::audit::Call;
+use super::auth::Head;
 use super::handlers::{self, AuthenticatedRequest};
 use super::query::Parameters;
 use super::route::{Route, route};
-use super::{Api, response};
+use super::{Api, access, response};
 use crate::excerpt::excerpt;
 use crate::problem::{Code, Problem, Rejection};
+use crate::service::Caller;
 
 /// Creates the router that serves the API.
 pub fn router(api: Api) -> Router {
@@ -37,7 +42,10 @@ async fn handle(State(api): State<Api>, request: Request) -> Response {
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(excerpt);
     let route = route(uri.path(), api.service().registry());
     let template = route.as_ref().map_or_else(|| "unknown".to_owned(), Route::template);
-    let handled = AssertUnwindSafe(handle_route(&api, request, route)).catch_unwind().await;
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    let mut caller = None;
+    let context = Context { request_id: &id, peer, caller: &mut caller };
+    let handled = AssertUnwindSafe(handle_route(&api, request, route.clone(), context)).catch_unwind().await;
     let (mut response, rejection) = match handled {
         Ok(Ok(response)) => (response, None),
         Ok(Err(rejection)) => (response::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
@@ -46,6 +54,18 @@ async fn handle(State(api): State<Api>, request: Request) -> Response {
             (response::problem(&problem, uri.path(), &id, api.now()), Some(problem.into()))
         }
     };
+    if let Some(Rejection { problem, .. }) = rejection.as_ref().filter(|rejection| is_denial(&rejection.problem)) {
+        let path = excerpt(uri.path());
+        let call = Call {
+            request_id: &id,
+            method: method.as_str(),
+            path: &path,
+            peer,
+            caller: caller.as_ref(),
+            resource: None,
+        };
+        audit_denied(&api, call, route.as_ref(), &problem.detail).await;
+    }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert("x-request-id", id);
@@ -106,7 +126,37 @@ impl AccessLogEntry<'_> {
     }
 }
 
-async fn handle_route(api: &Api, request: Request, route: Option<Route<'_>>) -> Result<Response, Rejection> {
+/// The surroundings of a request that is handled.
+struct Context<'a> {
+    request_id: &'a str,
+    peer: Option<IpAddr>,
+    /// Set as soon as the caller is known.
+    caller: &'a mut Option<Caller>,
+}
+
+fn is_denial(problem: &Problem) -> bool {
+    matches!(
+        problem.code,
+        Code::PermissionDenied | Code::Unauthenticated | Code::InvalidCredentials | Code::InvalidToken
+    )
+}
+
+/// Records a denied call, with the resource if there is one.
+async fn audit_denied(api: &Api, call: Call<'_>, route: Option<&Route<'_>>, because: &str) {
+    let address = route.and_then(Route::address).filter(|_| call.caller.is_some());
+    let resource = match address {
+        Some(address) => api.service().get(address).await.ok(),
+        None => None,
+    };
+    Call { resource: resource.as_ref(), ..call }.denied(because);
+}
+
+async fn handle_route(
+    api: &Api,
+    request: Request,
+    route: Option<Route<'_>>,
+    context: Context<'_>,
+) -> Result<Response, Rejection> {
     let Some(route) = route else {
         return Err(Problem::new(Code::NoEndpoint, "nothing is served at this path").into());
     };
@@ -120,16 +170,27 @@ async fn handle_route(api: &Api, request: Request, route: Option<Route<'_>>) -> 
     let (head, body) = request.into_parts();
     let writes = !matches!(head.method, Method::GET | Method::HEAD);
     let reports = matches!(route, Route::Statuses(_));
+    let parameters = Parameters::parse(head.uri.query());
+    let Context { request_id, peer, caller } = context;
     let caller = if route.is_public() {
-        crate::service::Caller::default()
+        caller.insert(Caller::default())
     } else {
-        api.parts.authentication.authenticate(&head.headers, writes, reports, api.now()).await?
+        let authentication = &api.parts.authentication;
+        let of = Head { headers: &head.headers, peer, writes, reports };
+        let caller = caller.insert(authentication.authenticate(of, api.now()).await?);
+        authentication.admit(caller, of)?;
+        access::check(&caller.permissions, api.service().registry(), &route, (&head.method, &parameters))?;
+        caller
     };
     let body = if writes { read(api, body).await? } else { Bytes::new() };
+    let path = excerpt(head.uri.path());
+    let call =
+        Call { request_id, method: head.method.as_str(), path: &path, peer, caller: Some(&*caller), resource: None };
     let request = AuthenticatedRequest {
+        call,
         method: &head.method,
         route,
-        parameters: Parameters::parse(head.uri.query()),
+        parameters,
         headers: &head.headers,
         body: &body,
         caller,

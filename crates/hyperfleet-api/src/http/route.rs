@@ -96,6 +96,17 @@ fn valid(id: &str) -> Option<&str> {
 // === impl Route ===
 
 impl Route<'_> {
+    /// The address of the resource that it is about, if it is about one.
+    pub(super) fn address(&self) -> Option<&Address<'_>> {
+        match self {
+            Self::Page(address) => address.as_ref(),
+            Self::Item(address) | Self::ForceDelete(address) | Self::Statuses(address) | Self::History(address) => {
+                Some(address)
+            }
+            Self::Service | Self::OpenApi | Self::OpenApiPage | Self::Collection { .. } => None,
+        }
+    }
+
     /// The methods that it supports.
     pub(super) fn allowed(&self) -> &'static [Method] {
         match self {

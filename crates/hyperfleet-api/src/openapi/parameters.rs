@@ -96,7 +96,7 @@ pub(super) fn components() -> Value {
         ),
         "Include": query(
             "include",
-            "Returns the pull secret in `spec.pullSecret.data` in clear, to callers in `pull_secret.readers`.",
+            "Returns the pull secret in `spec.pullSecret.data` in clear, to callers with the grant `reads_pull_secrets`.",
             &json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
         ),
         "IfMatch": {

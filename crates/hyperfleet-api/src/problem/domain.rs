@@ -1,6 +1,7 @@
 //! Maps domain errors to problems: the only place that knows both.
 
 use super::{Code, FieldError, Problem};
+use crate::authorization::Denied;
 use crate::decide::body::BodyError;
 use crate::decide::change::ChangeError;
 use crate::decide::deletion::DeletionError;
@@ -84,6 +85,12 @@ impl From<&ChangeError> for Problem {
     }
 }
 
+impl From<Denied> for Problem {
+    fn from(denied: Denied) -> Self {
+        Self::new(Code::PermissionDenied, denied.to_string())
+    }
+}
+
 impl From<&RuleError> for Problem {
     fn from(error: &RuleError) -> Self {
         match error {
@@ -120,7 +127,6 @@ impl From<&SpecError> for Problem {
 impl From<&PullSecretError> for Problem {
     fn from(error: &PullSecretError) -> Self {
         match error {
-            PullSecretError::Forbidden => Self::new(Code::PermissionDenied, error.to_string()),
             PullSecretError::NoKey => of_field(PULL_SECRET, "format", error),
             PullSecretError::Invalid(_) | PullSecretError::NothingToKeep => Self::validation(
                 "the inline pull secret is not valid",

@@ -75,9 +75,6 @@ pub enum Failure {
 /// An inline pull secret that cannot be stored or returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PullSecretError {
-    /// The caller may not read pull secrets.
-    #[error("reading a pull secret needs an identity that is configured in pull_secret.readers")]
-    Forbidden,
     /// The server has no key to encrypt with.
     #[error(
         "inline pull secrets are not accepted, as this server has no key to encrypt them with (pull_secret.keys); use \

@@ -1,9 +1,8 @@
-//! Reads resources, lists, transitions and, for permitted callers, pull secrets.
+//! Reads resources, lists, transitions and pull secrets.
 
 use fleet_model::Transition;
 
-use super::{Address, Caller, Failure, PullSecretError, Service};
-use crate::render;
+use super::{Address, Failure, PullSecretError, Service};
 use crate::resource::Resource;
 use crate::sealed;
 use crate::store::{Page, Query, Stored};
@@ -21,18 +20,15 @@ impl Service {
         served.map(|object| object.text).ok_or_else(|| address.not_found())
     }
 
-    /// Returns the JSON with the pull secret in clear; fails for callers that may not read it.
-    pub async fn read_with_pull_secret(&self, address: &Address<'_>, caller: &Caller) -> Result<String, Failure> {
-        if !caller.reads_pull_secrets {
-            return Err(PullSecretError::Forbidden.into());
-        }
+    /// Returns the resource with its pull secret in clear; the caller must be permitted to read it.
+    pub async fn read_with_pull_secret(&self, address: &Address<'_>) -> Result<Resource, Failure> {
         let Stored { mut resource, sealed } = self.find(address).await?;
         if let Some(sealed) = sealed {
             let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::KeyMissing)?;
             let opened = keyring.open(&resource.id, &sealed).map_err(PullSecretError::from)?;
             sealed::put(&mut resource.spec, opened);
         }
-        Ok(render::text(&resource))
+        Ok(resource)
     }
 
     /// Returns a page of resources as JSON texts.

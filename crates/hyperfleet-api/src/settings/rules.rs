@@ -11,15 +11,17 @@ pub(super) fn faults(settings: &Settings) -> Vec<String> {
 }
 
 fn server(server: &Server) -> Vec<(bool, &'static str)> {
-    let Server { host, insecure, tls, jwt, tenant, .. } = server;
+    let Server { host, proxies, tls, jwt, tenant, .. } = server;
     let is_header = |name: &str| http::HeaderName::try_from(name).is_ok();
     vec![
         (
-            jwt.enabled || *insecure || is_loopback(host),
-            "server.host: without authentication only loopback is served; set server.jwt.enabled, or server.insecure to \
-             allow every caller everything",
+            jwt.enabled || is_loopback(host),
+            "server.host: without authentication only loopback is served; set server.jwt.enabled",
         ),
-        (!insecure || !jwt.enabled, "server.insecure: has no effect while server.jwt.enabled"),
+        (
+            !proxies.is_empty() || jwt.configs.iter().all(|issuer| issuer.identity_header.is_none()),
+            "server.jwt.configs: identity_header is believed only from a proxy; name the proxies in server.proxies",
+        ),
         (jwt.enabled || jwt.configs.is_empty(), "server.jwt.configs: has no effect without server.jwt.enabled"),
         (
             tenant.enabled || tenant.dimensions.is_empty(),
@@ -49,15 +51,24 @@ fn server(server: &Server) -> Vec<(bool, &'static str)> {
 }
 
 fn rest(settings: &Settings) -> Vec<(bool, &'static str)> {
-    let Settings { server, database, pull_secret, .. } = settings;
+    let Settings { server, authorization, database, pull_secret, .. } = settings;
     vec![
         (
             database.password.is_none() || database.password_file.is_none(),
             "database.password: give either it or database.password_file",
         ),
         (
-            pull_secret.readers.is_empty() || server.jwt.enabled,
-            "pull_secret.readers: has no effect without server.jwt.enabled",
+            authorization.grants.is_empty() || server.jwt.enabled,
+            "authorization.grants: has no effect without server.jwt.enabled",
+        ),
+        (
+            !authorization.grants.is_empty() || !server.jwt.enabled || server.jwt.configs.is_empty(),
+            "authorization.grants: is empty, so that every call is denied; give each identity what it needs",
+        ),
+        (
+            pull_secret.reader_token_file.is_none() || !server.jwt.enabled,
+            "pull_secret.reader_token_file: is for servers without authentication; with server.jwt.enabled give the \
+             reader's identity reads_pull_secrets in authorization.grants",
         ),
     ]
 }

@@ -8,6 +8,7 @@ use daemon::settings::common::{self, Log};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::authorization::GrantSettings;
 use crate::entity::Descriptor;
 use crate::http::auth::Dimension;
 use crate::http::jwt::IssuerSettings;
@@ -21,7 +22,10 @@ daemon::settings! {
         pub database: DatabaseSettings,
         /// The change stream
         pub changes: Changes,
-        /// Encryption and readers of pull secrets
+        /// Permissions of callers
+        #[serde(default)]
+        pub authorization: Authorization,
+        /// Encryption of pull secrets
         pub pull_secret: PullSecret,
         /// The log
         pub log: Log,
@@ -42,8 +46,6 @@ daemon::settings! {
         pub host: String = Row::at("server.host").flag("server-host").default("localhost"),
         /// Port that the API listens on; 0 takes a free one
         pub port: u16 = Row::at("server.port").flag("server-port").default("8000"),
-        /// Serve without authentication on other addresses than loopback
-        pub insecure: bool = Row::at("server.insecure").flag("insecure").default("false"),
         /// OpenAPI document whose components specs are validated against (`entities[].spec_schema_name`)
         pub openapi_schema_path: Option<PathBuf> =
             Row::at("server.openapi_schema_path").flag("server-openapi-schema-path"),
@@ -53,6 +55,9 @@ daemon::settings! {
         pub timeouts: Timeouts,
         /// The identity to serve under
         pub tls: Tls,
+        /// Addresses or networks of the proxies whose headers about the caller are believed
+        #[serde(default)]
+        pub proxies: Vec<String> = Row::at("server.proxies"),
         /// Authentication
         pub jwt: Jwt,
         /// Tenancy
@@ -184,7 +189,17 @@ daemon::settings! {
 }
 
 daemon::settings! {
-    /// Encryption and readers of pull secrets.
+    /// Permissions of callers.
+    #[derive(Default)]
+    pub struct Authorization {
+        /// Grants: the operations that each identity may carry out; what none allows is denied
+        #[serde(default)]
+        pub grants: Vec<GrantSettings> = Row::at("authorization.grants"),
+    }
+}
+
+daemon::settings! {
+    /// Encryption of pull secrets.
     pub struct PullSecret {
         /// Encryption keys: the first encrypts, all decrypt
         #[serde(default)]
@@ -192,10 +207,8 @@ daemon::settings! {
         /// File with the fleet's digest key, 32 bytes or more; without it one is derived from the first of
         /// `pull_secret.keys`
         pub digest_key_file: Option<PathBuf> = Row::at("pull_secret.digest_key_file"),
-        /// Identities that may read pull secrets
-        #[serde(default)]
-        pub readers: Vec<String> = Row::at("pull_secret.readers"),
-        /// File with a bearer token that may read pull secrets, for daemons of the same machine
+        /// File with a bearer token that adds reading a pull secret where authentication is off, for daemons of the same
+        /// machine
         pub reader_token_file: Option<PathBuf> = Row::at("pull_secret.reader_token_file"),
     }
 }

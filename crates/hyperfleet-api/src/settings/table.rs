@@ -16,6 +16,8 @@ pub const TABLE: Table = Table {
 /// Keys of HyperFleet's own server that have no effect here.
 const RETIRED: &[(&str, &str)] = &[
     ("adapters", "name the adapters in entities[].required_adapters"),
+    ("pull_secret.readers", "give the identity reads_pull_secrets in authorization.grants"),
+    ("server.insecure", "authenticate callers (server.jwt.enabled); without authentication only loopback is served"),
     ("server.hostname", "links are relative to the server"),
     ("database.debug", "set log.level to debug"),
     ("database.pool.max_idle_connections", "set database.pool.conn_max_idle_time"),

@@ -4,6 +4,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use super::*;
+use crate::authorization::Identity;
 
 type Variables<'a> = BTreeMap<&'a str, &'a str>;
 
@@ -41,7 +42,11 @@ fn a_url_of_another_database_is_refused() {
 
 #[rstest]
 #[case("server: {host: 0.0.0.0}", "server.host: without authentication only loopback is served")]
-#[case("server: {jwt: {enabled: true}, insecure: true}", "server.insecure: has no effect")]
+#[case("server: {insecure: true}", "server.insecure: not a key of this program: authenticate callers")]
+#[case(
+    "server: {jwt: {enabled: true, configs: [{issuer_url: a}]}}",
+    "authorization.grants: is empty, so that every call is denied"
+)]
 #[case("server: {jwt: {configs: [{issuer_url: a}]}}", "server.jwt.configs: has no effect")]
 #[case("server: {tls: {enabled: true}}", "server.tls: enabled, cert_file and key_file must be set together")]
 #[case("server: {tenant: {enabled: true}}", "server.tenant.enabled: names no dimension")]
@@ -56,7 +61,7 @@ fn a_url_of_another_database_is_refused() {
 #[case("database: {pool: {max_connections: 0}}", "database.pool.max_connections: must be a whole number of 1 or more")]
 #[case("changes: {max_events: 0}", "changes.max_events: must be a whole number of 1 or more")]
 #[case("server: {tenant: {system_header: a}}", "server.tenant.system_header: has no effect")]
-#[case("pull_secret: {readers: [a]}", "pull_secret.readers: has no effect")]
+#[case("pull_secret: {readers: [a]}", "pull_secret.readers: not a key of this program: give the identity")]
 #[case("entities: [{kind: A, plural: as, plurals: b}]", "entities[0].plurals: unknown key; did you mean plural?")]
 fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {
     let faults = loaded(file, &Variables::new()).unwrap_err().join("\n");
@@ -113,9 +118,33 @@ fn the_example_for_kubernetes_is_right() {
     let documents = manifest.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
     let documents: Vec<Value> = documents.collect();
     let config = documents[0]["data"]["config.yaml"].as_str().unwrap();
-    assert!(loaded(config, &Variables::new()).unwrap().server.jwt.enabled);
+    let settings = loaded(config, &Variables::new()).unwrap();
+    assert!(settings.server.jwt.enabled);
+    check_shipped_grants(&settings.grants(&settings.registry().unwrap()).unwrap());
     let arguments = &documents[1]["spec"]["template"]["spec"]["containers"][0]["args"];
     assert_eq!(arguments, &serde_json::json!(["api", "--config", "/etc/hyperfleet/config/config.yaml"]));
+}
+
+/// The least that each component needs, and nothing for every other account of the cluster.
+fn check_shipped_grants(grants: &Grants) {
+    let of = |account: &str| {
+        let subject = format!("system:serviceaccount:{account}");
+        let claims = [("sub".to_owned(), subject.clone())];
+        let permissions = grants.of(&Identity::with_claims("https://kubernetes.default.svc", &subject, claims));
+        let one = permissions.by_kind().into_iter().map(|of_kind| {
+            let flags = [of_kind.reads_pull_secrets, of_kind.chooses_destination, of_kind.force_deletes];
+            format!("{} {} [{}] {flags:?}", of_kind.kind, of_kind.verbs.join(" "), of_kind.reports_as.join(" "))
+        });
+        one.collect::<Vec<_>>()
+    };
+    assert_eq!(of("hyperfleet-system:sentinel"), ["Cluster get list watch [] [false, false, false]"]);
+    assert_eq!(of("hyperfleet-system:pullsecret-adapter"), ["Cluster get list [pullsecret] [true, false, false]"]);
+    assert_eq!(of("hyperfleet-operators:jane").len(), 5);
+    for stranger in
+        ["clusters-acme:default", "hyperfleet-system:default", "x:hyperfleet-operators:y", "hyperfleet-operators:"]
+    {
+        assert_eq!(of(stranger), Vec::<String>::new(), "{stranger}");
+    }
 }
 
 #[test]

@@ -5,12 +5,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
-use crate::rig::tokens::{Issuer, Key, authenticated};
+use crate::rig::tokens::{AUDIENCE, Issuer, Key, authenticated};
 use crate::rig::{Answer, Kind, Rig, cluster, file, unique};
 
 rules! {
     shared: without_authentication_every_caller_is_accepted;
-    own: two_issuers tokens_that_are_refused times_of_tokens audiences identities forgeries keys_that_rotate
+    own: two_issuers tokens_that_are_refused times_of_tokens audiences identities
+        an_identity_header_of_a_stranger_is_ignored forgeries keys_that_rotate
         an_issuer_that_is_down keys_from_a_file public_paths other_headers settings_that_are_refused;
 }
 
@@ -94,6 +95,9 @@ async fn times_of_tokens(kind: Kind) {
     with(&rig, &issuer.bearer(json!({ "exp": now - 10 }))).await.is(200);
     with(&rig, &issuer.bearer(json!({ "nbf": now + 20 }))).await.is(200);
     with(&rig, &issuer.bearer(json!({ "nbf": now + 60 }))).await.refuses("401 AUT-002", INVALID);
+    for text in [json!((now + 60).to_string()), json!((now - 60).to_string()), json!("x"), json!([now]), json!(null)] {
+        with(&rig, &issuer.bearer(json!({ "nbf": text }))).await.refuses("401 AUT-002", INVALID);
+    }
     // The response does not reveal that a token of an unknown issuer has expired.
     let forged = Key::generate("key-1").sign(&issuer.claims(json!({ "exp": now - 40 })));
     with(&rig, &format!("Bearer {forged}")).await.refuses("401 AUT-002", INVALID);
@@ -101,7 +105,7 @@ async fn times_of_tokens(kind: Kind) {
 
 async fn audiences(kind: Kind) {
     let issuer = Issuer::start("key-1").await;
-    let rig = Rig::start(kind, &authenticated(&[issuer.settings(", audience: hyperfleet-api")])).await;
+    let rig = Rig::start(kind, &authenticated(&[issuer.settings("")])).await;
     for (audience, status) in [
         (json!("hyperfleet-api"), 200),
         (json!(["x", "hyperfleet-api"]), 200),
@@ -119,7 +123,7 @@ async fn audiences(kind: Kind) {
 async fn identities(kind: Kind) {
     let issuer = Issuer::start("key-1").await;
     let more = ", identity_claim_pattern: \"[a-z]+@example[.]com\", identity_header: X-HyperFleet-Identity";
-    let rig = Rig::start(kind, &authenticated(&[issuer.settings(more)])).await;
+    let rig = Rig::start(kind, &behind_a_proxy(&authenticated(&[issuer.settings(more)]))).await;
     for (email, status) in [
         (json!("joe@example.com"), 201),
         (json!("joe@example.com.evil.org"), 401),
@@ -136,8 +140,13 @@ async fn identities(kind: Kind) {
             answer.problem("401 AUT-001");
         }
     }
+    for verified in [json!(false), json!("true"), json!(1), Value::Null] {
+        let token = issuer.bearer(json!({ "email": "joe@example.com", "email_verified": verified }));
+        create_as(&rig, &token).await.problem("401 AUT-001");
+    }
+    // A token without the claim gets nothing, not even a read.
     let token = issuer.bearer(json!({ "email": null }));
-    with(&rig, &token).await.is(200);
+    with(&rig, &token).await.problem("401 AUT-001");
     let as_header = async |identity: &str| {
         let headers = [("authorization", token.as_str()), ("x-hyperfleet-identity", identity)];
         rig.send("POST /clusters", &headers, cluster(&unique("c")).to_string()).await
@@ -150,6 +159,23 @@ async fn identities(kind: Kind) {
     as_header(&"x".repeat(256)).await.is(201);
     as_header(&"x".repeat(257)).await.problem("401 AUT-001");
     as_header("a\tb").await.problem("401 AUT-001");
+}
+
+/// The settings with this machine as a trusted proxy.
+fn behind_a_proxy(yaml: &str) -> String {
+    yaml.replacen("server:\n", "server:\n  proxies: ['127.0.0.1', '::1']\n", 1)
+}
+
+/// Without it, a holder of any token would be whom it likes.
+async fn an_identity_header_of_a_stranger_is_ignored(kind: Kind) {
+    let issuer = Issuer::start("key-1").await;
+    let yaml = authenticated(&[issuer.settings(", identity_header: X-HyperFleet-Identity")]);
+    let rig = Rig::start(kind, &yaml.replacen("server:\n", "server:\n  proxies: ['10.9.8.0/24']\n", 1)).await;
+    let headers = [("authorization", &*issuer.bearer(json!({}))), ("x-hyperfleet-identity", "root")];
+    let created = rig.send("POST /clusters", &headers, cluster(&unique("c")).to_string()).await.is(201).body();
+    assert_eq!(created["created_by"], "jane@example.com");
+    let fault = crate::rig::refusal(kind, &yaml).await;
+    assert!(fault.contains("server.proxies"), "{fault}");
 }
 
 async fn forgeries(kind: Kind) {
@@ -221,12 +247,15 @@ async fn keys_from_a_file(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let key = Key::generate("k");
     let path = file(folder.path(), "keys.json", json!({ "keys": [key.jwk()] }).to_string());
-    let yaml = format!("  - {{ issuer_url: \"https://issuer\", jwk_cert_file: \"{}\" }}\n", path.display());
+    let path = path.display();
+    let yaml = format!("  - {{ issuer_url: \"https://issuer\", jwk_cert_file: \"{path}\", audience: {AUDIENCE} }}\n");
     let rig = Rig::start(kind, &authenticated(&[yaml])).await;
     let exp = jiff::Timestamp::now().as_second() + 60;
-    let token = key.sign(&json!({ "iss": "https://issuer", "exp": exp, "email": "a@b" }));
+    let claims =
+        json!({ "iss": "https://issuer", "aud": AUDIENCE, "exp": exp, "email": "a@b", "email_verified": true });
+    let token = key.sign(&claims);
     with(&rig, &format!("Bearer {token}")).await.is(200);
-    let stranger = Key::generate("other").sign(&json!({ "iss": "https://issuer", "exp": exp, "email": "a@b" }));
+    let stranger = Key::generate("other").sign(&claims);
     with(&rig, &format!("Bearer {stranger}")).await.is(401);
 }
 
@@ -253,14 +282,28 @@ async fn other_headers(kind: Kind) {
 async fn settings_that_are_refused(kind: Kind) {
     for (config, place) in [
         ("", "server.jwt.configs"),
-        ("  - { issuer_url: a, jwk_cert_url: 'http://example.com/keys' }\n", "server.jwt.configs[0].jwk_cert_url"),
-        ("  - { issuer_url: a, jwk_cert_url: 'ftp://localhost/keys' }\n", "server.jwt.configs[0].jwk_cert_url"),
-        ("  - { issuer_url: a }\n", "server.jwt.configs[0].jwk_cert_url"),
-        ("  - { issuer_url: a, jwk_cert_file: /nonexistent }\n", "server.jwt.configs[0].jwk_cert_file"),
-        ("  - { issuer_url: a, jwk_cert_url: 'https://x', jwk_cert_file: /x }\n", "server.jwt.configs[0]"),
-        ("  - { issuer_url: a, jwk_cert_url: 'https://x', header: 'a b' }\n", "server.jwt.configs[0].header"),
-        ("  - { issuer_url: a, jwk_cert_url: 'https://x', identity_claim_pattern: '(' }\n", "identity_claim_pattern"),
-        ("  - { issuer_url: a, jwk_cert_url: 'https://x', nonsense: 1 }\n", "nonsense"),
+        (
+            "  - { issuer_url: a, audience: b, jwk_cert_url: 'http://example.com/keys' }\n",
+            "server.jwt.configs[0].jwk_cert_url",
+        ),
+        (
+            "  - { issuer_url: a, audience: b, jwk_cert_url: 'ftp://localhost/keys' }\n",
+            "server.jwt.configs[0].jwk_cert_url",
+        ),
+        ("  - { issuer_url: a, jwk_cert_url: 'https://x' }\n", "server.jwt.configs[0].audience"),
+        ("  - { issuer_url: a, jwk_cert_url: 'https://x', audience: '' }\n", "server.jwt.configs[0].audience"),
+        ("  - { issuer_url: a, audience: b }\n", "server.jwt.configs[0].jwk_cert_url"),
+        ("  - { issuer_url: a, audience: b, jwk_cert_file: /nonexistent }\n", "server.jwt.configs[0].jwk_cert_file"),
+        ("  - { issuer_url: a, audience: b, jwk_cert_url: 'https://x', jwk_cert_file: /x }\n", "server.jwt.configs[0]"),
+        (
+            "  - { issuer_url: a, audience: b, jwk_cert_url: 'https://x', header: 'a b' }\n",
+            "server.jwt.configs[0].header",
+        ),
+        (
+            "  - { issuer_url: a, audience: b, jwk_cert_url: 'https://x', identity_claim_pattern: '(' }\n",
+            "identity_claim_pattern",
+        ),
+        ("  - { issuer_url: a, audience: b, jwk_cert_url: 'https://x', nonsense: 1 }\n", "nonsense"),
     ] {
         let fault = crate::rig::refusal(kind, &authenticated(&[config.to_owned()])).await;
         assert!(fault.contains(place), "{fault}");

@@ -4,7 +4,7 @@ use crate::rig::{Kind, Rig, refusal};
 
 rules! {
     shared: ;
-    own: are_refused no_entities_no_routes secrets_are_not_repeated insecure_must_be_explicit;
+    own: are_refused no_entities_no_routes secrets_are_not_repeated without_authentication_only_loopback_is_served;
 }
 
 const REFUSED: &[(&str, &str)] = &[
@@ -20,7 +20,25 @@ const REFUSED: &[(&str, &str)] = &[
     ("server: { host: 0.0.0.0 }", "server.host"),
     ("server: { host: '::' }", "server.host"),
     ("server: { host: example.com }", "server.host"),
-    ("server: { insecure: true, jwt: { enabled: true } }", "server.insecure"),
+    ("server: { insecure: true }", "server.insecure"),
+    ("server: { host: 0.0.0.0, insecure: true }", "server.insecure"),
+    ("server: { proxies: [gateway.example.com] }", "server.proxies[0]"),
+    (
+        "server: { jwt: { enabled: true, configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }",
+        "authorization.grants",
+    ),
+    (
+        "server: { jwt: { enabled: true, configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }\n\
+         pull_secret: { reader_token_file: /nonexistent }",
+        "pull_secret.reader_token_file",
+    ),
+    (
+        "server: { jwt: { enabled: true, configs: [{ issuer_url: a, jwk_cert_url: 'https://a', audience: b }] } }\n\
+         authorization: { grants: [{ issuer: a, subject: b, kinds: [Cluster], verbs: [fly] }] }",
+        "authorization.grants[0].verbs",
+    ),
+    ("authorization: { grants: [{ issuer: a, subject: b, kinds: [Cluster], verbs: [get] }] }", "authorization.grants"),
+    ("authorization: { grants: [{ issuer: a, nonsense: b }] }", "authorization.grants"),
     ("server: { jwt: { configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }", "server.jwt.configs"),
     ("server: { jwt: { enabled: true } }", "server.jwt.configs"),
     ("server: { tenant: { dimensions: [{ header: a, key: b }] } }", "server.tenant.dimensions"),
@@ -105,9 +123,11 @@ async fn secrets_are_not_repeated(kind: Kind) {
     }
 }
 
-async fn insecure_must_be_explicit(kind: Kind) {
-    let rig = Rig::start(kind, "server: { host: 0.0.0.0, insecure: true }").await;
-    assert!(!rig.address.ip().is_loopback());
+async fn without_authentication_only_loopback_is_served(kind: Kind) {
+    for host in ["0.0.0.0", "'::'", "example.com", "192.0.2.1"] {
+        let fault = refusal(kind, &format!("server: {{ host: {host} }}")).await;
+        assert!(fault.contains("without authentication only loopback is served"), "{fault}");
+    }
     for host in ["localhost", "127.0.0.1", "127.0.0.9"] {
         Rig::start(kind, &format!("server: {{ host: {host} }}")).await;
     }

@@ -16,6 +16,7 @@ mod server;
 
 mod aggregation;
 mod authentication;
+mod authorization;
 mod conditions;
 mod configuration;
 mod create;

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::rig::log::logged;
 use crate::rig::stream::Stream;
-use crate::rig::tokens::{Issuer, authenticated};
+use crate::rig::tokens::{Issuer, granted};
 use crate::rig::{DONE, Kind, Rig, cluster, file, merged, path_of, report, unique};
 
 rules! {
     shared: ;
     own: is_redacted_everywhere redacted_placeholders_keep_the_stored_secret malformed_ones_are_refused_without_a_value
-        only_a_reader_reads_it readers_by_identity a_reference_is_returned_unchanged needs_a_key;
+        only_a_reader_reads_it readers_by_identity the_reader_token_adds_reading_and_nothing_else a_reference_is_returned_unchanged needs_a_key;
 }
 
 /// The values that must appear nowhere, in clear or in base64.
@@ -205,8 +205,12 @@ async fn only_a_reader_reads_it(kind: Kind) {
 
 async fn readers_by_identity(kind: Kind) {
     let (folder, issuer) = (tempfile::tempdir().unwrap(), Issuer::start("k").await);
-    let yaml = settings(folder.path(), "  readers: ['adapter@example.com']\n") + &authenticated(&[issuer.settings("")]);
-    let rig = Rig::start(kind, &yaml).await;
+    let key = file(folder.path(), "key", [7; 32]);
+    let reads =
+        issuer.grant("adapter@example.com", "name: adapter, kinds: [Cluster], verbs: [get], reads_pull_secrets: true");
+    let writes = issuer.grant("jane@example.com", "kinds: [Cluster], verbs: ['*']");
+    let yaml = format!("pull_secret:\n  keys: [{{ id: one, file: '{}' }}]\n", key.display());
+    let rig = Rig::start(kind, &(yaml + &granted(&[issuer.settings("")], &[reads, writes]))).await;
     let (reader, other) = (issuer.bearer(json!({ "email": "adapter@example.com" })), issuer.bearer(json!({})));
     let body = merged(cluster("one"), with_secret(document())).to_string();
     let created = rig.send("POST /clusters", &[("authorization", &other)], body).await.is(201).body();
@@ -214,10 +218,20 @@ async fn readers_by_identity(kind: Kind) {
     reading(&rig, &path, &other).await.problem("403 AUZ-001");
     reading(&rig, &path, "").await.is(401);
     assert_eq!(reading(&rig, &path, &reader).await.is(200).body()["spec"]["pullSecret"]["data"], document());
-    assert_eq!(
-        reading(&rig, &path, "Bearer reader-token").await.is(200).body()["spec"]["pullSecret"]["data"],
-        document()
-    );
+    // A token that is not of an issuer is refused.
+    reading(&rig, &path, "Bearer reader-token").await.is(401);
+}
+
+async fn the_reader_token_adds_reading_and_nothing_else(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let path = path_of(&rig.cluster(with_secret(document())).await);
+    let token = ("authorization", "Bearer reader-token");
+    for path in ["/clusters?include=pullSecret", "/clusters?watch=false&include=pullSecret", "/resources"] {
+        assert_absent(path, &rig.send(&format!("GET {path}"), &[token], "").await.bytes);
+    }
+    let origin = ("origin", "http://evil.example.com");
+    rig.send(&format!("DELETE {path}"), &[token, origin], "").await.problem("403 AUZ-001");
 }
 
 async fn a_reference_is_returned_unchanged(kind: Kind) {

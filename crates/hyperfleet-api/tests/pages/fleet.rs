@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyperfleet_api::authorization::Identity;
 use hyperfleet_api::decide::body;
 use hyperfleet_api::decide::change::RequestInfo;
 use hyperfleet_api::decide::report;
@@ -59,7 +60,8 @@ impl Fleet {
     }
 
     fn request(&self, seconds_ago: i64) -> RequestInfo {
-        let caller = Caller { identity: "ana@example.com".to_owned(), ..Caller::default() };
+        let identity = Identity { subject: "ana@example.com".to_owned(), ..Identity::default() };
+        let caller = Caller { identity, ..Caller::default() };
         RequestInfo::now(&caller, self.now - seconds_ago.seconds())
     }
 

@@ -4,6 +4,8 @@ use clap::{Args, Subcommand};
 use daemon::settings::flags::Flags;
 use hyperfleet_api::settings::table::TABLE;
 
+use super::output::OutputFormat;
+
 const FLAGS: Flags = Flags {
     table: TABLE,
     config: Some("[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml or ./configs/config.yaml, if there]"),
@@ -28,8 +30,42 @@ pub(crate) enum ApiCommand {
     Serve(ApiFlags),
     /// Bring the database's schema up to date, as `serve` does when it starts
     Migrate(MigrateArguments),
+    /// Print what an identity may do with these settings
+    Grants(GrantsArguments),
     /// Print the `OpenAPI` document of what is served with these settings
     Openapi(ApiFlags),
+}
+
+/// Arguments of `api grants`.
+#[derive(Debug, Args)]
+pub(crate) struct GrantsArguments {
+    #[command(flatten)]
+    pub(crate) identity: IdentityArguments,
+    #[command(flatten)]
+    pub(crate) flags: ApiFlags,
+}
+
+/// An identity, as its tokens describe it.
+#[derive(Debug, Args)]
+pub(crate) struct IdentityArguments {
+    /// The identity, as the issuer's tokens name it
+    #[arg(long = "as", value_name = "SUBJECT")]
+    pub(crate) subject: String,
+    /// The issuer of its tokens; may be left out where only one is configured
+    #[arg(long, value_name = "URL")]
+    pub(crate) issuer: Option<String>,
+    /// A further claim of its tokens, such as `groups=["operators"]`; can be repeated
+    #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
+    pub(crate) claims: Vec<(String, String)>,
+    /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
+
+/// Splits a claim into name and value.
+fn claim(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be written as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[derive(Debug, Args)]

@@ -72,8 +72,7 @@ async fn a_wrong_configuration_ends_at_once_and_names_everything() {
     assert_eq!(
         output_text(&output),
         "error: invalid configuration\n  --health-port: must be a whole number up to 65535\n  server.host: without \
-         authentication only loopback is served; set server.jwt.enabled, or server.insecure to allow every caller \
-         everything\n"
+         authentication only loopback is served; set server.jwt.enabled\n"
     );
     let output = program(folder.path(), &["--server-host=0.0.0.0"]).output().await.unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -82,6 +81,39 @@ async fn a_wrong_configuration_ends_at_once_and_names_everything() {
         "{}",
         output_text(&output)
     );
+}
+
+/// The guide's commands, with the guide's configuration.
+#[tokio::test]
+async fn the_grants_of_an_identity_are_printed() {
+    let guide = include_str!("../../../../docs/guides/api.md");
+    let folder = tempfile::tempdir().unwrap();
+    let example = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    daemon::file::replace(&folder.path().join("config.yaml"), example.as_bytes()).unwrap();
+    let commands: Vec<&str> =
+        guide.lines().filter_map(|line| line.strip_prefix("    pull-secret api grants ")).collect();
+    assert_eq!(commands.len(), 2);
+    let run = async |arguments: &str| {
+        let arguments: Vec<&str> = std::iter::once("grants").chain(arguments.split_whitespace()).collect();
+        program(folder.path(), &arguments).output().await.unwrap()
+    };
+    let adapter = run(commands[0]).await;
+    assert_eq!(
+        output_text(&adapter),
+        "system:serviceaccount:hyperfleet-system:pullsecret-adapter of https://kubernetes.default.svc\n  Cluster: get, \
+         list; reports as pullsecret; reads pull secrets (by pullsecret-adapter)\n"
+    );
+    let operator: Value = serde_json::from_slice(&run(commands[1]).await.stdout).unwrap();
+    assert_eq!(operator["permissions"].as_array().unwrap().len(), 3);
+    assert_eq!(operator["permissions"][0]["force_deletes"], true);
+    assert_eq!(operator["permissions"][0]["reads_pull_secrets"], false);
+    let stranger = run("--config config.yaml --as system:serviceaccount:clusters-acme:default").await;
+    assert_eq!(stranger.status.code(), Some(1));
+    assert!(output_text(&stranger).ends_with("no grant: every call is denied\n"), "{}", output_text(&stranger));
+    let unknown = run("--config config.yaml --as x --issuer https://other").await;
+    assert!(output_text(&unknown).contains("no item of server.jwt.configs"), "{}", output_text(&unknown));
+    let open = run("--as x").await;
+    assert!(output_text(&open).contains("authentication is off"), "{}", output_text(&open));
 }
 
 #[tokio::test]

@@ -12,6 +12,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
+/// The audience of all tokens.
+pub(crate) const AUDIENCE: &str = "hyperfleet-api";
+
 /// A signing key with its id.
 #[derive(Debug)]
 pub(crate) struct Key {
@@ -107,7 +110,10 @@ impl Issuer {
     /// Claims that are valid for an hour, extended or overridden by `more`.
     pub(crate) fn claims(&self, more: Value) -> Value {
         let now = jiff::Timestamp::now().as_second();
-        super::merged(json!({ "iss": self.url, "exp": now + 3600, "email": "jane@example.com" }), more)
+        let claims = json!({
+            "iss": self.url, "aud": AUDIENCE, "exp": now + 3600, "email": "jane@example.com", "email_verified": true,
+        });
+        super::merged(claims, more)
     }
 
     /// An `Authorization` header with a token of such claims.
@@ -117,11 +123,28 @@ impl Issuer {
 
     /// Its item of `server.jwt.configs`, with further members.
     pub(crate) fn settings(&self, more: &str) -> String {
-        format!("  - {{ issuer_url: \"{url}\", jwk_cert_url: \"{url}/keys\"{more} }}\n", url = self.url)
+        let url = &self.url;
+        format!("  - {{ issuer_url: \"{url}\", jwk_cert_url: \"{url}/keys\", audience: {AUDIENCE}{more} }}\n")
+    }
+
+    /// An item of `authorization.grants` for one subject.
+    pub(crate) fn grant(&self, subject: &str, members: &str) -> String {
+        format!("  - {{ issuer: \"{}\", subject: \"{subject}\", {members} }}\n", self.url)
     }
 }
 
-/// Settings with authentication by these issuers.
+/// Settings with authentication by these issuers, all of whose identities may do everything but read pull secrets.
 pub(crate) fn authenticated(issuers: &[String]) -> String {
-    format!("server:\n  jwt:\n    enabled: true\n    configs:\n{}", issuers.concat().replace("  - ", "    - "))
+    let everything = "claim: { name: iss, pattern: '.*' }, kinds: ['*'], verbs: ['*'], reports_as: ['*'], \
+                      chooses_destination: true, force_deletes: true";
+    let url = |issuer: &String| issuer.split('"').nth(1).unwrap_or("none").to_owned();
+    let grants = issuers.iter().map(|issuer| format!("  - {{ issuer: \"{}\", {everything} }}\n", url(issuer)));
+    granted(issuers, &grants.collect::<Vec<_>>())
+}
+
+/// Settings with authentication by these issuers, and with these grants.
+pub(crate) fn granted(issuers: &[String], grants: &[String]) -> String {
+    let issuers = issuers.concat().replace("  - ", "    - ");
+    let grants = grants.concat();
+    format!("authorization:\n  grants:\n{grants}server:\n  jwt:\n    enabled: true\n    configs:\n{issuers}")
 }
