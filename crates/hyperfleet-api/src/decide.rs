@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod body;
 pub mod change;
 pub mod deletion;
+pub mod destination;
 mod draft;
 pub mod mapped;
 pub mod report;

@@ -1,4 +1,5 @@
-//! Encrypts inline pull secrets with AES-256-GCM, bound to the resource's id, and makes the placeholder that readers get.
+//! Encrypts inline pull secrets with AES-256-GCM, bound to their resource and destination, and makes the placeholder that
+//! readers get.
 
 use std::fmt;
 
@@ -7,10 +8,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_config::{Limits, Problems};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use zeroize::Zeroizing;
+
+use crate::decide::destination::Destination;
+use crate::resource::Resource;
+
+/// The beginning of an encrypted pull secret in the current form.
+const FORM: &str = "2:";
 
 /// A key with the id that ciphertexts refer to.
 pub struct Key {
@@ -23,6 +31,14 @@ pub struct Key {
 pub struct Keyring {
     keys: Vec<Key>,
     digest_key: SecretSlice<u8>,
+}
+
+/// The resource that a pull secret is encrypted for. It cannot be decrypted for another one, another incarnation of it, or
+/// another destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    id: String,
+    text: String,
 }
 
 /// The inline pull secret of a request.
@@ -45,7 +61,7 @@ pub struct Document {
 /// An encrypted pull secret with its placeholder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {
-    /// Key id, nonce and ciphertext, as text.
+    /// Form, key id, nonce and ciphertext, as text.
     pub text: String,
     /// The redacted placeholder that readers get.
     pub placeholder: Value,
@@ -62,8 +78,8 @@ pub enum Unopened {
     /// It was encrypted with a key that is not configured any more.
     #[error("its key is not configured: add it to pull_secret.keys again")]
     NoKey,
-    /// It is not an encrypted pull secret of this resource.
-    #[error("it is damaged")]
+    /// It is not an encrypted pull secret of this resource with this destination.
+    #[error("it is damaged, or was encrypted for another resource or destination")]
     Damaged,
 }
 
@@ -86,16 +102,52 @@ impl Keyring {
         Some(Self { keys: keys.collect::<Option<_>>()?, digest_key })
     }
 
-    /// Encrypts a pull secret for the resource with that id. It cannot be decrypted for another one.
-    pub fn seal(&self, id: &str, document: &Document) -> Option<Sealed> {
+    /// Encrypts a pull secret.
+    pub fn seal(&self, binding: &Binding, document: &Document) -> Option<Sealed> {
+        let text = self.encrypt(binding, document.json.as_bytes().to_vec())?;
+        Some(Sealed { text, placeholder: self.placeholder(document) })
+    }
+
+    /// Encrypts a stored pull secret anew, with the first key and for another binding.
+    pub fn reseal(&self, from: &Binding, sealed: &str, to: &Binding) -> Result<String, Unopened> {
+        // The copy is overwritten by the ciphertext.
+        let bytes = self.decrypt(from, sealed)?.to_vec();
+        self.encrypt(to, bytes).ok_or(Unopened::Damaged)
+    }
+
+    /// True if a stored pull secret is encrypted with the first key, in the current form.
+    pub fn is_current(&self, sealed: &str) -> bool {
+        let parts = sealed.strip_prefix(FORM).and_then(|rest| rest.split('.').next());
+        let key_id = parts.and_then(|part| STANDARD.decode(part).ok());
+        key_id.is_some_and(|id| self.keys.first().is_some_and(|key| key.id.as_bytes() == id))
+    }
+
+    /// Encrypts in place; the clear text is overwritten.
+    fn encrypt(&self, binding: &Binding, mut bytes: Vec<u8>) -> Option<String> {
         let key = self.keys.first()?;
         let nonce: [u8; NONCE_LEN] = rand::random();
-        let mut bytes = document.json.as_bytes().to_vec();
-        // The copy in `bytes` is overwritten by the ciphertext.
-        key.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(id), &mut bytes).ok()?;
-        let text = format!("{}.{}.{}", STANDARD.encode(&key.id), STANDARD.encode(nonce), STANDARD.encode(bytes));
-        let digest = document.digest.keyed(self.digest_key.expose_secret());
-        Some(Sealed { text, placeholder: json!({ "redacted": true, "digest": digest.to_string() }) })
+        let aad = Aad::from(binding.text.as_bytes());
+        key.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut bytes).ok()?;
+        let parts = [key.id.as_bytes(), &nonce, &bytes].map(|part| STANDARD.encode(part));
+        Some(format!("{FORM}{}", parts.join(".")))
+    }
+
+    fn decrypt(&self, binding: &Binding, sealed: &str) -> Result<Zeroizing<Vec<u8>>, Unopened> {
+        // The form before it was bound to the id only.
+        let (sealed, aad) = match sealed.strip_prefix(FORM) {
+            Some(rest) => (rest, binding.text.as_bytes()),
+            None => (sealed, binding.id.as_bytes()),
+        };
+        let mut parts = sealed.split('.').map(|part| STANDARD.decode(part).map_err(|_no_base64| Unopened::Damaged));
+        let mut part = || parts.next().unwrap_or(Err(Unopened::Damaged));
+        let (key_id, nonce, bytes) = (part()?, part()?, part()?);
+        let key = self.keys.iter().find(|key| key.id.as_bytes() == key_id).ok_or(Unopened::NoKey)?;
+        let nonce = Nonce::try_assume_unique_for_key(&nonce).map_err(|_length| Unopened::Damaged)?;
+        let mut bytes = Zeroizing::new(bytes);
+        let opened = key.key.open_in_place(nonce, Aad::from(aad), &mut bytes).map_err(|_forged| Unopened::Damaged)?;
+        let length = opened.len();
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     /// Returns the placeholder of a pull secret without encrypting it.
@@ -104,16 +156,27 @@ impl Keyring {
         json!({ "redacted": true, "digest": digest.to_string() })
     }
 
-    /// Decrypts the pull secret of the resource with that id, in the form in which it was given.
-    pub fn open(&self, id: &str, sealed: &str) -> Result<Value, Unopened> {
-        let mut parts = sealed.split('.').map(|part| STANDARD.decode(part).map_err(|_no_base64| Unopened::Damaged));
-        let mut part = || parts.next().unwrap_or(Err(Unopened::Damaged));
-        let (key_id, nonce, bytes) = (part()?, part()?, part()?);
-        let key = self.keys.iter().find(|key| key.id.as_bytes() == key_id).ok_or(Unopened::NoKey)?;
-        let nonce = Nonce::try_assume_unique_for_key(&nonce).map_err(|_length| Unopened::Damaged)?;
-        let mut bytes = Zeroizing::new(bytes);
-        let opened = key.key.open_in_place(nonce, Aad::from(id), &mut bytes).map_err(|_forged| Unopened::Damaged)?;
-        serde_json::from_slice(opened).map_err(|_quotes_values| Unopened::Damaged)
+    /// Decrypts a pull secret, in the form in which it was given.
+    pub fn open(&self, binding: &Binding, sealed: &str) -> Result<Value, Unopened> {
+        let opened = self.decrypt(binding, sealed)?;
+        serde_json::from_slice(&opened).map_err(|_quotes_values| Unopened::Damaged)
+    }
+}
+
+// === impl Binding ===
+
+impl Binding {
+    /// Returns the binding to an incarnation of a resource, which its time of creation tells from others, and to the
+    /// destination that follows from its spec.
+    pub fn new(id: &str, created: Timestamp, spec: &Map<String, Value>) -> Self {
+        let destination = Destination::of(spec).canonical();
+        let text = format!("hyperfleet-api/pull-secret/2\n{id}\n{}\n{destination}", created.as_microsecond());
+        Self { id: id.to_owned(), text }
+    }
+
+    /// Returns the binding to a resource as it is now.
+    pub fn of(resource: &Resource) -> Self {
+        Self::new(&resource.id, resource.created_time, &resource.spec)
     }
 }
 
@@ -192,77 +255,4 @@ impl fmt::Debug for Key {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keyring(ids: &[(&str, u8)]) -> Keyring {
-        let keys = ids.iter().map(|(id, byte)| ((*id).to_owned(), SecretSlice::from(vec![*byte; 32])));
-        Keyring::new(keys.collect(), None).unwrap()
-    }
-
-    fn spec(data: &Value) -> Map<String, Value> {
-        json!({ "pullSecret": { "data": data } }).as_object().unwrap().clone()
-    }
-
-    fn document() -> Value {
-        json!(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#)
-    }
-
-    fn document_of(data: &Value) -> Document {
-        let Ok(PullSecretInput::New(document)) = take(&mut spec(data)) else { panic!("must be accepted") };
-        document
-    }
-
-    #[test]
-    fn a_sealed_secret_is_opened_for_the_same_resource_only() {
-        let keyring = keyring(&[("new", 1), ("old", 2)]);
-        let sealed = keyring.seal("cls-1", &document_of(&document())).unwrap();
-        assert!(!sealed.text.contains("quay"));
-        assert_eq!(keyring.open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(keyring.open("cls-2", &sealed.text), Err(Unopened::Damaged));
-        assert_eq!(keyring.open("cls-1", "x.y"), Err(Unopened::Damaged));
-    }
-
-    #[test]
-    fn an_old_key_still_opens_and_a_lost_one_is_named() {
-        let sealed = keyring(&[("old", 2)]).seal("cls-1", &document_of(&document())).unwrap();
-        assert_eq!(keyring(&[("new", 1), ("old", 2)]).open("cls-1", &sealed.text), Ok(document()));
-        assert_eq!(keyring(&[("new", 1)]).open("cls-1", &sealed.text), Err(Unopened::NoKey));
-    }
-
-    #[test]
-    fn text_base64_and_object_mean_the_same() {
-        let keyring = keyring(&[("a", 1)]);
-        let text = document().as_str().unwrap().to_owned();
-        let object: Value = serde_json::from_str(&text).unwrap();
-        let placeholders =
-            [json!(text), json!(STANDARD.encode(&text)), object].map(|data| keyring.placeholder(&document_of(&data)));
-        assert_eq!(placeholders[0], placeholders[1]);
-        assert_eq!(placeholders[0], placeholders[2]);
-        assert!(placeholders[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));
-    }
-
-    #[test]
-    fn a_bad_document_is_refused_with_its_position_and_no_value() {
-        let refused = |data: Value| take(&mut spec(&data)).unwrap_err().0;
-        let text = refused(json!(r#"{"auths":{"quay.io":{"auth":"Zq7wordThatMustNotShow"}}}"#));
-        assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
-        assert!(!refused(json!(["Zq7wordThatMustNotShow"])).contains("Zq7"));
-        assert!(!refused(json!("Zq7wordThatMustNotShow")).contains("Zq7"));
-    }
-
-    #[test]
-    fn a_pull_secret_in_another_form_is_refused() {
-        for other in [document(), json!([{ "data": document() }]), json!(1)] {
-            let mut spec = json!({ "pullSecret": other }).as_object().unwrap().clone();
-            assert!(take(&mut spec).unwrap_err().0.starts_with("must be an object"));
-        }
-    }
-
-    #[test]
-    fn a_placeholder_keeps_the_secret_and_null_removes_it() {
-        assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(PullSecretInput::Placeholder)));
-        assert!(matches!(take(&mut spec(&Value::Null)), Ok(PullSecretInput::Absent)));
-        assert!(matches!(take(&mut Map::new()), Ok(PullSecretInput::Absent)));
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::authorization::{Identity, Permissions};
+use crate::authorization::{Identity, Permissions, Scope};
 use crate::decide::aggregate::aggregate;
 use crate::decide::change::RequestInfo;
 use crate::decide::mapped::MappedCondition;
@@ -263,10 +263,15 @@ impl Address<'_> {
 // === impl RequestInfo ===
 
 impl RequestInfo {
-    /// Returns the information of a request of that caller at that time.
-    pub fn now(caller: &Caller, now: Timestamp) -> Self {
+    /// Returns the information of a request of that caller about those kinds at that time.
+    pub fn now(caller: &Caller, scope: Scope<'_>, now: Timestamp) -> Self {
         // The store keeps microseconds, and the answer must equal the stored resource.
         let time = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Self { caller: caller.identity.subject.clone(), tenancy: caller.tenancy.clone(), time }
+        Self {
+            caller: caller.identity.subject.clone(),
+            tenancy: caller.tenancy.clone(),
+            time,
+            pull_secrets: caller.permissions.pull_secrets(scope),
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::grant::{ANY, Grant};
 use super::verb::{Scope, Verb};
+use crate::decide::change::PullSecretRights;
 use crate::excerpt::excerpt;
 
 /// The permissions of one caller.
@@ -97,14 +98,12 @@ impl Permissions {
         }
     }
 
-    /// True if the caller may choose where a pull secret goes that its request does not contain.
-    pub fn chooses_destination(&self, scope: Scope<'_>) -> bool {
-        self.find(scope, "", |grant| grant.chooses_destination).is_ok()
-    }
-
-    /// True if authentication is off, so that all callers are the same.
-    pub fn is_unauthenticated(&self) -> bool {
-        matches!(self.basis, Basis::Unauthenticated)
+    /// Returns the permissions about pull secrets. Where authentication is off all callers are one and the same.
+    pub fn pull_secrets(&self, scope: Scope<'_>) -> PullSecretRights {
+        PullSecretRights {
+            reads: self.find(scope, "", |grant| grant.reads_pull_secrets).is_ok(),
+            chooses_destination: self.find(scope, "", |grant| grant.chooses_destination).is_ok(),
+        }
     }
 
     /// Returns what the caller may do, kind by kind; kinds without any permission are left out.

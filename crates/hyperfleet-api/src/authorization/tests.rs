@@ -50,7 +50,8 @@ fn everything_is_denied_that_no_grant_allows() {
         assert!(Verb::ALL.iter().all(|verb| permissions.allow(*verb, scope).is_err()));
         assert!(permissions.allow_report("dns", scope).is_err() && permissions.allow_some_report(scope).is_err());
         assert!(permissions.allow_force_delete(scope).is_err() && permissions.allow_pull_secret(scope).is_err());
-        assert!(!permissions.chooses_destination(scope));
+        let rights = permissions.pull_secrets(scope);
+        assert!(!rights.chooses_destination && !rights.reads);
     }
     assert_eq!(permissions.by_kind(), []);
     assert_eq!(
@@ -97,7 +98,7 @@ fn without_authentication_only_the_token_reads_pull_secrets() {
     for (token, reads) in [(false, false), (true, true)] {
         let permissions = Permissions::unauthenticated(token);
         assert!(permissions.allow(Verb::Delete, Scope::Every).is_ok());
-        assert!(permissions.chooses_destination(Scope::Every));
+        assert!(permissions.pull_secrets(Scope::Every).chooses_destination);
         assert_eq!(permissions.allow_pull_secret(Scope::Kind("Cluster")).is_ok(), reads);
     }
 }

@@ -20,6 +20,17 @@ pub struct RequestInfo {
     pub tenancy: BTreeMap<String, String>,
     /// The time of the request, in whole microseconds.
     pub time: Timestamp,
+    /// The caller's permissions about pull secrets.
+    pub pull_secrets: PullSecretRights,
+}
+
+/// The permissions of a caller about the pull secrets of the resources in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PullSecretRights {
+    /// May learn the content, and so whether a given one equals it.
+    pub reads: bool,
+    /// May choose where content goes that the request does not give.
+    pub chooses_destination: bool,
 }
 
 /// The address, the parent and the references of a new resource.
@@ -42,6 +53,8 @@ pub struct Replacement {
     pub labels: Option<BTreeMap<String, String>>,
     /// The new references. They always count as a change.
     pub references: Option<BTreeMap<String, Vec<Target>>>,
+    /// True if the pull secret was given anew, which counts as a change.
+    pub seals: bool,
 }
 
 /// The result of a PATCH.
@@ -145,13 +158,13 @@ pub fn check_changeable(resource: &Resource, expected: Option<Generation>) -> Re
 
 /// Applies a PATCH. Spec, labels and references are each replaced as a whole.
 pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo) -> Patched {
-    let Replacement { spec, labels, references } = replacement;
+    let Replacement { spec, labels, references, seals } = replacement;
     let mut after = before.clone();
-    let refers = references.is_some();
+    let is_change = references.is_some() || seals;
     after.spec = spec.unwrap_or(after.spec);
     after.state.labels = labels.unwrap_or(after.state.labels);
     after.state.references = references.unwrap_or(after.state.references);
-    if !refers && after == *before {
+    if !is_change && after == *before {
         return Patched::Unchanged;
     }
     after.generation = after.generation.next();

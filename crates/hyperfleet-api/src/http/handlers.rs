@@ -39,7 +39,8 @@ pub(super) struct AuthenticatedRequest<'a> {
 /// Handles a request.
 pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Result<Response, Rejection> {
     let AuthenticatedRequest { call, method, route, parameters, headers, body, caller } = request;
-    let request = RequestInfo::now(caller, api.now());
+    let scope = route.address().map_or(Scope::Every, access::scope);
+    let request = RequestInfo::now(caller, scope, api.now());
     let post = *method == Method::POST;
     match route {
         Route::Service => Ok(service(api)),
@@ -49,7 +50,9 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, request.time).await?)),
         Route::Collection { descriptor, owner_id } if post => {
             let (descriptor, creation) = creation(api, descriptor, owner_id, body)?;
-            caller.permissions.allow(Verb::Create, Scope::Kind(&descriptor.kind)).map_err(Problem::from)?;
+            let scope = Scope::Kind(&descriptor.kind);
+            caller.permissions.allow(Verb::Create, scope).map_err(Problem::from)?;
+            let request = RequestInfo::now(caller, scope, request.time);
             create(api, descriptor, owner_id, creation, &request).await
         }
         Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,

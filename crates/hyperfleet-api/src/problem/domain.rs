@@ -127,6 +127,7 @@ impl From<&SpecError> for Problem {
 impl From<&PullSecretError> for Problem {
     fn from(error: &PullSecretError) -> Self {
         match error {
+            PullSecretError::NotChosen(_) => Self::new(Code::PermissionDenied, error.to_string()),
             PullSecretError::NoKey => of_field(PULL_SECRET, "format", error),
             PullSecretError::Invalid(_) | PullSecretError::NothingToKeep => Self::validation(
                 "the inline pull secret is not valid",

@@ -2,6 +2,7 @@
 
 use crate::decide::change::ChangeError;
 use crate::decide::deletion::DeletionError;
+use crate::decide::destination::NotChosen;
 use crate::decide::report::ReportError;
 use crate::decide::rules::RuleError;
 use crate::excerpt::excerpt;
@@ -87,6 +88,9 @@ pub enum PullSecretError {
     /// The request has the redacted placeholder, but no pull secret is stored.
     #[error("is the redacted placeholder of a stored pull secret, but none is stored: give the pull secret itself")]
     NothingToKeep,
+    /// The caller may not choose where the content goes.
+    #[error(transparent)]
+    NotChosen(#[from] NotChosen),
     /// Encryption failed.
     #[error("the pull secret could not be encrypted")]
     NotEncrypted,

@@ -4,7 +4,7 @@ use fleet_model::Transition;
 
 use super::{Address, Failure, PullSecretError, Service};
 use crate::resource::Resource;
-use crate::sealed;
+use crate::sealed::{self, Binding};
 use crate::store::{Page, Query, Stored};
 
 impl Service {
@@ -25,7 +25,7 @@ impl Service {
         let Stored { mut resource, sealed } = self.find(address).await?;
         if let Some(sealed) = sealed {
             let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::KeyMissing)?;
-            let opened = keyring.open(&resource.id, &sealed).map_err(PullSecretError::from)?;
+            let opened = keyring.open(&Binding::of(&resource), &sealed).map_err(PullSecretError::from)?;
             sealed::put(&mut resource.spec, opened);
         }
         Ok(resource)

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::decide::body;
+use crate::decide::change::PullSecretRights;
 use crate::decide::report::{self, DiscardReason};
 use crate::entity::{ConditionMapping, OnParentDelete};
 use crate::mapping::Task;
@@ -127,7 +128,8 @@ fn address(id: &str) -> Address<'_> {
 }
 
 fn request() -> RequestInfo {
-    RequestInfo { caller: "test".to_owned(), tenancy: BTreeMap::new(), time: NOW }
+    let pull_secrets = PullSecretRights { reads: true, chooses_destination: true };
+    RequestInfo { caller: "test".to_owned(), tenancy: BTreeMap::new(), time: NOW, pull_secrets }
 }
 
 /// SQLite has a single writer: another write succeeds only if the waiting one holds no transaction.

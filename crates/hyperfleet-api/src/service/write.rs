@@ -10,13 +10,22 @@ use super::mapped::MappedFacts;
 use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, PullSecretError, Service, lock, transact};
 use crate::decide::body::{Creation, Patch, References};
 use crate::decide::change::{self, ChangeError, Patched, Relations, Replacement, RequestInfo};
+use crate::decide::destination::{self, Content};
 use crate::decide::rules::{self, RuleError, TargetState};
 use crate::decide::transitions;
 use crate::entity::Descriptor;
 use crate::render;
 use crate::resource::{Resource, Target};
-use crate::sealed::{self, Document, PullSecretInput};
+use crate::sealed::{self, Binding, Document, PullSecretInput};
 use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
+
+/// The pull secret after a PATCH.
+struct Kept {
+    /// The encrypted content, if there is any.
+    sealed: Option<String>,
+    /// True if the request gave content that is not known to be the stored one.
+    is_new: bool,
+}
 
 impl Service {
     /// Creates a resource, below an owner if its kind has a parent.
@@ -36,8 +45,14 @@ impl Service {
         let sealed = match input {
             PullSecretInput::Absent => None,
             PullSecretInput::Placeholder => return Err(PullSecretError::NothingToKeep.into()),
-            PullSecretInput::New(document) => Some(self.seal(&id, &document)?),
+            PullSecretInput::New(document) => {
+                let spec = body.spec.clone().unwrap_or_default();
+                Some(self.seal(&Binding::new(&id, request.time, &spec), &document)?)
+            }
         };
+        if let (Some(spec), false) = (&body.spec, request.pull_secrets.chooses_destination) {
+            destination::check(None, spec, Content::GivenOrNone).map_err(PullSecretError::from)?;
+        }
         if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
             sealed::put(spec, sealed.placeholder.clone());
         }
@@ -78,13 +93,19 @@ impl Service {
             change::check_changeable(&before.resource, expected)?;
             self.parts.schemas.check(&descriptor.kind, given.as_ref())?;
             let mut spec = spec.clone();
-            let sealed = self.keep_or_seal(&before, input.as_ref(), spec.as_mut())?;
+            let Kept { sealed, is_new } = self.keep_or_seal(&before, input.as_ref(), spec.as_mut(), request)?;
             let references = match &references {
                 Some(given) => Some(self.resolve(&mut write, given, descriptor).await?),
                 None => None,
             };
-            match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references }, request) {
-                Patched::Unchanged => before.resource,
+            match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references, seals: is_new }, request) {
+                Patched::Unchanged => {
+                    if sealed != before.sealed {
+                        let resource = before.resource.clone();
+                        write.update(&before.resource, &Stored { resource, sealed }).await?;
+                    }
+                    before.resource
+                }
                 Patched::Changed(mut resource) => {
                     self.conclude(&mut resource, true, &mapped)?;
                     let after = Stored { resource: *resource, sealed };
@@ -136,27 +157,58 @@ impl Service {
         before: &Stored,
         input: Option<&PullSecretInput>,
         spec: Option<&mut Map<String, Value>>,
-    ) -> Result<Option<String>, Failure> {
-        let (Some(input), Some(spec)) = (input, spec) else { return Ok(before.sealed.clone()) };
+        request: &RequestInfo,
+    ) -> Result<Kept, Failure> {
+        let (old, rights) = (Binding::of(&before.resource), request.pull_secrets);
+        let (Some(input), Some(spec)) = (input, spec) else {
+            let sealed = before.sealed.as_ref().map(|sealed| self.keep(&old, sealed, &old)).transpose()?;
+            return Ok(Kept { sealed, is_new: false });
+        };
         let placeholder = before.resource.spec.get("pullSecret").and_then(|secret| secret.get("data"));
-        match (input, &before.sealed, placeholder) {
-            (PullSecretInput::Absent, ..) => Ok(None),
-            (PullSecretInput::Placeholder, Some(sealed), Some(placeholder)) => {
+        let stored = before.sealed.as_ref().zip(placeholder);
+        // A caller that may not read the content must not learn that it has guessed it.
+        let is_stored = |document: &Document, placeholder: &Value| {
+            rights.reads && self.placeholder(document).as_ref() == Some(placeholder)
+        };
+        let is_kept = match (input, stored) {
+            (PullSecretInput::Placeholder, None) => return Err(PullSecretError::NothingToKeep.into()),
+            (PullSecretInput::Placeholder, Some(_)) => true,
+            (PullSecretInput::New(document), Some((_, placeholder))) => is_stored(document, placeholder),
+            _ => false,
+        };
+        let gives = matches!(input, PullSecretInput::New(_)) || !is_kept;
+        if !rights.chooses_destination {
+            let content = if gives { Content::GivenOrNone } else { Content::Kept };
+            destination::check(Some(&before.resource.spec), spec, content).map_err(PullSecretError::from)?;
+        }
+        let new = Binding::new(&before.resource.id, before.resource.created_time, spec);
+        match (input, stored) {
+            (_, Some((sealed, placeholder))) if is_kept => {
                 sealed::put(spec, placeholder.clone());
-                Ok(Some(sealed.clone()))
+                Ok(Kept { sealed: Some(self.keep(&old, sealed, &new)?), is_new: false })
             }
-            (PullSecretInput::Placeholder, ..) => Err(PullSecretError::NothingToKeep.into()),
-            (PullSecretInput::New(document), Some(sealed), Some(placeholder))
-                if self.placeholder(document).as_ref() == Some(placeholder) =>
-            {
-                sealed::put(spec, placeholder.clone());
-                Ok(Some(sealed.clone()))
-            }
-            (PullSecretInput::New(document), ..) => {
-                let sealed = self.seal(&before.resource.id, document)?;
+            (PullSecretInput::New(document), _) => {
+                let sealed = self.seal(&new, document)?;
                 sealed::put(spec, sealed.placeholder);
-                Ok(Some(sealed.text))
+                Ok(Kept { sealed: Some(sealed.text), is_new: true })
             }
+            _ => Ok(Kept { sealed: None, is_new: false }),
+        }
+    }
+
+    /// Returns stored content for its new binding. It is sealed anew if that differs, or if its key is not the first.
+    fn keep(&self, old: &Binding, sealed: &str, new: &Binding) -> Result<String, Failure> {
+        let Some(keyring) = &self.parts.keyring else {
+            let unchanged = (old == new).then(|| sealed.to_owned());
+            return Ok(unchanged.ok_or(PullSecretError::KeyMissing)?);
+        };
+        if old == new && keyring.is_current(sealed) {
+            return Ok(sealed.to_owned());
+        }
+        match keyring.reseal(old, sealed, new) {
+            // What cannot be opened now stays as it is; reading it says why.
+            Err(_unopened) if old == new => Ok(sealed.to_owned()),
+            resealed => Ok(resealed.map_err(PullSecretError::from)?),
         }
     }
 
@@ -164,9 +216,9 @@ impl Service {
         self.parts.keyring.as_ref().map(|keyring| keyring.placeholder(document))
     }
 
-    fn seal(&self, id: &str, document: &Document) -> Result<sealed::Sealed, Failure> {
+    fn seal(&self, binding: &Binding, document: &Document) -> Result<sealed::Sealed, Failure> {
         let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::NoKey)?;
-        Ok(keyring.seal(id, document).ok_or(PullSecretError::NotEncrypted)?)
+        Ok(keyring.seal(binding, document).ok_or(PullSecretError::NotEncrypted)?)
     }
 }
 

@@ -21,6 +21,7 @@ mod conditions;
 mod configuration;
 mod create;
 mod deletion;
+mod destination;
 mod discards;
 mod force_delete;
 mod history;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hyperfleet_api::authorization::Identity;
+use hyperfleet_api::authorization::{Identity, Scope};
 use hyperfleet_api::decide::body;
 use hyperfleet_api::decide::change::RequestInfo;
 use hyperfleet_api::decide::report;
@@ -62,7 +62,7 @@ impl Fleet {
     fn request(&self, seconds_ago: i64) -> RequestInfo {
         let identity = Identity { subject: "ana@example.com".to_owned(), ..Identity::default() };
         let caller = Caller { identity, ..Caller::default() };
-        RequestInfo::now(&caller, self.now - seconds_ago.seconds())
+        RequestInfo::now(&caller, Scope::Every, self.now - seconds_ago.seconds())
     }
 
     /// Creates a resource of that kind, some seconds ago.

@@ -1,0 +1,111 @@
+//! Tests of encryption, its bindings and keys, and of the documents that are accepted.
+
+use super::*;
+
+fn keyring(ids: &[(&str, u8)]) -> Keyring {
+    let keys = ids.iter().map(|(id, byte)| ((*id).to_owned(), SecretSlice::from(vec![*byte; 32])));
+    Keyring::new(keys.collect(), None).unwrap()
+}
+
+fn spec(data: &Value) -> Map<String, Value> {
+    json!({ "pullSecret": { "data": data } }).as_object().unwrap().clone()
+}
+
+fn document() -> Value {
+    json!(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#)
+}
+
+fn binding(id: &str, created: i64, project: &str) -> Binding {
+    let spec = json!({ "gcp": { "projectId": project } });
+    Binding::new(id, Timestamp::from_second(created).unwrap(), spec.as_object().unwrap())
+}
+
+fn document_of(data: &Value) -> Document {
+    let Ok(PullSecretInput::New(document)) = take(&mut spec(data)) else { panic!("must be accepted") };
+    document
+}
+
+#[test]
+fn a_sealed_secret_is_opened_for_the_same_resource_only() {
+    let keyring = keyring(&[("new", 1), ("old", 2)]);
+    let own = binding("cls-1", 1, "p");
+    let sealed = keyring.seal(&own, &document_of(&document())).unwrap();
+    assert!(!sealed.text.contains("quay"));
+    assert_eq!(keyring.open(&own, &sealed.text), Ok(document()));
+    for (what, other) in [
+        ("resource", binding("cls-2", 1, "p")),
+        ("incarnation", binding("cls-1", 2, "p")),
+        ("destination", binding("cls-1", 1, "thief")),
+    ] {
+        assert_eq!(keyring.open(&other, &sealed.text), Err(Unopened::Damaged), "another {what}");
+        assert_eq!(keyring.reseal(&other, &sealed.text, &other), Err(Unopened::Damaged), "another {what}");
+    }
+    assert_eq!(keyring.open(&own, "x.y"), Err(Unopened::Damaged));
+    assert_eq!(keyring.open(&own, sealed.text.trim_start_matches(FORM)), Err(Unopened::Damaged), "as the old form");
+    let moved = binding("cls-1", 1, "q");
+    let resealed = keyring.reseal(&own, &sealed.text, &moved).unwrap();
+    assert_eq!(keyring.open(&moved, &resealed), Ok(document()));
+    assert_eq!(keyring.open(&own, &resealed), Err(Unopened::Damaged));
+}
+
+#[test]
+fn an_old_key_still_opens_and_a_lost_one_is_named() {
+    let own = binding("cls-1", 1, "p");
+    let sealed = keyring(&[("old", 2)]).seal(&own, &document_of(&document())).unwrap();
+    let both = keyring(&[("new", 1), ("old", 2)]);
+    assert_eq!(both.open(&own, &sealed.text), Ok(document()));
+    assert_eq!(keyring(&[("new", 1)]).open(&own, &sealed.text), Err(Unopened::NoKey));
+    assert!(!both.is_current(&sealed.text));
+    let resealed = both.reseal(&own, &sealed.text, &own).unwrap();
+    assert!(both.is_current(&resealed));
+    assert_eq!(keyring(&[("new", 1)]).open(&own, &resealed), Ok(document()), "the old key is not needed any more");
+}
+
+#[test]
+fn text_base64_and_object_mean_the_same() {
+    let keyring = keyring(&[("a", 1)]);
+    let text = document().as_str().unwrap().to_owned();
+    let object: Value = serde_json::from_str(&text).unwrap();
+    let placeholders =
+        [json!(text), json!(STANDARD.encode(&text)), object].map(|data| keyring.placeholder(&document_of(&data)));
+    assert_eq!(placeholders[0], placeholders[1]);
+    assert_eq!(placeholders[0], placeholders[2]);
+    assert!(placeholders[0]["digest"].as_str().unwrap().starts_with("hmac-sha256:"));
+}
+
+#[test]
+fn a_bad_document_is_refused_with_its_position_and_no_value() {
+    let refused = |data: Value| take(&mut spec(&data)).unwrap_err().0;
+    let text = refused(json!(r#"{"auths":{"quay.io":{"auth":"Zq7wordThatMustNotShow"}}}"#));
+    assert!(text.contains("line 1") && !text.contains("Zq7word"), "{text}");
+    assert!(!refused(json!(["Zq7wordThatMustNotShow"])).contains("Zq7"));
+    assert!(!refused(json!("Zq7wordThatMustNotShow")).contains("Zq7"));
+}
+
+#[test]
+fn a_pull_secret_in_another_form_is_refused() {
+    for other in [document(), json!([{ "data": document() }]), json!(1)] {
+        let mut spec = json!({ "pullSecret": other }).as_object().unwrap().clone();
+        assert!(take(&mut spec).unwrap_err().0.starts_with("must be an object"));
+    }
+}
+
+#[test]
+fn a_placeholder_keeps_the_secret_and_null_removes_it() {
+    assert!(matches!(take(&mut spec(&json!({ "redacted": true }))), Ok(PullSecretInput::Placeholder)));
+    assert!(matches!(take(&mut spec(&Value::Null)), Ok(PullSecretInput::Absent)));
+    assert!(matches!(take(&mut Map::new()), Ok(PullSecretInput::Absent)));
+}
+
+/// Version 0.1 bound a pull secret to the id only.
+#[test]
+fn the_form_of_older_versions_is_opened_and_sealed_anew() {
+    let (keyring, own) = (keyring(&[("a", 1)]), binding("cls-1", 1, "p"));
+    let current =
+        keyring.encrypt(&Binding { id: String::new(), text: "cls-1".to_owned() }, document().to_string().into());
+    let old = current.unwrap().trim_start_matches(FORM).to_owned();
+    assert_eq!(keyring.open(&own, &old), Ok(document()));
+    assert_eq!(keyring.open(&binding("cls-2", 1, "p"), &old), Err(Unopened::Damaged));
+    assert!(!keyring.is_current(&old));
+    assert!(keyring.is_current(&keyring.reseal(&own, &old, &own).unwrap()));
+}
