@@ -7,6 +7,7 @@ pub mod deletion;
 pub mod destination;
 mod draft;
 pub mod mapped;
+pub mod misplaced;
 pub mod report;
 pub mod rules;
 pub mod transitions;

@@ -187,12 +187,8 @@ fn mac(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     Some(mac.finalize().into_bytes().to_vec())
 }
 
-/// Takes `pullSecret.data` out of a spec and checks it.
+/// Takes `pullSecret.data` out of a spec that [`crate::decide::misplaced`] accepts, and checks it.
 pub fn take(spec: &mut Map<String, Value>) -> Result<PullSecretInput, Refused> {
-    // A value of another type may be a credential, and would be stored and returned in clear.
-    if spec.get("pullSecret").is_some_and(|secret| !secret.is_object() && !secret.is_null()) {
-        return Err(Refused("must be an object with `secretRef` or `data`".to_owned()));
-    }
     let Some(data) =
         spec.get_mut("pullSecret").and_then(Value::as_object_mut).and_then(|secret| secret.get_mut("data"))
     else {

@@ -120,7 +120,7 @@ fn write(value: &Value, text: &mut String) {
             }
             text.push(']');
         }
-        Value::Number(number) => text.push_str(&format!("{:?}", number.as_f64().unwrap_or_default())),
+        Value::Number(number) => text.push_str(&Value::from(number.as_f64()).to_string()),
         other => text.push_str(&other.to_string()),
     }
 }

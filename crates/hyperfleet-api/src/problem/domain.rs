@@ -5,6 +5,7 @@ use crate::authorization::Denied;
 use crate::decide::body::BodyError;
 use crate::decide::change::ChangeError;
 use crate::decide::deletion::DeletionError;
+use crate::decide::misplaced::Misplaced;
 use crate::decide::report::ReportError;
 use crate::decide::rules::{LabelError, NameError, RuleError};
 use crate::excerpt::excerpt;
@@ -24,6 +25,7 @@ impl From<&Failure> for Problem {
             Failure::Rule(error) => error.into(),
             Failure::Deletion(error) => error.into(),
             Failure::Spec(error) => error.into(),
+            Failure::Misplaced(error) => error.into(),
             Failure::PullSecret(error) => error.into(),
             Failure::Absent { .. } => Self::new(Code::NotFound, failure.to_string()),
             Failure::IdTaken { .. } | Failure::NameTaken { .. } => Self::new(Code::Conflict, failure.to_string()),
@@ -121,6 +123,17 @@ impl From<&SpecError> for Problem {
         let SpecError { path, message, .. } = error;
         let field = FieldError { field: path.clone(), value: None, constraint: None, message: message.clone() };
         Self::validation(error.to_string()).at(vec![field])
+    }
+}
+
+impl From<&Misplaced> for Problem {
+    fn from(error: &Misplaced) -> Self {
+        let field = match error {
+            Misplaced::NotAnObject | Misplaced::UnknownMember => "spec.pullSecret",
+            Misplaced::WrongType { path, .. } | Misplaced::Credentials { path } => path,
+        };
+        let message = error.to_string();
+        Self::validation(format!("{field} {message}")).at(vec![FieldError::new(field, "format", message)])
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::decide::change::ChangeError;
 use crate::decide::deletion::DeletionError;
 use crate::decide::destination::NotChosen;
+use crate::decide::misplaced::Misplaced;
 use crate::decide::report::ReportError;
 use crate::decide::rules::RuleError;
 use crate::excerpt::excerpt;
@@ -44,6 +45,9 @@ pub enum Failure {
     /// The spec does not match its schema.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The spec has credentials where they would be stored in clear.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
     /// The inline pull secret cannot be stored or returned.
     #[error(transparent)]
     PullSecret(#[from] PullSecretError),

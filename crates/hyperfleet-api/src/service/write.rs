@@ -11,6 +11,7 @@ use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, PullSecretError, Se
 use crate::decide::body::{Creation, Patch, References};
 use crate::decide::change::{self, ChangeError, Patched, Relations, Replacement, RequestInfo};
 use crate::decide::destination::{self, Content};
+use crate::decide::misplaced;
 use crate::decide::rules::{self, RuleError, TargetState};
 use crate::decide::transitions;
 use crate::entity::Descriptor;
@@ -37,6 +38,7 @@ impl Service {
         request: &RequestInfo,
     ) -> Result<Resource, Failure> {
         change::check_creation(&body, descriptor)?;
+        body.spec.as_ref().map_or(Ok(()), misplaced::check)?;
         self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
         let given = std::mem::take(&mut body.references);
         let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
@@ -85,6 +87,7 @@ impl Service {
     ) -> Result<Resource, Failure> {
         change::check_patch(&patch)?;
         let Patch { spec: given, labels, references } = patch;
+        given.as_ref().map_or(Ok(()), misplaced::check)?;
         let mut spec = given.clone();
         let input = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
         transact!(self, mapped = MappedFacts::default(), write => {

@@ -12,6 +12,7 @@ use crate::rig::{DONE, Kind, Rig, cluster, file, merged, path_of, report, unique
 rules! {
     shared: ;
     own: is_redacted_everywhere redacted_placeholders_keep_the_stored_secret malformed_ones_are_refused_without_a_value
+        misplaced_ones_are_refused_without_a_value
         only_a_reader_reads_it readers_by_identity the_reader_token_adds_reading_and_nothing_else a_reference_is_returned_unchanged needs_a_key;
 }
 
@@ -179,6 +180,37 @@ async fn malformed_ones_are_refused_without_a_value(kind: Kind) {
     assert!(answer.text().contains("line 3"), "{answer}");
     assert_absent("the problem", &answer.bytes);
     assert_absent("the log", logged().as_bytes());
+}
+
+/// The commonest mistake: the document in another member.
+async fn misplaced_ones_are_refused_without_a_value(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &settings(folder.path(), "")).await;
+    let path = path_of(&rig.cluster(json!({})).await);
+    let (text, encoded) = (document().to_string(), STANDARD.encode(document().to_string()));
+    for (spec, field) in [
+        (json!({ "pullSecret": document() }), "spec.pullSecret"),
+        (json!({ "pullSecret": text }), "spec.pullSecret"),
+        (json!({ "pullSecret": encoded }), "spec.pullSecret"),
+        (json!({ "pullSecret": [document()] }), "spec.pullSecret"),
+        (json!({ "pullSecret": { "Data": document() } }), "spec.pullSecret"),
+        (json!({ "pullSecret": { "value": text } }), "spec.pullSecret"),
+        (json!({ "pullSecret": { ".dockerconfigjson": encoded } }), "spec.pullSecret"),
+        (json!({ "pullSecret": { PASSWORD: {} } }), "spec.pullSecret"),
+        (json!({ "pullSecret": { "secretName": encoded } }), "spec.pullSecret.secretName"),
+        (json!({ "pull_secret": { "data": document() } }), "spec.pull_secret.data"),
+        (json!({ "gcp": { "pullSecret": { "data": encoded } } }), "spec.gcp.pullSecret.data"),
+        (json!({ "gcp": { "notes": ["x", text] } }), "spec.gcp.notes.1"),
+    ] {
+        let post = rig.ask("POST /clusters", merged(cluster(&unique("c")), json!({ "spec": spec.clone() }))).await;
+        let patch = rig.ask(&format!("PATCH {path}"), json!({ "spec": spec.clone() })).await;
+        for answer in [post, patch] {
+            assert_eq!(answer.problem("400 VAL-000")["errors"][0]["field"], field, "{spec}");
+            assert_absent("the problem", &answer.bytes);
+        }
+    }
+    assert_absent("the log", logged().as_bytes());
+    assert_absent("the database", &rig.database.bytes().await);
 }
 
 async fn only_a_reader_reads_it(kind: Kind) {
