@@ -49,7 +49,7 @@ pub use error::{ErrorKind, KubernetesError};
 pub use job::ObservedJob;
 pub use job_watch::{JobCache, JobEvent, JobWatch};
 pub use object::Object;
-pub use secret::{AppliedSecret, Form, ObservedSecret, OwnerJob, SecretKey};
+pub use secret::{AppliedSecret, Form, ListedSecret, ObservedSecret, OwnerJob, SecretKey};
 pub use verb::Verb;
 pub use watch::{Cache, Selection};
 

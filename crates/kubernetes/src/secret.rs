@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::cluster::Cluster;
@@ -45,6 +45,19 @@ pub struct SecretKey {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+/// A Secret in a list, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSecret {
+    /// Its namespace and name.
+    pub key: SecretKey,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Its uid.
+    pub uid: String,
 }
 
 /// A Secret as it was observed.
@@ -100,6 +113,14 @@ impl Cluster {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
         let found = self.call(Verb::Get, &key.to_string(), api.get_opt(&key.name)).await?;
         Ok(found.map(|secret| ObservedSecret::of(secret, form)))
+    }
+
+    /// Lists the Secrets of all namespaces that have these labels, without their content.
+    pub async fn secrets_with(&self, labels: &str) -> Result<Vec<ListedSecret>, KubernetesError> {
+        let api: Api<Secret> = Api::all(self.client());
+        let parameters = ListParams::default().labels(labels);
+        let found = self.call(Verb::List, "secrets", api.list_metadata(&parameters)).await?;
+        Ok(found.items.into_iter().map(|item| ListedSecret::of(item.metadata)).collect())
     }
 
     /// Returns true if the namespace exists; `None` if this identity may not read it.
@@ -162,6 +183,22 @@ impl Cluster {
             }
             Err(error) if error.kind == ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
+        }
+    }
+}
+
+// === impl ListedSecret ===
+
+impl ListedSecret {
+    fn of(metadata: ObjectMeta) -> Self {
+        Self {
+            key: SecretKey {
+                namespace: metadata.namespace.unwrap_or_default(),
+                name: metadata.name.unwrap_or_default(),
+            },
+            labels: metadata.labels.unwrap_or_default(),
+            annotations: metadata.annotations.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
         }
     }
 }

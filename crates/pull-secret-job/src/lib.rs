@@ -36,6 +36,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod settings;
+pub mod sweep;
 
 mod act;
 mod observe;

@@ -222,6 +222,7 @@ fn reason_in_kubernetes(kind: kubernetes::ErrorKind) -> Reason {
 fn step(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::Connect => ("init-client", "Failed to create secretmanager client"),
+        Operation::List => ("list-secrets", "Failed to list secrets"),
         Operation::Find | Operation::ListVersions | Operation::Create | Operation::Update | Operation::AddVersion => {
             ("create-update-secret", "Failed to create/update secret")
         }

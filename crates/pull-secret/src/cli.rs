@@ -17,7 +17,7 @@ use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
-pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments};
+pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments, SweepArguments};
 pub(crate) use output::OutputFormat;
 pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
 
@@ -81,6 +81,13 @@ pub(crate) enum Command {
     ///
     /// Exits with 0 whatever the clusters' state is, with 75 if the API cannot be reached.
     Status(StatusArguments),
+    /// Delete stored secrets whose cluster is gone
+    ///
+    /// Compares the secrets of a project that this software manages with the clusters of the API. A secret of an earlier
+    /// cluster with a living one's id is deleted; one whose cluster the API does not know only with --unknown or --cluster,
+    /// as another fleet may use the project. Exits with 0, with 1 if a secret could not be deleted, with 75 if the API cannot be
+    /// reached.
+    Sweep(SweepArguments),
     /// Print version, commit and build date
     Version,
     /// Print a completion script for a shell

@@ -12,6 +12,7 @@ mod local;
 mod run_job;
 mod sentinel;
 mod status;
+mod sweep;
 mod validate;
 
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Local { arguments } => local::run(arguments),
         Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(arguments),
         Command::Status(arguments) => status::status(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Version => Ok(output::print(cli::version_info())?),
         Command::Completion { shell } => {
             let mut script = Vec::new();

@@ -28,6 +28,12 @@ pub trait SecretStore: Send + Sync {
     /// Reads the secret's metadata; `None` if it does not exist, or was created so recently that it is not visible yet.
     fn find(&self, secret: &SecretId) -> impl Future<Output = Result<Option<Secret>, StoreError>> + Send;
 
+    /// Lists the secrets that have all these labels, with their metadata, in pages of the store's largest size.
+    fn list(
+        &self,
+        labels: &[(&str, &str)],
+    ) -> impl Future<Output = Result<BTreeMap<SecretId, Metadata>, StoreError>> + Send;
+
     /// Creates the secret, without a version. Fails with `AlreadyExists` if it exists.
     fn create(&self, secret: &SecretId, new: &NewSecret) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -173,6 +179,8 @@ pub enum Permission {
     Create,
     /// Read a secret's metadata.
     Find,
+    /// List secrets.
+    List,
     /// Change a secret's metadata.
     Update,
     /// Delete a secret.

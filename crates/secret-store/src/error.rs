@@ -11,6 +11,8 @@ pub enum Operation {
     Connect,
     /// [`find`](crate::SecretStore::find)
     Find,
+    /// [`list`](crate::SecretStore::list)
+    List,
     /// [`create`](crate::SecretStore::create)
     Create,
     /// [`update`](crate::SecretStore::update)
@@ -66,6 +68,7 @@ impl fmt::Display for Operation {
         formatter.write_str(match self {
             Self::Connect => "set up the client for",
             Self::Find => "look up",
+            Self::List => "list the secrets of",
             Self::Create => "create",
             Self::Update => "update",
             Self::Delete => "delete",

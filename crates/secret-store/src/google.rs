@@ -5,7 +5,7 @@ mod emulator_token;
 mod errors;
 mod permission;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use google_cloud_auth::credentials::{self, Credentials};
@@ -25,6 +25,9 @@ use crate::{Endpoint, SecretId, SecretStore, Settings, StoreError, VersionNumber
 
 /// The largest payload of a version.
 pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
+
+/// The largest page of a list of secrets: 100,000 secrets are four calls.
+const MAX_PAGE: i32 = 25_000;
 
 /// A [`SecretStore`] in Google Secret Manager.
 pub struct GoogleSecretManager {
@@ -112,6 +115,21 @@ impl SecretStore for GoogleSecretManager {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    async fn list(&self, labels: &[(&str, &str)]) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+        let filter =
+            labels.iter().map(|(key, value)| format!("labels.{key}={value}")).collect::<Vec<_>>().join(" AND ");
+        let request = self.client.list_secrets().set_parent(&self.parent).set_filter(filter).set_page_size(MAX_PAGE);
+        let mut items = with_user_agent(request).by_item();
+        let mut listed = BTreeMap::new();
+        while let Some(found) =
+            self.call(Operation::List, &self.parent, async { items.next().await.transpose() }).await?
+        {
+            let id = found.name.rsplit('/').next().and_then(|id| id.parse().ok());
+            listed.extend(id.map(|id| (id, convert::secret(found).metadata)));
+        }
+        Ok(listed)
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {

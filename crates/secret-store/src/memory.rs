@@ -102,6 +102,7 @@ impl SecretStore for MemoryStore {
         match permission {
             Permission::Create => "create",
             Permission::Find => "find",
+            Permission::List => "list",
             Permission::Update => "update",
             Permission::Delete => "delete",
             Permission::AddVersion => "add-version",
@@ -113,6 +114,15 @@ impl SecretStore for MemoryStore {
 
     async fn find(&self, secret: &SecretId) -> Result<Option<Secret>, StoreError> {
         Ok(self.lock().get(secret).map(|stored| Secret { metadata: stored.metadata.clone() }))
+    }
+
+    async fn list(&self, labels: &[(&str, &str)]) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+        let has = |metadata: &Metadata, (key, value): &(&str, &str)| {
+            metadata.labels.get(*key).is_some_and(|found| found == value)
+        };
+        let secrets = self.lock();
+        let matching = secrets.iter().filter(|(_, stored)| labels.iter().all(|label| has(&stored.metadata, label)));
+        Ok(matching.map(|(secret, stored)| (secret.clone(), stored.metadata.clone())).collect())
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {

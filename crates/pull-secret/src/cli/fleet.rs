@@ -1,4 +1,4 @@
-//! Flags of `pull-secret explain` and `status`, and of the API that they read.
+//! Flags of `pull-secret explain`, `status` and `sweep`, and of the API that they read.
 
 use std::path::PathBuf;
 
@@ -45,6 +45,37 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) search: Option<String>,
     /// A table for people, or one JSON object a line, the summary last
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    #[command(flatten)]
+    pub(crate) api: ApiFlags,
+    /// Google Cloud project whose secrets are compared
+    #[arg(long, value_name = "PROJECT")]
+    pub(crate) project: String,
+    /// Location of regional secrets; without it, the project's global ones
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) location: Option<String>,
+    /// Kubeconfig of the management cluster, whose Kubernetes Secrets are compared too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Only this cluster's secrets, also if the API does not know the cluster
+    #[arg(long, value_name = "ID")]
+    pub(crate) cluster: Option<String>,
+    /// Delete the secrets of clusters that the API does not know too; only where no other fleet uses the project
+    #[arg(long)]
+    pub(crate) unknown: bool,
+    /// Maximum number of secrets to delete; with more of them, nothing is deleted
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    pub(crate) max: usize,
+    /// Print what would be deleted, and delete nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Lines for people, or one JSON object a line, the summary last
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
 }

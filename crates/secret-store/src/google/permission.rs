@@ -8,6 +8,7 @@ pub(super) fn name(permission: Permission) -> &'static str {
     match permission {
         Permission::Create => "secretmanager.secrets.create",
         Permission::Find => "secretmanager.secrets.get",
+        Permission::List => "secretmanager.secrets.list",
         Permission::Update => "secretmanager.secrets.update",
         Permission::Delete => "secretmanager.secrets.delete",
         Permission::AddVersion => "secretmanager.versions.add",
@@ -22,6 +23,7 @@ pub(super) fn needed_by(operation: Operation) -> Option<Permission> {
     match operation {
         Operation::Connect | Operation::CheckPermissions => None,
         Operation::Find => Some(Permission::Find),
+        Operation::List => Some(Permission::List),
         Operation::Create => Some(Permission::Create),
         Operation::Update => Some(Permission::Update),
         Operation::Delete => Some(Permission::Delete),

@@ -40,6 +40,7 @@ every_store_passes! {
         the_etag_of_an_update_serves_the_next_one
         a_stale_update_changes_nothing
         of_many_updates_at_one_etag_one_is_made
+        secrets_are_listed_by_their_labels
         an_absent_secret_is_not_updated
         a_deleted_secret_is_gone_with_its_versions
         an_absent_secret_is_not_deleted

@@ -86,6 +86,7 @@ pub(crate) async fn attempt(store: &impl SecretStore, operation: Operation) -> R
     match operation {
         Operation::Connect => Ok(()),
         Operation::Find => store.find(&secret).await.map(drop),
+        Operation::List => store.list(&[("team", "fleet")]).await.map(drop),
         Operation::Create => store.create(&secret, &new_secret(Replication::Automatic { kms_key: None })).await,
         Operation::Update => {
             let metadata =

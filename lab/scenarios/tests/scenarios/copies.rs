@@ -6,8 +6,10 @@ use hyperfleet_client::{Generation, Resource, Status};
 use kubernetes::{AppliedSecret, Form};
 use secret_store::{NewSecret, Replication, SecretStore as _};
 use serde_json::{Value, json};
+use tokio::process::Command;
 
-use testkit::fleet::{PROJECT, Up, condition, document, folder, is_available, namespace, secret_key, view};
+use testkit::fleet::{PROJECT, Up, condition, document, folder, is_available, namespace, run, secret_key, view};
+use testkit::program;
 
 const ID: &str = "cls-1";
 const OTHER_PROJECT: &str = "my-project-2";
@@ -177,9 +179,66 @@ async fn a_recreated_cluster_neither_gets_nor_replaces_the_former_ones_credentia
     assert!(message.contains("pull-secret sweep") && message.contains("--adopt"), "{message}");
     assert_eq!(up.versions(ID).await, [document("tenant-a")]);
     assert_eq!(up.applied_secret(ID).await, Some(document("tenant-a")));
-    // Its deletion leaves the former cluster's secrets to the sweeper.
+    let (code, lines) = sweep(&up, &["--dry-run"]).await;
+    let actions: Vec<_> = lines.iter().filter_map(|line| line["action"].as_str()).collect();
+    assert_eq!((code, actions.as_slice()), (Some(0), ["would be deleted"; 2].as_slice()), "{lines:#?}");
+    let (code, lines) = sweep(&up, &[]).await;
+    let summary = json!({"listed": 2, "leftBehind": 2, "deleted": 2, "notDeleted": 0});
+    assert_eq!((code, &lines.last().unwrap()["summary"]), (Some(0), &summary), "{lines:#?}");
+    up.player.rotate(ID, &document("tenant-b2")).await;
+    up.player.make_ready(&up.cluster().await, ID, 2).await;
+    up.player.until(ID, |cluster| is_available(cluster, 2)).await;
+    assert_eq!(up.versions(ID).await, [document("tenant-b2")]);
+    assert_eq!(up.applied_secret(ID).await, Some(document("tenant-b2")));
+    let (_, lines) = sweep(&up, &[]).await;
+    assert_eq!(lines.last().unwrap()["summary"]["leftBehind"], 0, "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deletion_of_a_recreated_cluster_leaves_the_former_ones_secrets_to_the_sweeper() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    leave_behind(&up).await;
+    up.player.create(ID, &document("tenant-b")).await;
     let terminating = up.player.delete(ID).await;
     up.player.finalize(ID, terminating.generation).await;
     up.player.until_gone(ID).await;
     assert!(is_stored(&up, PROJECT).await);
+    // The cluster is unknown now, and another fleet may use the project: it must be named.
+    let (_, lines) = sweep(&up, &[]).await;
+    assert_eq!(lines[0]["state"], "unknown", "{lines:#?}");
+    assert!(is_stored(&up, PROJECT).await);
+    let (code, output, _) = run(&mut sweeping(&up, &["--unknown", "--max", "1"])).await;
+    assert_eq!((code, output.as_str()), (Some(2), ""), "more than the maximum are left, so nothing is deleted");
+    assert!(is_stored(&up, PROJECT).await);
+    let (code, _) = sweep(&up, &["--cluster", ID]).await;
+    assert_eq!(code, Some(0));
+    assert!(!is_stored(&up, PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, None);
+}
+
+fn sweeping(up: &Up, flags: &[&str]) -> Command {
+    let kubeconfig = up.path("kubeconfig");
+    let api = up.place("api").to_owned();
+    let place = [
+        "sweep",
+        "--project",
+        PROJECT,
+        "--output",
+        "json",
+        "--api",
+        &api,
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+    ];
+    let mut command = program::pull_secret(&[&place[..], flags].concat());
+    command.env("SECRET_MANAGER_EMULATOR_HOST", up.place("secret_manager").trim_start_matches("http://"));
+    command.env("SECRET_MANAGER_EMULATOR_TOKEN_FILE", up.ready["secret_manager_token_file"].as_str().unwrap());
+    command
+}
+
+/// Exit code and lines of a sweep.
+async fn sweep(up: &Up, flags: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let (code, output, _) = run(&mut sweeping(up, flags)).await;
+    (code, output.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }

@@ -170,3 +170,22 @@ pub(super) async fn no_permission_is_missing(subject: &Subject<impl SecretStore>
     let held = subject.store.permissions(&subject.secret, &wanted).await.unwrap();
     assert_eq!(held, Permissions { missing: BTreeSet::new(), unknown: BTreeSet::new() });
 }
+
+pub(super) async fn secrets_are_listed_by_their_labels(subject: &Subject<impl SecretStore>) {
+    let create = async |name: &str, labels: &[(&str, &str)]| {
+        let new = NewSecret { labels: texts(labels), ..new_secret(subject.replication.clone()) };
+        subject.store.create(&name.parse().unwrap(), &new).await.unwrap();
+    };
+    create("both", &[("managed-by", "fleet"), ("team", "a"), ("other", "x")]).await;
+    create("one", &[("managed-by", "fleet"), ("team", "b")]).await;
+    create("none", &[]).await;
+    let listed = async |labels: &[(&str, &str)]| {
+        let listed = subject.store.list(labels).await.unwrap();
+        listed.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&[("managed-by", "fleet"), ("team", "a")]).await, ["both"]);
+    assert_eq!(listed(&[("managed-by", "fleet")]).await, ["both", "one"]);
+    assert_eq!(listed(&[("team", "c")]).await, [] as [&str; 0]);
+    let both = subject.store.list(&[("team", "a")]).await.unwrap().into_values().next().unwrap();
+    assert_eq!(Some(both), subject.store.find(&"both".parse().unwrap()).await.unwrap().map(|found| found.metadata));
+}

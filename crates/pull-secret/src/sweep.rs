@@ -1,0 +1,262 @@
+//! `pull-secret sweep`: deletes secrets whose cluster is gone.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::output;
+use daemon::retry::Budget;
+use fleet_model::{Incarnation, StoredCopy, names};
+use hyperfleet_client::{Client, ListQuery, Resource};
+use kubernetes::{Cluster, SecretKey};
+use pull_secret_job::sweep::{self, Clusters, Finding, Listed, State};
+use secret_store::{Endpoint, GoogleSecretManager, SecretStore as _};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{OutputFormat, SweepArguments};
+use crate::client;
+
+/// Maximum time of the whole sweep.
+const TIMEOUT: Duration = Duration::from_hours(1);
+/// Maximum time of one call to Secret Manager: a page may have 25,000 secrets.
+const CALL_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Compares the project's secrets with the API's clusters, and deletes those that are left behind.
+pub(crate) fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
+    let client = client::client(&arguments.api)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(run(arguments, &client))
+}
+
+async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<ExitCode> {
+    let budget = Budget::new(TIMEOUT, CancellationToken::new());
+    let places = Places::connect(arguments).await?;
+    // The secrets first: a cluster that is created meanwhile is in the list of clusters.
+    let listed = places.list().await?;
+    let clusters = match clusters(client, &budget).await {
+        Ok(clusters) => clusters,
+        Err(error) => return Ok(client::refused(&error)),
+    };
+    let findings = sweep::compare(listed, &clusters);
+    let is_asked = |finding: &&Finding| arguments.cluster.is_none() || finding.cluster == arguments.cluster;
+    let with_unknown = arguments.unknown || arguments.cluster.is_some();
+    let findings: Vec<Finding> = findings.iter().filter(is_asked).cloned().collect();
+    let left: Vec<&Finding> = findings.iter().filter(|finding| finding.state.is_swept(with_unknown)).collect();
+    if left.len() > arguments.max && !arguments.dry_run {
+        anyhow::bail!(
+            "{} of {} secrets would be deleted, more than --max {}: check that --api names this project's fleet, then \
+             raise --max",
+            left.len(),
+            findings.len(),
+            arguments.max
+        );
+    }
+    let mut summary = Summary { listed: findings.len(), left_behind: left.len(), deleted: 0, kept: 0 };
+    for finding in &findings {
+        let is_swept = finding.state.is_swept(with_unknown);
+        let action = match (is_swept, arguments.dry_run) {
+            (false, _) => Action::None,
+            (true, true) => Action::WouldDelete,
+            (true, false) => match delete(client, &places, finding, &budget).await {
+                Ok(action) => action,
+                Err(error) => return Ok(client::refused(&error)),
+            },
+        };
+        summary.count(action);
+        if finding.state != State::InUse {
+            print(arguments.output, finding, action)?;
+        }
+    }
+    summary.print(arguments.output)?;
+    Ok(if summary.kept == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Settings> {
+    let endpoint = match ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_HOST")? {
+        Some(host) => {
+            let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(Into::into);
+            Endpoint::Emulator { host, token_file }
+        }
+        None => Endpoint::Provider,
+    };
+    Ok(secret_store::Settings {
+        project: arguments.project.parse().context("--project")?,
+        location: arguments.location.as_deref().map(str::parse).transpose().context("--location")?,
+        endpoint,
+        call_timeout: CALL_TIMEOUT,
+    })
+}
+
+async fn clusters(client: &Client, budget: &Budget) -> Result<Clusters, hyperfleet_client::Error> {
+    let fields = ["id", "created_time"].map(str::to_owned).to_vec();
+    let mut pages = client.within(budget).list_all("clusters", ListQuery { fields, ..ListQuery::default() });
+    let mut clusters = Clusters::new();
+    while let Some(page) = pages.next().await? {
+        clusters.extend(page.iter().filter_map(|cluster| Some((cluster.id.parse().ok()?, incarnation(cluster)))));
+    }
+    Ok(clusters)
+}
+
+fn incarnation(cluster: &Resource) -> Option<Incarnation> {
+    cluster.created_time.and_then(|time| time.to_string().parse().ok())
+}
+
+/// Deletes a secret, if the API still has no such cluster and the secret has not changed.
+async fn delete(
+    client: &Client,
+    places: &Places,
+    finding: &Finding,
+    budget: &Budget,
+) -> Result<Action, hyperfleet_client::Error> {
+    let id = finding.cluster.as_deref().unwrap_or_default();
+    let current = client.within(budget).get("clusters", id).await?;
+    let recorded = finding.incarnation.as_deref();
+    let is_living = current.is_some_and(|current| {
+        recorded.is_none() || incarnation(&current).is_none_or(|current| Some(current.as_str()) == recorded)
+    });
+    if is_living {
+        return Ok(Action::Kept);
+    }
+    Ok(places.delete(finding).await.unwrap_or_else(|error| {
+        output::note(format_args!("error: {}", output::plain(&format!("{error:#}"))));
+        Action::Kept
+    }))
+}
+
+/// The project's secrets, and the management cluster's.
+struct Places {
+    project: String,
+    location: Option<String>,
+    store: GoogleSecretManager,
+    cluster: Option<Cluster>,
+}
+
+impl Places {
+    async fn connect(arguments: &SweepArguments) -> anyhow::Result<Self> {
+        let store = GoogleSecretManager::connect(&store_settings(arguments)?).await?;
+        let cluster = match &arguments.kubeconfig {
+            None => None,
+            Some(path) => {
+                let settings =
+                    kubernetes::Settings { kubeconfig: Some(path.clone()), ..kubernetes::Settings::default() };
+                Some(Cluster::connect(&settings).await?)
+            }
+        };
+        Ok(Self { project: arguments.project.clone(), location: arguments.location.clone(), store, cluster })
+    }
+
+    async fn list(&self) -> anyhow::Result<Vec<Listed>> {
+        let (project, location) = (&self.project, &self.location);
+        let stored = self.store.list(&sweep::LABELS).await?.into_iter().map(|(id, metadata)| Listed {
+            copy: StoredCopy::Secret { project: project.clone(), location: location.clone(), name: id.to_string() },
+            labels: metadata.labels,
+            annotations: metadata.annotations,
+            revision: metadata.etag,
+        });
+        let Some(cluster) = &self.cluster else { return Ok(stored.collect()) };
+        let labels = sweep::LABELS.map(|(name, value)| format!("{name}={value}")).join(",");
+        let applied = cluster.secrets_with(&labels).await?.into_iter().filter(|found| {
+            // The inputs of runs have these labels too; the adapter deletes them.
+            !found.labels.contains_key(names::LABEL_RUN_ADAPTER)
+        });
+        let applied = applied.map(|found| Listed {
+            copy: StoredCopy::KubernetesSecret { namespace: found.key.namespace, name: found.key.name },
+            labels: found.labels,
+            annotations: found.annotations,
+            revision: found.uid,
+        });
+        Ok(stored.chain(applied).collect())
+    }
+
+    async fn delete(&self, finding: &Finding) -> anyhow::Result<Action> {
+        match (&finding.copy, &self.cluster) {
+            (StoredCopy::Secret { name, .. }, _) => {
+                self.store.delete(&name.parse()?, &finding.revision).await?;
+            }
+            (StoredCopy::KubernetesSecret { namespace, name }, Some(cluster)) => {
+                let key = SecretKey { namespace: namespace.clone(), name: name.clone() };
+                match cluster.find_secret(&key).await? {
+                    Some(found) if found.uid == finding.revision => {
+                        drop(cluster.delete_secret(&key, &found, false).await?)
+                    }
+                    Some(_) => return Ok(Action::Kept),
+                    None => {}
+                }
+            }
+            (StoredCopy::KubernetesSecret { .. }, None) => return Ok(Action::Kept),
+        }
+        Ok(Action::Deleted)
+    }
+}
+
+/// The action on a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    None,
+    WouldDelete,
+    Deleted,
+    /// It should have been deleted, but has changed meanwhile, or its deletion has failed.
+    Kept,
+}
+
+impl Action {
+    fn text(self) -> &'static str {
+        match self {
+            Self::None => "kept",
+            Self::WouldDelete => "would be deleted",
+            Self::Deleted => "deleted",
+            Self::Kept => "not deleted",
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    listed: usize,
+    left_behind: usize,
+    deleted: usize,
+    #[serde(rename = "notDeleted")]
+    kept: usize,
+}
+
+impl Summary {
+    fn count(&mut self, action: Action) {
+        match action {
+            Action::Deleted => self.deleted += 1,
+            Action::Kept => self.kept += 1,
+            Action::None | Action::WouldDelete => {}
+        }
+    }
+
+    fn print(&self, format: OutputFormat) -> anyhow::Result<()> {
+        let text = match format {
+            OutputFormat::Json => format!("{}\n", json!({ "summary": self })),
+            OutputFormat::Table => format!(
+                "{} secrets, {} left behind, {} deleted, {} not deleted\n",
+                self.listed, self.left_behind, self.deleted, self.kept
+            ),
+        };
+        output::print(text)?;
+        Ok(())
+    }
+}
+
+fn print(format: OutputFormat, finding: &Finding, action: Action) -> anyhow::Result<()> {
+    let text = match format {
+        OutputFormat::Json => {
+            let mut line = serde_json::to_value(finding)?;
+            line["action"] = json!(action.text());
+            format!("{line}\n")
+        }
+        OutputFormat::Table => {
+            let cluster = finding.cluster.as_deref().unwrap_or("-");
+            output::plain(&format!("{}  {cluster}  {}  {}", finding.copy, finding.state, action.text())).to_string()
+                + "\n"
+        }
+    };
+    output::print(text)?;
+    Ok(())
+}
