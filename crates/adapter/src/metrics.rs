@@ -195,9 +195,10 @@ impl Metrics {
         self.nacks.get_or_create(&self.own).inc();
     }
 
-    /// Counts a malformed message.
-    pub fn rejected(&self) {
-        self.dead_letters.get_or_create(&self.own).inc();
+    /// Shows the number of messages that were dead-lettered.
+    pub fn show_dead_lettered(&self, count: u64) {
+        let dead_letters = self.dead_letters.get_or_create(&self.own);
+        dead_letters.inc_by(count.saturating_sub(dead_letters.get()));
     }
 
     /// Counts a report: `success`, `discarded`, `gone` or `error`.
@@ -268,7 +269,7 @@ mod tests {
         metrics.decided(Reason::ResourceGone);
         metrics.failed(true, "kubernetes");
         metrics.nacked();
-        metrics.rejected();
+        metrics.show_dead_lettered(1);
         metrics.reported("success");
         metrics.show_in_progress(1);
         metrics.show_leading(true);

@@ -1,6 +1,8 @@
 //! Runs the adapter's loop: it queues resources upon events, Job events and timers, and reconciles them.
 
 pub(crate) mod context;
+pub(crate) mod failure;
+mod job_end;
 mod jobs;
 pub(crate) mod reconcile;
 pub(crate) mod trigger;
@@ -22,8 +24,9 @@ use tokio_util::sync::CancellationToken;
 use crate::manifest::Trigger;
 use crate::metrics::Handled;
 use context::Context;
+use failure::ReconcileError;
 use jobs::{JobUpdate, KnownJobs};
-use reconcile::{ReconcileError, Reconciled};
+use reconcile::Reconciled;
 use work_queue::{WorkItem, WorkQueue};
 
 /// Maximum time of one reconcile pass (HyperFleet's deadline for an event).
@@ -82,6 +85,7 @@ impl Run {
                 Ok(()) = self.leads.changed() => {}
                 () = sleep_until(wake) => {}
             }
+            self.context.metrics.show_dead_lettered(deliveries.dead_lettered());
         }
         self.shut_down(deliveries).await;
     }
@@ -144,7 +148,6 @@ impl Run {
             }
             Err(problem) => {
                 tracing::warn!(operation = "receive", problem, "malformed message, dead-lettered");
-                self.context.metrics.rejected();
                 log_settlement(delivery.reject(&problem).await);
                 return;
             }
@@ -190,6 +193,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
     let took = started.elapsed();
     match result.unwrap_or_else(|_panic| Err(ReconcileError::panicked())) {
         Ok(Reconciled { handled, requeue_after }) => {
+            context.failures.lock().unwrap_or_else(PoisonError::into_inner).clear(&id);
             for delivery in deliveries {
                 context.metrics.settled(handled, took);
                 log_settlement(delivery.ack().await);
@@ -198,6 +202,9 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
         }
         Err(error) => {
             log_failure(&context, &id, &error);
+            if context.failures.lock().unwrap_or_else(PoisonError::into_inner).count(&id) {
+                failure::report_failure(&context, &id, &error, &budget).await;
+            }
             let had_deliveries = !deliveries.is_empty();
             for delivery in deliveries {
                 context.metrics.settled(Handled::Failed, took);

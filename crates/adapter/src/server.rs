@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::retry::Budget;
 use daemon::serve::{Endpoint, ListenError};
 use hyperfleet_client::{Client, SetupError};
 use kubernetes::Cluster;
@@ -21,7 +22,7 @@ use crate::limits::Limits;
 use crate::manifest;
 use crate::metrics::{Identity, Metrics};
 use crate::run::Run;
-use crate::run::context::{Context, Counted};
+use crate::run::context::{Context, Failures};
 
 /// Period of the broker's health check.
 const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(5);
@@ -115,15 +116,16 @@ impl Adapter {
             job_cache: job_events.cache(),
             metrics: counts,
             limits,
-            counted: Mutex::new(Counted::default()),
+            failures: Mutex::new(Failures::default()),
         };
-        let run = Run::new(Arc::new(context), is_leading, stop.clone());
+        let context = Arc::new(context);
+        let run = Run::new(Arc::clone(&context), is_leading, stop.clone());
         let readiness = probes.readiness();
         let work = async {
             tokio::join!(
                 run.run(deliveries, job_events),
                 lead(leadership, &leads, &stop),
-                stop.run_until_cancelled(watch_readiness(&broker, &readiness)),
+                stop.run_until_cancelled(watch_readiness(&broker, &context, &readiness)),
             );
         };
         Box::pin(probes.serve_during(stop.clone(), work)).await;
@@ -149,12 +151,25 @@ async fn lead(leadership: Option<Leadership>, leads: &watch::Sender<bool>, stop:
     }
 }
 
-/// Reports the adapter as ready while its subscriptions receive events.
-async fn watch_readiness(broker: &Broker, readiness: &ReadinessSender) {
+/// The id and the Job that readiness checks ask for: none has the name.
+const PROBE: &str = "readiness-probe";
+
+/// Reports the adapter as ready while its subscriptions receive events, and Kubernetes and the API answer it.
+async fn watch_readiness(broker: &Broker, context: &Context, readiness: &ReadinessSender) {
     let check = || async {
         let health = broker.health().await;
-        let problem = health.subscribers.into_values().find_map(Result::err);
-        problem.map_or(Readiness::Ready, |problem| Readiness::NotReady(format!("events are not received: {problem}")))
+        if let Some(problem) = health.subscribers.into_values().find_map(Result::err) {
+            return Readiness::NotReady(format!("events are not received: {problem}"));
+        }
+        if let Err(error) = context.cluster.find_job(&context.config.namespace, PROBE).await {
+            return Readiness::NotReady(format!("Kubernetes does not let this adapter work: {error}"));
+        }
+        let budget = Budget::new(HEALTH_CHECK_PERIOD, CancellationToken::new());
+        let asked = context.client.within(&budget).get(&context.config.resource_type, PROBE).await;
+        asked.map_or_else(
+            |error| Readiness::NotReady(format!("the HyperFleet API does not let this adapter work: {error}")),
+            |_none| Readiness::Ready,
+        )
     };
     readiness.poll(HEALTH_CHECK_PERIOD, check).await;
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::delivery::{Delivery, Received};
+use crate::delivery::{DeadLetters, Delivery, Received};
 use crate::health::HealthEntry;
 use crate::name::Subscription;
 use crate::settings::Consume;
@@ -27,6 +27,7 @@ pub struct Deliveries {
     leases: TaskTracker,
     stop: CancellationToken,
     pump: JoinHandle<()>,
+    dead_letters: DeadLetters,
 }
 
 /// Moves messages from the broker to the consumer, until every delivery in flight is settled.
@@ -37,6 +38,7 @@ struct Pump {
     stop: CancellationToken,
     leases: TaskTracker,
     health: HealthEntry,
+    dead_letters: DeadLetters,
 }
 
 /// Deliveries that were not settled in time. They are delivered again.
@@ -70,9 +72,18 @@ impl Deliveries {
         let (sender, received) = mpsc::channel(1);
         let (stop, leases) = (stop.child_token(), TaskTracker::new());
         let permits = Arc::new(Semaphore::new(consume.concurrency().into()));
-        let pump = Pump { permits, sender, consume, stop: stop.clone(), leases: leases.clone(), health };
+        let dead_letters = DeadLetters::default();
+        let pump = Pump {
+            permits,
+            sender,
+            consume,
+            stop: stop.clone(),
+            leases: leases.clone(),
+            health,
+            dead_letters: dead_letters.clone(),
+        };
         let pump = tokio::spawn(pump.run(source));
-        Self { received, consume, resource: subscription.to_string(), leases, stop, pump }
+        Self { received, consume, resource: subscription.to_string(), leases, stop, pump, dead_letters }
     }
 
     /// Returns the next delivery; `None` after the stop. Waits while the maximum number is in flight. Cancel-safe.
@@ -83,7 +94,8 @@ impl Deliveries {
             received = self.received.recv() => received?,
         };
         received.lease.mark_delivered().await;
-        let (delivery, lease) = Delivery::hold(received, self.consume, self.resource.clone(), permit);
+        let (delivery, lease) =
+            Delivery::hold(received, self.consume, self.resource.clone(), permit, self.dead_letters.clone());
         self.leases.spawn(lease);
         Some(delivery)
     }
@@ -91,6 +103,12 @@ impl Deliveries {
     /// Returns the number of deliveries in flight.
     pub fn in_flight(&self) -> usize {
         self.leases.len()
+    }
+
+    /// Returns the number of messages that were dead-lettered: rejected, out of attempts, or never settled. Pub/Sub
+    /// dead-letters by its own count, which may differ.
+    pub fn dead_lettered(&self) -> u64 {
+        self.dead_letters.get()
     }
 
     /// Receives no more, and waits until those in flight are settled with the broker.
@@ -123,7 +141,7 @@ impl Drop for Deliveries {
 
 impl Pump {
     async fn run(self, mut source: impl Source) {
-        let Self { permits, sender, consume, stop, leases, health } = self;
+        let Self { permits, sender, consume, stop, leases, health, dead_letters } = self;
         loop {
             let next = async {
                 // No message is taken from the broker before a permit is free.
@@ -137,7 +155,7 @@ impl Pump {
             };
             let Some((received, permit)) = next else { break };
             if received.is_spent(&consume) {
-                leases.spawn(received.dead_letter(permit));
+                leases.spawn(received.dead_letter(permit, dead_letters.clone()));
             } else if let Err(SendError((received, _permit))) = sender.send((received, permit)).await {
                 leases.spawn(received.lease.release());
                 break;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -60,6 +62,22 @@ pub(crate) struct Received {
     pub(crate) lease: Box<dyn Lease>,
 }
 
+/// The number of messages that were dead-lettered, whatever the cause.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeadLetters(Arc<AtomicU64>);
+
+impl DeadLetters {
+    /// Counts a message if it was dead-lettered.
+    fn count(&self, is_dead: bool) {
+        self.0.fetch_add(u64::from(is_dead), Ordering::Relaxed);
+    }
+
+    /// Returns the number so far.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The broker's end of a delivery. Dropping it releases the message.
 pub(crate) trait Lease: fmt::Debug + Send {
     /// Counts the message as delivered: a consumer is about to receive it. Does nothing for brokers that count themselves.
@@ -88,11 +106,15 @@ impl Delivery {
         consume: Consume,
         resource: String,
         permit: OwnedSemaphorePermit,
+        dead_letters: DeadLetters,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let Received { message, attempt, lease } = received;
         let (sender, commands) = mpsc::channel(1);
         let event = Event::decode(&message);
-        let task = hold_lease(lease, attempt, consume, commands, permit);
+        let task = async move {
+            hold_lease(lease, attempt, consume, commands, &dead_letters).await;
+            drop(permit);
+        };
         (Self { message, event, attempt, resource, commands: sender }, task)
     }
 
@@ -158,7 +180,7 @@ async fn hold_lease(
     attempt: u32,
     consume: Consume,
     mut commands: mpsc::Receiver<Command>,
-    permit: OwnedSemaphorePermit,
+    dead_letters: &DeadLetters,
 ) {
     let mut end = Instant::now() + consume.lease;
     let (request, reply) = loop {
@@ -189,8 +211,15 @@ async fn hold_lease(
             ),
         },
     };
+    let is_last = consume.max_attempts.is_some_and(|most| attempt >= most);
+    let is_dead = match &settlement {
+        Settlement::DeadLetter(_) => true,
+        // The broker dead-letters it itself.
+        Settlement::Retry(_) => is_last && lease.is_counted_by_broker(),
+        Settlement::Ack => false,
+    };
     let settled = lease.settle(settlement).await;
-    drop(permit);
+    dead_letters.count(is_dead && settled.is_ok());
     match reply {
         // A caller that has stopped waiting does not need the result.
         Some(reply) => drop(reply.send(settled)),
@@ -222,9 +251,11 @@ impl Received {
     }
 
     /// Dead-letters the message instead of delivering it.
-    pub(crate) async fn dead_letter(self, permit: OwnedSemaphorePermit) {
+    pub(crate) async fn dead_letter(self, permit: OwnedSemaphorePermit, dead_letters: DeadLetters) {
         let reason = format!("delivered {} times, the last time without an answer", self.attempt.saturating_sub(1));
-        if let Err(error) = self.lease.settle(Settlement::DeadLetter(reason)).await {
+        let settled = self.lease.settle(Settlement::DeadLetter(reason)).await;
+        dead_letters.count(settled.is_ok());
+        if let Err(error) = settled {
             tracing::warn!(%error, "a message could not be dead-lettered; the broker delivers it again");
         }
         drop(permit);

@@ -20,7 +20,7 @@ pub type Clusters = BTreeMap<ClusterId, Option<Incarnation>>;
 /// A secret as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Where it is.
+    /// Location of the secret.
     pub copy: StoredCopy,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ pub struct Listed {
 /// A secret and the state of its cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Where the secret is.
+    /// Location of the secret.
     pub copy: StoredCopy,
     /// The cluster that its label names.
     pub cluster: Option<String>,

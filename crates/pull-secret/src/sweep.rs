@@ -179,7 +179,7 @@ impl Places {
                 let key = SecretKey { namespace: namespace.clone(), name: name.clone() };
                 match cluster.find_secret(&key).await? {
                     Some(found) if found.uid == finding.revision => {
-                        drop(cluster.delete_secret(&key, &found, false).await?)
+                        let _is_gone = cluster.delete_secret(&key, &found, false).await?;
                     }
                     Some(_) => return Ok(Action::Kept),
                     None => {}

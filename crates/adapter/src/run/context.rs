@@ -1,6 +1,6 @@
 //! The parts of the adapter that all reconcile passes share.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use hyperfleet_client::Client;
@@ -10,8 +10,10 @@ use crate::config::Plan as Config;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 
-/// Maximum number of Jobs whose ends are remembered as counted; finished Jobs are deleted after a while.
-const MAX_COUNTED: usize = 100_000;
+/// Number of failed passes in a row after which the failure is reported: one may pass by itself.
+const FAILED_PASSES_BEFORE_REPORT: u32 = 3;
+/// Maximum number of resources whose failures are counted.
+const MAX_FAILING: usize = 100_000;
 
 /// Clients, configuration and counters that all reconcile passes share.
 #[derive(Debug)]
@@ -22,28 +24,40 @@ pub(crate) struct Context {
     pub(crate) job_cache: JobCache,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Mutex<Limits>,
-    pub(crate) counted: Mutex<Counted>,
+    pub(crate) failures: Mutex<Failures>,
 }
 
-/// The uids of the Jobs whose ends were counted recently.
+/// The numbers of passes that have failed in a row, by resource.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
-    known: BTreeSet<String>,
-    order: VecDeque<String>,
+pub(crate) struct Failures(BTreeMap<String, u32>);
+
+impl Failures {
+    /// Counts a failed pass; returns true if so many have failed in a row that the failure is reported.
+    pub(crate) fn count(&mut self, id: &str) -> bool {
+        if self.0.len() >= MAX_FAILING && !self.0.contains_key(id) {
+            return false;
+        }
+        let failed = self.0.entry(id.to_owned()).or_default();
+        *failed = failed.saturating_add(1);
+        *failed >= FAILED_PASSES_BEFORE_REPORT
+    }
+
+    /// Forgets the failures of a resource after a pass that has succeeded.
+    pub(crate) fn clear(&mut self, id: &str) {
+        self.0.remove(id);
+    }
 }
 
-impl Counted {
-    /// Records a Job; returns true if it was not recorded before.
-    pub(crate) fn insert(&mut self, uid: &str) -> bool {
-        let is_first = self.known.insert(uid.to_owned());
-        if is_first {
-            self.order.push_back(uid.to_owned());
-        }
-        if self.order.len() > MAX_COUNTED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
-        }
-        is_first
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_reported_from_the_third_in_a_row() {
+        let mut failures = Failures::default();
+        assert_eq!([(); 4].map(|()| failures.count("a")), [false, false, true, true]);
+        assert!(!failures.count("b"));
+        failures.clear("a");
+        assert!(!failures.count("a"));
     }
 }

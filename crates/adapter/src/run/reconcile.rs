@@ -3,16 +3,17 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use daemon::retry::{Budget, Transient as _};
+use daemon::retry::Budget;
 use fleet_model::names;
 use hyperfleet_client::{Calls, Error, Report, Reported, Resource, TraceContext, View, WithPullSecret};
 use jiff::Timestamp;
-use kubernetes::job::JobEnd;
-use kubernetes::{ErrorKind, KubernetesError};
+use kubernetes::ErrorKind;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::context::Context;
+use super::failure::{CLOCK_SKEW_RETRY, ReconcileError};
+use super::job_end::JobEnded;
 use crate::act::{self, Executor, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
@@ -29,21 +30,6 @@ pub(crate) struct Reconciled {
     pub(crate) requeue_after: Option<Duration>,
 }
 
-/// The failure of a reconcile pass.
-#[derive(Debug)]
-pub(crate) struct ReconcileError {
-    /// True if another pass may succeed.
-    pub(crate) is_transient: bool,
-    /// The component that failed, as logs and metrics name it.
-    pub(crate) component: &'static str,
-    pub(crate) message: String,
-    /// Minimum time until the next pass, if the component asked for one.
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// Time until the next pass when the API has discarded a report, as the clock of this replica is behind another one's.
-const CLOCK_SKEW_RETRY: Duration = Duration::from_secs(5);
-
 /// Reconciles a resource and reports its conditions to the API.
 pub(crate) async fn reconcile(
     context: &Context,
@@ -59,13 +45,14 @@ pub(crate) async fn reconcile(
     let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
     let observed = observe::observe(&context.config, source, last_report.clone(), fetched).await;
     let mut has_recorded = false;
+    let mut ended = None;
     let (plan, reported) = match observed {
         Ok(observed) => {
             let pass = Pass { context, calls: &calls, observed: &observed, trigger };
-            let plan;
+            let mut plan;
             Acted { plan, has_recorded, .. } = pass.decide_and_act().await?;
-            count_job_end(context, &observed, &plan);
             withdraw_run(context, &calls, &plan, id).await?;
+            ended = JobEnded::of(&mut plan, &observed, last_report.as_ref());
             (plan, observed.resource)
         }
         Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthenticated | ErrorKind::Invalid) => {
@@ -85,6 +72,9 @@ pub(crate) async fn reconcile(
     match answer {
         Ok(Reported::Stored(_)) => {
             context.metrics.reported("success");
+            if let Some(ended) = ended {
+                context.metrics.ended(id, ended.is_success, ended.outcome.as_ref());
+            }
             Ok(Reconciled { handled, requeue_after: plan.requeue_after })
         }
         Ok(Reported::Discarded) => {
@@ -120,7 +110,11 @@ async fn fetch(context: &Context, calls: &Calls<'_>, id: &str) -> Result<Option<
 }
 
 /// Returns this adapter's last report: from the resource, or from the statuses where the API has no view of adapters.
-async fn last_report(context: &Context, calls: &Calls<'_>, resource: &Resource) -> Result<Option<Report>, Error> {
+pub(super) async fn last_report(
+    context: &Context,
+    calls: &Calls<'_>,
+    resource: &Resource,
+) -> Result<Option<Report>, Error> {
     let name = &context.config.adapter;
     let view = View::of(resource);
     if resource.status.adapters.is_empty() && !resource.status.conditions.is_empty() {
@@ -251,16 +245,6 @@ async fn withdraw_run(context: &Context, calls: &Calls<'_>, plan: &Plan, id: &st
     Ok(())
 }
 
-/// Counts the end of a Job once, in the first pass that observes it.
-fn count_job_end(context: &Context, observed: &Observed, plan: &Plan) {
-    let Some(job) = plan.job.as_ref().filter(|job| job.end.is_some()) else { return };
-    let counted = context.counted.lock().unwrap_or_else(PoisonError::into_inner).insert(&job.uid);
-    if counted {
-        let outcome = observed.outcome(&job.uid);
-        context.metrics.ended(&observed.resource.id, job.end == Some(JobEnd::Complete), outcome);
-    }
-}
-
 fn log_pass(plan: &Plan, id: &str, trigger: &Trigger) {
     let available = plan.condition(names::condition::AVAILABLE);
     tracing::info!(
@@ -281,85 +265,4 @@ fn differs_from_reported(last_report: Option<&Report>, plan: &Plan) -> bool {
     let reported = last_report.and_then(|report| report.condition(names::condition::AVAILABLE));
     let (Some(reported), Some(planned)) = (reported, plan.condition(names::condition::AVAILABLE)) else { return true };
     reported.status != planned.status || reported.reason.as_deref() != Some(&*planned.reason)
-}
-
-// === impl ReconcileError ===
-
-impl ReconcileError {
-    /// The error of a pass whose copies could not be recorded before its run.
-    fn not_recorded() -> Self {
-        let message = "the API has not stored where the pull secret will be, so no Job was started: another replica has \
-            reported meanwhile, or the resource is gone";
-        Self {
-            is_transient: true,
-            component: "hyperfleet_api",
-            message: message.to_owned(),
-            retry_after: Some(CLOCK_SKEW_RETRY),
-        }
-    }
-
-    /// The error of a pass that has panicked. The pass is repeated with the Sentinel's next event.
-    pub(crate) fn panicked() -> Self {
-        let message = "the reconcile pass has panicked; report this defect with the log".to_owned();
-        Self { is_transient: false, component: "panic", message, retry_after: None }
-    }
-}
-
-impl From<Error> for ReconcileError {
-    fn from(error: Error) -> Self {
-        Self {
-            is_transient: error.transient(),
-            component: "hyperfleet_api",
-            retry_after: error.retry_after(),
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<KubernetesError> for ReconcileError {
-    fn from(error: KubernetesError) -> Self {
-        let may_pass = matches!(
-            error.kind,
-            ErrorKind::Changed
-                | ErrorKind::NotFound
-                | ErrorKind::NamespaceMissing
-                | ErrorKind::NamespaceTerminating
-                | ErrorKind::QuotaExceeded
-        );
-        Self {
-            is_transient: error.is_transient() || may_pass,
-            component: "kubernetes",
-            retry_after: error.retry_after(),
-            message: error.to_string(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kubernetes::Verb;
-    use rstest::rstest;
-
-    use super::*;
-
-    /// HyperFleet's classification: transient errors are nacked for a retry, terminal ones are reported and acked.
-    #[rstest]
-    #[case(ErrorKind::TimedOut, true)]
-    #[case(ErrorKind::TooManyRequests, true)]
-    #[case(ErrorKind::Unavailable, true)]
-    #[case(ErrorKind::Internal, true)]
-    #[case(ErrorKind::Changed, true)]
-    #[case(ErrorKind::NotFound, true)]
-    #[case(ErrorKind::NamespaceMissing, true)]
-    #[case(ErrorKind::NamespaceTerminating, true)]
-    #[case(ErrorKind::QuotaExceeded, true)]
-    #[case(ErrorKind::Unauthenticated, false)]
-    #[case(ErrorKind::Forbidden, false)]
-    #[case(ErrorKind::Invalid, false)]
-    #[case(ErrorKind::AdmissionDenied, false)]
-    #[case(ErrorKind::Unusable, false)]
-    fn transient_errors_are_retried(#[case] kind: ErrorKind, #[case] is_transient: bool) {
-        let error = ReconcileError::from(KubernetesError::new(Verb::Get, "job a/b", kind));
-        assert_eq!((error.is_transient, error.component), (is_transient, "kubernetes"));
-    }
 }

@@ -1,11 +1,12 @@
 //! Outages of the API, of Kubernetes and of the adapter itself: no event is lost.
 
 use emulators::kubernetes::Settings;
+use hyperfleet_client::Status;
 use rstest::rstest;
 
 use crate::environment::{Environment, Kind};
 use crate::node::PodResult;
-use crate::world::{World, eventually};
+use crate::world::{World, eventually, is, message};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_retried_until_the_api_is_back() {
@@ -76,5 +77,53 @@ async fn an_input_without_a_job_is_used_by_the_next_run() {
     world.until_available("cls-1", 1).await;
     eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none())
         .await;
+    second.stop().await;
+}
+
+/// An adapter that cannot work is not ready, whatever works with the broker, and says so of each resource.
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_covers_the_api_and_kubernetes() {
+    let mut world = World::new(Kind::Emulator).await.unwrap();
+    let adapter = world.adapter("").await;
+    eventually(async || adapter.readiness().await.0).await;
+    let back = world.api.stop().await;
+    eventually(async || adapter.readiness().await.1.contains("the HyperFleet API does not let")).await;
+    world.api = back.await;
+    eventually(async || adapter.readiness().await.0).await;
+    adapter.stop().await;
+    let settings = Settings { faults: vec!["get/jobs:503*0".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let adapter = world.adapter("").await;
+    eventually(async || adapter.readiness().await.1.contains("Kubernetes does not let this adapter work")).await;
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passes_that_fail_again_and_again_are_reported() {
+    let settings = Settings { faults: vec!["create/jobs:503*0".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    let report = world.until("cls-1", |report| is(report, "Health", Status::False)).await;
+    assert!(message(&report, "Health").contains("create job"), "{}", message(&report, "Health"));
+    // The copies that were recorded stay so.
+    assert_eq!(report.data["copies"].as_array().map(Vec::len), Some(2));
+    adapter.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_job_is_counted_once_whatever_restarts() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let first = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    world.until_available("cls-1", 1).await;
+    eventually(async || first.count("pullsecret_job_total", "success").await == 1).await;
+    first.stop().await;
+    let second = world.adapter("").await;
+    world.publish_event("cls-1").await;
+    eventually(async || second.count("hyperfleet_adapter_decisions", "ResourcesExist").await > 0).await;
+    assert_eq!(second.count("pullsecret_job_total", "success").await, 0);
     second.stop().await;
 }

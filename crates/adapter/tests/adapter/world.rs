@@ -34,6 +34,7 @@ pub(crate) struct World {
 /// A running adapter.
 pub(crate) struct Running {
     pub(crate) metrics: String,
+    health: String,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -68,10 +69,11 @@ impl World {
         let parts = Parts { broker: self.broker.clone(), cluster, leadership };
         let adapter = Box::pin(Adapter::prepare(self.plan(settings), parts, "test")).await.unwrap();
         let metrics = format!("http://{}", adapter.metrics_address());
+        let health = format!("http://{}", adapter.health_address());
         let stop = CancellationToken::new();
         let stopping = stop.clone();
         let task = tokio::spawn(Box::pin(adapter.run(stopping)));
-        Running { metrics, stop, task }
+        Running { metrics, health, stop, task }
     }
 
     fn plan(&self, settings: &str) -> Plan {
@@ -192,6 +194,12 @@ impl Running {
     pub(crate) async fn kill(self) {
         self.task.abort();
         let _aborted = self.task.await;
+    }
+
+    /// The answer of the readiness probe: true if ready, and why not.
+    pub(crate) async fn readiness(&self) -> (bool, String) {
+        let answer = reqwest::get(format!("{}/readyz", self.health)).await.unwrap();
+        (answer.status().is_success(), answer.text().await.unwrap())
     }
 
     pub(crate) async fn metrics(&self) -> String {
