@@ -12,6 +12,8 @@ pub mod proxies;
 mod query;
 mod response;
 mod route;
+mod selection;
+pub mod streams;
 mod watch;
 
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::Metrics;
 use crate::service::Service;
 use auth::Authentication;
+use streams::Streams;
 
 pub use middleware::router;
 
@@ -49,6 +52,8 @@ pub struct Parts {
     pub build_time: &'static str,
     /// The limits of each request.
     pub limits: Limits,
+    /// The open change streams.
+    pub streams: Arc<Streams>,
     /// Cancelled on shutdown, which ends open streams.
     pub stop: CancellationToken,
 }
@@ -64,6 +69,8 @@ pub struct Limits {
     pub request: Duration,
     /// Maximum time between two lines of a change stream.
     pub bookmark: Duration,
+    /// Maximum time for the reader of a change stream to take a line.
+    pub stall: Duration,
 }
 
 // === impl Api ===
@@ -92,6 +99,7 @@ impl Default for Limits {
             read: Duration::from_secs(5),
             request: Duration::from_secs(30),
             bookmark: Duration::from_secs(15),
+            stall: Duration::from_secs(30),
         }
     }
 }

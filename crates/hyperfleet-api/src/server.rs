@@ -18,6 +18,7 @@ use crate::entity;
 use crate::http::auth::Authentication;
 use crate::http::jwt::Issuers;
 use crate::http::proxies::Proxies;
+use crate::http::streams::Streams;
 use crate::http::{Api, Limits, Parts, router};
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -98,6 +99,7 @@ impl Server {
             version: build.version,
             build_time: build.time,
             limits: limits(&settings),
+            streams: Streams::new(settings.changes.max_streams, settings.changes.max_streams_per_identity),
             stop: closing.clone(),
         });
         let readiness = ReadinessSender::not_ready("Application is not ready");
@@ -168,7 +170,7 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
     if !parts.store.is_usable() {
         migrate(parts).await?;
     }
-    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts));
+    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts), parts.store.follow());
     Ok(())
 }
 
@@ -270,6 +272,7 @@ fn limits(settings: &Settings) -> Limits {
         read: settings.server.timeouts.read,
         request: settings.server.timeouts.write,
         bookmark: settings.changes.bookmark_interval,
+        stall: settings.changes.stall_timeout,
     }
 }
 

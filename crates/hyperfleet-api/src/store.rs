@@ -1,5 +1,6 @@
 //! Stores resources in SQLite or PostgreSQL, with one set of statements for both.
 
+mod batch;
 mod change;
 mod connect;
 pub mod database;
@@ -24,9 +25,11 @@ use tokio::sync::watch;
 
 use crate::resource::Resource;
 use crate::search::{Order, Search};
+use batch::Newest;
 use database::{Database, Transaction};
 use sql::{Parameters, Value};
 
+pub use batch::Batch;
 pub use change::{Change, ChangeKind};
 pub use connect::{PoolSettings, Source};
 pub use error::StoreError;
@@ -39,7 +42,7 @@ pub use write::{Lock, TRANSITIONS_KEPT, Write};
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
-    newest: watch::Sender<i64>,
+    newest: watch::Sender<Newest>,
     usable: Arc<AtomicBool>,
 }
 
@@ -86,7 +89,7 @@ pub struct Page<T> {
 
 impl Store {
     fn new(database: Database) -> Self {
-        Self { database, newest: watch::Sender::new(0), usable: Arc::default() }
+        Self { database, newest: watch::Sender::default(), usable: Arc::default() }
     }
 
     /// Returns the database, for probes and migrations.
@@ -155,27 +158,31 @@ impl Store {
         Ok(Page { items: ids.iter().filter_map(|id| objects.remove(id)).collect(), total })
     }
 
-    /// Returns the ids and JSON texts of the next `limit` resources that match the query, in the order of ids after
-    /// `after`; and the version of the change stream at which they were read.
+    /// Returns the ids and JSON texts of the next resources that match the query, in the order of ids after `after`, as many
+    /// as fit into the batch but at least one; and the version of the change stream at which they were read.
     pub async fn scan(
         &self,
         query: &Query,
         after: &str,
-        limit: i64,
+        batch: Batch,
     ) -> Result<(Vec<(String, String)>, i64), StoreError> {
         let mut snapshot = self.database.snapshot().await?;
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT r.id, r.object FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
+            "SELECT r.id, CAST(OCTET_LENGTH(r.object) AS BIGINT) FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
             query.condition(snapshot.dialect(), &mut parameters),
             parameters.add(Value::Text(after.to_owned())),
-            parameters.add(Value::Number(limit)),
+            parameters.add(Value::Number(batch.items)),
         );
-        let rows = snapshot.fetch(sql, parameters).await?;
+        let found = snapshot.fetch(sql, parameters).await?;
+        let sizes = found.iter().map(|row| row.number(1)).collect::<Result<Vec<_>, _>>()?;
+        let fitting = found.iter().take(batch.fitting(sizes.into_iter())).map(|row| row.text(0));
+        let ids = fitting.collect::<Result<Vec<_>, _>>()?;
+        let mut objects = objects(&mut snapshot, &ids).await?;
         let version = change::newest(&mut snapshot).await?;
         snapshot.commit().await?;
-        let objects = rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect::<Result<_, StoreError>>()?;
-        Ok((objects, version))
+        let in_order = ids.into_iter().filter_map(|id| objects.remove(&id).map(|object| (id, object)));
+        Ok((in_order.collect(), version))
     }
 
     /// Returns a page of a resource's transitions, newest first.
@@ -206,8 +213,8 @@ impl Store {
     /// Notifies the readers of the change stream of a new version.
     pub fn announce(&self, version: i64) {
         self.newest.send_if_modified(|newest| {
-            let newer = version > *newest;
-            *newest = version.max(*newest);
+            let newer = version > newest.version;
+            newest.version = version.max(newest.version);
             newer
         });
     }

@@ -1,4 +1,4 @@
-//! Decides on the destination of a pull secret: it is chosen with the content, or by a caller with that permission.
+//! Decides which callers may choose the destination of a pull secret: those that give the content, or have the permission.
 //!
 //! Adapters derive from the spec where they write a pull secret. A caller who may change the spec but not read the content
 //! could otherwise have it delivered to a project of its own.

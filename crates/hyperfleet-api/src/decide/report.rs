@@ -12,6 +12,15 @@ use super::body::{BodyError, JsonType, members, text};
 use crate::excerpt::excerpt;
 use crate::resource::Resource;
 
+/// Maximum size of a report's body, in bytes.
+pub const MAX_REPORT: usize = 64 * 1024;
+/// Maximum length of an adapter's name, in characters.
+pub const MAX_ADAPTER: usize = 63;
+/// Maximum number of adapters that report about one resource.
+pub const MAX_ADAPTERS: usize = 64;
+/// Maximum size of all reports about one resource, in bytes of JSON.
+pub const MAX_REPORTS: usize = 512 * 1024;
+
 /// Maximum time by which an adapter's clock may be ahead of this server's.
 const MAX_AHEAD: Duration = Duration::from_mins(5);
 /// Maximum age of a report.
@@ -86,6 +95,15 @@ pub enum ReportError {
         /// The status in the request.
         status: String,
     },
+    /// The adapter's name is too long.
+    #[error("adapter must be at most {MAX_ADAPTER} characters")]
+    AdapterTooLong,
+    /// The resource has reports of as many adapters as it may.
+    #[error("the resource has reports of {MAX_ADAPTERS} adapters, which is the maximum")]
+    TooManyAdapters,
+    /// The reports of all adapters together are too large.
+    #[error("the reports of all adapters of the resource would be larger than {MAX_REPORTS} bytes: report less data")]
+    TooMuch,
     /// The adapter's time lies too far ahead.
     #[error("observed_time must not be more than 5m0s in the future")]
     TooFarAhead,
@@ -143,6 +161,9 @@ pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, BodyError> {
 
 /// Checks a report as far as is possible without its resource, in the contract's order.
 pub fn check(report: &NewReport, now: Timestamp) -> Result<(), ReportError> {
+    if report.adapter.chars().nth(MAX_ADAPTER).is_some() {
+        return Err(ReportError::AdapterTooLong);
+    }
     if report.adapter.is_empty() {
         return Err(ReportError::AdapterMissing);
     }
@@ -194,6 +215,18 @@ pub fn decide(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<De
         return Ok(Decision::Unchanged(report));
     }
     Ok(Decision::Store(report))
+}
+
+/// Checks the room that a resource has for its reports. Whatever became too large earlier may still shrink.
+pub fn check_room(before: &Resource, after: &Resource) -> Result<(), ReportError> {
+    let (old, new) = (&before.state.reports, &after.state.reports);
+    if new.len() > MAX_ADAPTERS && new.len() > old.len() {
+        return Err(ReportError::TooManyAdapters);
+    }
+    // Values with string keys always serialise.
+    let size = |reports| serde_json::to_vec(reports).map_or(usize::MAX, |bytes| bytes.len());
+    let size_after = size(new);
+    if size_after > MAX_REPORTS && size_after > size(old) { Err(ReportError::TooMuch) } else { Ok(()) }
 }
 
 /// Returns the report as it is stored, with transition times kept from the adapter's previous report.

@@ -18,7 +18,7 @@ use crate::decide::change::RequestInfo;
 use crate::decide::report::{self, NewReport};
 use crate::entity::Descriptor;
 use crate::page;
-use crate::problem::{FieldError, Problem, Rejection};
+use crate::problem::{Code, FieldError, Problem, Rejection};
 use crate::render;
 use crate::resource::Resource;
 use crate::search::Fields;
@@ -55,7 +55,7 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
             let request = RequestInfo::now(caller, scope, request.time);
             create(api, descriptor, owner_id, creation, &request).await
         }
-        Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters).await,
+        Route::Collection { descriptor, owner_id } => list(api, (descriptor, owner_id), &parameters, caller).await,
         Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &request).await,
         Route::Item(address) if *method == Method::DELETE => {
             let resource = api.service().delete(&address, &request).await?;
@@ -65,6 +65,10 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::Item(address) => read(api, &address, &parameters, call).await,
         Route::ForceDelete(address) => force_delete(api, &address, body, &request).await,
         Route::Statuses(address) if post || *method == Method::PUT => {
+            if body.len() > report::MAX_REPORT {
+                let detail = format!("a report is at most {} bytes: report less data", report::MAX_REPORT);
+                return Err(Problem::new(Code::TooLarge, detail).into());
+            }
             let new = report::parse(body::object(body)?)?;
             let permissions = &caller.permissions;
             permissions.allow_report(&new.adapter, access::scope(&address)).map_err(Problem::from)?;
@@ -184,9 +188,9 @@ async fn create(
 
 async fn list(
     api: &Api,
-    descriptor: Option<&Descriptor>,
-    owner_id: Option<&str>,
+    (descriptor, owner_id): (Option<&Descriptor>, Option<&str>),
     parameters: &Parameters,
+    caller: &Caller,
 ) -> Result<Response, Rejection> {
     let registry = api.service().registry();
     let kind = match (descriptor, parameters.first("kind")) {
@@ -201,7 +205,8 @@ async fn list(
     let search = parameters.search()?;
     if parameters.switch("watch")? {
         let version = parameters.first("resource_version");
-        return watch::stream(api, kind.as_deref(), owner_id, search, version).await;
+        let following = watch::Following { kind: kind.as_deref(), owner_id, search, version };
+        return watch::stream(api, caller, following).await;
     }
     let paging = parameters.paging()?;
     let fields = parameters.fields()?;

@@ -1,42 +1,44 @@
 //! The change stream: one JSON line per event, from the current state or from a version on.
 
-use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
+use super::selection::{Selection, TooSlow, event};
+use super::streams::{Full, OpenStream};
 use super::{Api, response};
 use crate::problem::{Code, Problem, Rejection};
-use crate::render;
 use crate::search::Search;
-use crate::service::Address;
-use crate::store::{Change, ChangeKind, FeedError, Query};
+use crate::service::{Address, Caller};
+use crate::store::{Batch, Change, FeedError, Query};
 
-/// Maximum number of resources or changes per read.
-const BATCH: i64 = 500;
+/// Maximum of one read; a stream holds two of them if its reader is slow.
+const BATCH: Batch = Batch { items: 500, bytes: 256 * 1024 };
+
+/// The parameters of a change stream.
+pub(super) struct Following<'a> {
+    pub(super) kind: Option<&'a str>,
+    pub(super) owner_id: Option<&'a str>,
+    pub(super) search: Search,
+    /// The version to resume after; `None` begins with the current state.
+    pub(super) version: Option<&'a str>,
+}
 
 /// The state of one open change stream.
 struct Watch {
     api: Api,
     query: Query,
     kind: String,
-    /// The resources of which the client has, or has not, a copy, by id.
-    known: BTreeMap<String, Known>,
-    /// True if the client has no copy of a resource that is not in `known`: the stream began with the current state.
-    complete: bool,
+    selection: Selection,
     /// The version up to which all changes are sent.
     version: i64,
     phase: Phase,
-}
-
-/// The knowledge about the client's copy of one resource, as of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Known {
-    is_held: bool,
-    version: i64,
 }
 
 /// The next kind of lines to send.
@@ -55,13 +57,8 @@ enum Phase {
 const BEGINNING: i64 = 0;
 
 /// Opens a stream of the changes of a kind: after `version`, or without one after the current state.
-pub(super) async fn stream(
-    api: &Api,
-    kind: Option<&str>,
-    owner_id: Option<&str>,
-    search: Search,
-    version: Option<&str>,
-) -> Result<Response, Rejection> {
+pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>) -> Result<Response, Rejection> {
+    let Following { kind, owner_id, search, version } = following;
     let Some(kind) = kind else {
         return Err(Problem::validation("watching needs a kind: use the path of one kind, or set `kind`").into());
     };
@@ -78,31 +75,45 @@ pub(super) async fn stream(
             text.parse().ok().filter(|version| *version >= 0).ok_or_else(fault)?
         }
     };
+    let open = api.parts.streams.open(&caller.identity).map_err(full)?;
     let begins = version == BEGINNING;
     let version = if begins {
         store.newest_version().await?
     } else {
         // A version that is too old is refused with 410 instead of an event in the stream.
-        store.changes_since(version, kind, 0).await.map_err(gone)?;
+        store.changes_since(version, kind, Batch { items: 0, bytes: 0 }).await.map_err(gone)?;
         version
     };
     let owner_id = owner_id.map(str::to_owned);
     let watch = Watch {
         api: api.clone(),
-        query: Query { owner_id, search, ..Query::of_kind(kind, BATCH) },
+        query: Query { owner_id: owner_id.clone(), search: search.clone(), ..Query::of_kind(kind, BATCH.items) },
         kind: kind.to_owned(),
-        known: BTreeMap::new(),
-        complete: begins,
+        selection: Selection::new(owner_id, search, begins),
         version,
         phase: if begins { Phase::State(String::new()) } else { Phase::Follow },
     };
-    let lines = stream::unfold(watch, |mut watch| async move {
-        let next = watch.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(next), watch))
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(watch.send(sender, open));
+    let lines = stream::unfold(receiver, |mut receiver| async move {
+        let lines = receiver.recv().await?;
+        Some((Ok::<Bytes, Infallible>(lines), receiver))
     });
     let mut response = response::with_type(StatusCode::OK, "application/x-ndjson", Body::from_stream(lines));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
+}
+
+fn full(bound: Full) -> Problem {
+    Problem::new(
+        Code::Unavailable,
+        match bound {
+            Full::Total => "too many change streams are open on this server (changes.max_streams): try again",
+            Full::Identity => {
+                "the caller has too many change streams open (changes.max_streams_per_identity): close one and try again"
+            }
+        },
+    )
 }
 
 fn gone(error: FeedError) -> Rejection {
@@ -119,15 +130,30 @@ fn gone(error: FeedError) -> Rejection {
 // === impl Watch ===
 
 impl Watch {
-    /// The next lines; `None` at the end of the stream. A database error ends the stream too, and the client resumes it.
-    async fn next(&mut self) -> Option<Bytes> {
-        let stop = self.api.parts.stop.clone();
+    /// Sends lines until the stream ends, the client is gone, or the client takes too long to read. The next lines are read
+    /// when the client has taken the previous ones.
+    async fn send(mut self, sender: mpsc::Sender<Bytes>, open: OpenStream) {
+        let (stop, stall) = (self.api.parts.stop.clone(), self.api.parts.limits.stall);
+        let sending = async {
+            while let Ok(Ok(permit)) = tokio::time::timeout(stall, sender.reserve()).await {
+                tokio::select! {
+                    // A database error ends the stream too, and the client resumes it.
+                    lines = self.advance() => match lines {
+                        Ok(Some(lines)) => permit.send(lines),
+                        Ok(None) | Err(_) => break,
+                    },
+                    () = sender.closed() => break,
+                }
+            }
+        };
         tokio::select! {
-            () = stop.cancelled() => None,
-            lines = self.advance() => lines.ok().flatten(),
+            () = stop.cancelled() => {}
+            () = sending => {}
         }
+        drop(open);
     }
 
+    /// Returns the next lines; `None` at the end of the stream.
     async fn advance(&mut self) -> Result<Option<Bytes>, FeedError> {
         loop {
             let lines = match &self.phase {
@@ -169,8 +195,8 @@ impl Watch {
         };
         let mut lines = Vec::new();
         for (id, object) in objects {
-            lines.extend(event(ChangeKind::Added.as_str(), BEGINNING, &object));
-            self.known.insert(id, Known { is_held: true, version });
+            lines.extend(event(ADDED, BEGINNING, &object));
+            self.selection.hold(id, version);
         }
         Ok(lines.into())
     }
@@ -180,62 +206,43 @@ impl Watch {
         let store = self.api.service().store().clone();
         match store.changes_since(self.version, &self.kind, BATCH).await {
             Ok((feed, version)) => {
-                let lines = feed.changes.into_iter().filter_map(|(at, change)| self.event_of(at, change)).flatten();
-                let lines: Vec<u8> = lines.collect();
+                let lines = self.select(feed.changes).await;
                 self.version = version;
-                Ok(lines.into())
+                // Resuming would take as long, so the client gets the cause.
+                Ok(lines.unwrap_or_else(|TooSlow| self.end(Code::Timeout)))
             }
-            Err(FeedError::Gone) => {
-                // The client is too slow for the retained history and has to start again.
-                self.phase = Phase::Ended;
-                let problem = json!({ "code": Code::Gone.as_str(), "status": 410, "title": Code::Gone.title() });
-                Ok(event("ERROR", self.version, &problem.to_string()))
-            }
+            // The client is too slow for the retained history and has to start again.
+            Err(FeedError::Gone) => Ok(self.end(Code::Gone)),
             Err(failed) => Err(failed),
         }
     }
 
-    /// The event of a change for this client: a resource that begins to match is added, one that ceases to match is deleted.
-    /// `None` if the client has a later version or is not affected.
-    fn event_of(&mut self, version: i64, change: Change) -> Option<Bytes> {
-        let Change { kind, resource_id, object, .. } = change;
-        let known = self.known.get(&resource_id).copied();
-        if known.is_some_and(|known| known.version >= version) {
-            return None;
+    /// Returns the lines for changes. A search is evaluated on a thread of its own, within the time of a request.
+    async fn select(&mut self, changes: Vec<(i64, Change)>) -> Result<Bytes, TooSlow> {
+        let deadline = Instant::now() + self.api.parts.limits.request;
+        if !self.selection.evaluates() {
+            return self.selection.events(changes, deadline);
         }
-        let matches = kind != ChangeKind::Deleted && self.matches(&object);
-        let held = known.map(|known| known.is_held).or_else(|| self.complete.then_some(false));
-        let event_kind = match (matches, held) {
-            (true, Some(true)) => ChangeKind::Modified,
-            (true, Some(false)) => ChangeKind::Added,
-            (true, None) => kind,
-            (false, Some(false)) => return None,
-            (false, _) => ChangeKind::Deleted,
-        };
-        if kind == ChangeKind::Deleted || (self.complete && !matches) {
-            self.known.remove(&resource_id);
-        } else {
-            self.known.insert(resource_id, Known { is_held: matches, version });
-        }
-        Some(event(event_kind.as_str(), version, &object))
-    }
-
-    fn matches(&self, object: &str) -> bool {
-        if self.query.owner_id.is_none() && self.query.search.is_blank() {
-            return true;
-        }
-        let Ok(object) = serde_json::from_str::<Value>(object) else { return false };
-        let owned = self.query.owner_id.as_deref().is_none_or(|owner| {
-            object.get("owner_references").and_then(|owner| owner.get("id")).and_then(Value::as_str) == Some(owner)
+        let mut selection = std::mem::take(&mut self.selection);
+        let evaluated = tokio::task::spawn_blocking(move || {
+            let lines = selection.events(changes, deadline);
+            (selection, lines)
         });
-        owned && render::parse(&object).is_some_and(|resource| self.query.search.matches(&resource))
+        let (selection, lines) = evaluated.await.map_err(|_panicked_or_stopping| TooSlow)?;
+        self.selection = selection;
+        lines
+    }
+
+    /// Ends the stream with an error event.
+    fn end(&mut self, code: Code) -> Bytes {
+        self.phase = Phase::Ended;
+        let problem = json!({ "code": code.as_str(), "status": code.status().as_u16(), "title": code.title() });
+        event("ERROR", self.version, &problem.to_string())
     }
 }
 
-/// An event line with a serialised object.
-fn event(kind: &str, version: i64, object: &str) -> Bytes {
-    Bytes::from(format!("{{\"type\":\"{kind}\",\"resource_version\":\"{version}\",\"object\":{object}}}\n"))
-}
+/// The type of the events of the current state.
+const ADDED: &str = crate::store::ChangeKind::Added.as_str();
 
 fn bookmark(version: i64, kind: &str) -> Bytes {
     event("BOOKMARK", version, &json!({ "kind": kind }).to_string())

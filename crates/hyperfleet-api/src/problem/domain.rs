@@ -62,6 +62,9 @@ impl From<&ReportError> for Problem {
     fn from(error: &ReportError) -> Self {
         let (field, constraint) = match error {
             ReportError::AdapterMissing => ("adapter".to_owned(), "required"),
+            ReportError::AdapterTooLong => ("adapter".to_owned(), "max_length"),
+            ReportError::TooManyAdapters => ("adapter".to_owned(), "max"),
+            ReportError::TooMuch => ("data".to_owned(), "max"),
             ReportError::GenerationTooSmall => ("observed_generation".to_owned(), "min"),
             ReportError::TypeMissing { index } => (format!("conditions[{index}].type"), "required"),
             ReportError::DuplicateType { index, .. } => (format!("conditions[{index}].type"), "unique"),

@@ -69,6 +69,7 @@ impl Service {
         Operation { request, mapped }: Operation<'_>,
     ) -> Result<Reported, Failure> {
         let (resource, replaced) = with_report(&before.resource, &report);
+        report::check_room(&before.resource, &resource)?;
         let mut after = Stored { resource, sealed: before.sealed };
         // An adapter that does not know whether it is available changes no aggregated condition.
         let concludes = report.status(AVAILABLE) != Status::Unknown;

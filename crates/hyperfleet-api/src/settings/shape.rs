@@ -183,6 +183,12 @@ daemon::settings! {
         pub max_events: u32 = Row::at("changes.max_events").default("20000").least("1"),
         /// Maximum age of events that the change stream retains
         pub max_age: Duration = Row::at("changes.max_age").default("1h"),
+        /// Maximum number of open change streams; more are answered with 503
+        pub max_streams: u32 = Row::at("changes.max_streams").default("200").least("1"),
+        /// Maximum number of open change streams of one authenticated identity
+        pub max_streams_per_identity: u32 = Row::at("changes.max_streams_per_identity").default("50").least("1"),
+        /// Maximum time for the reader of a change stream to take the next lines; then the stream ends
+        pub stall_timeout: Duration = Row::at("changes.stall_timeout").default("30s").least("100ms"),
         /// Maximum time between two lines of a change stream
         pub bookmark_interval: Duration = Row::at("changes.bookmark_interval").default("15s").within("100ms", "30s"),
     }

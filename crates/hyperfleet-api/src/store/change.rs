@@ -51,7 +51,7 @@ impl Change {
 
 impl ChangeKind {
     /// Returns the type of the event in the change stream.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
             Self::Modified => "MODIFIED",

@@ -1,5 +1,9 @@
 //! Connection pools, transactions and rows of either database.
 
+mod interrupt;
+#[cfg(test)]
+mod tests;
+
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
@@ -7,6 +11,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
+use interrupt::Interrupt;
 
 /// The connection pools of a database.
 #[derive(Clone, Debug)]
@@ -33,6 +38,8 @@ pub(super) enum Pools {
 #[derive(Debug)]
 pub struct Transaction {
     open: Open,
+    /// Ends the running statement when the transaction is dropped; only for reads on SQLite.
+    interrupt: Option<Interrupt>,
     meter: QueryMeter,
 }
 
@@ -90,7 +97,9 @@ impl Database {
             Ok(match &self.pools {
                 Pools::Sqlite { readers, .. } => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
-                    query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect()
+                    let mut connection = readers.acquire().await?;
+                    let _interrupt = Interrupt::when_dropped(&mut connection).await?;
+                    query.fetch_all(&mut *connection).await?.into_iter().map(Row::Sqlite).collect()
                 }
                 Pools::Postgres(pool) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
@@ -109,7 +118,11 @@ impl Database {
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Open::Postgres)
             }
         };
-        self.opened(open)
+        let mut transaction = self.opened(open)?;
+        if let Open::Sqlite(reading) = &mut transaction.open {
+            transaction.interrupt = Some(Interrupt::when_dropped(reading).await?);
+        }
+        Ok(transaction)
     }
 
     /// Begins a transaction of reads and writes. On SQLite it takes the single write lock; on PostgreSQL rows are locked as
@@ -124,7 +137,7 @@ impl Database {
 
     fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
         let meter = self.meter.clone();
-        open.map(|open| Transaction { open, meter }).map_err(|error| self.meter.failed(error.into()))
+        open.map(|open| Transaction { open, interrupt: None, meter }).map_err(|error| self.meter.failed(error.into()))
     }
 
     /// Closes all connections.
@@ -210,7 +223,7 @@ impl Transaction {
 
     /// Commits the transaction. Changes may be published only after it.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let Self { open, meter } = self;
+        let Self { open, meter, interrupt: _until_the_end } = self;
         let committed = async {
             match open {
                 Open::Sqlite(transaction) => transaction.commit().await?,

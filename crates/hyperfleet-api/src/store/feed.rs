@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::batch::Batch;
 use super::change::{Change, ChangeKind, newest};
 use super::sql::{Parameters, Value};
 use super::{Store, StoreError, rows};
@@ -35,12 +36,13 @@ pub enum FeedError {
     Store(#[from] StoreError),
 }
 
-/// Interval at which the commits of other servers are looked up while the stream has readers.
+/// Interval at which the commits of other servers are looked up, once for all readers of the stream.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Store {
-    /// Returns the changes of a kind among the next `limit` versions after `version`; and the last of these versions.
-    pub async fn changes_since(&self, version: i64, kind: &str, limit: i64) -> Result<(Feed, i64), FeedError> {
+    /// Returns the changes of a kind among the next `limit` versions after `version`, as many as fit into `bytes` but at
+    /// least one; and the last version that was read.
+    pub async fn changes_since(&self, version: i64, kind: &str, batch: Batch) -> Result<(Feed, i64), FeedError> {
         let mut snapshot = self.database().snapshot().await?;
         let newest = newest(&mut snapshot).await?;
         if version == newest {
@@ -52,17 +54,28 @@ impl Store {
         if version > newest || oldest == 0 || version < oldest - 1 {
             return Err(FeedError::Gone);
         }
-        let mut parameters = Parameters::default();
-        let sql = format!(
-            "SELECT version, type, kind, resource_id, time, object FROM changes WHERE version > {} AND version <= {} \
-             AND kind = {} ORDER BY version",
-            parameters.add(Value::Number(version)),
-            parameters.add(Value::Number(version.saturating_add(limit))),
-            parameters.add(Value::Text(kind.to_owned())),
-        );
+        let limit = newest.min(version.saturating_add(batch.items));
+        let of_kind = |columns: &str, until: i64| {
+            let mut parameters = Parameters::default();
+            let sql = format!(
+                "SELECT {columns} FROM changes WHERE version > {} AND version <= {} AND kind = {} ORDER BY version",
+                parameters.add(Value::Number(version)),
+                parameters.add(Value::Number(until)),
+                parameters.add(Value::Text(kind.to_owned())),
+            );
+            (sql, parameters)
+        };
+        let (sql, parameters) = of_kind("version, CAST(OCTET_LENGTH(object) AS BIGINT)", limit);
+        let sizes = snapshot.fetch(sql, parameters).await?;
+        let sizes =
+            sizes.iter().map(|row| Ok((row.number(0)?, row.number(1)?))).collect::<Result<Vec<_>, StoreError>>()?;
+        let read_up_to = match batch.fitting(sizes.iter().map(|(_, size)| *size)) {
+            all if all == sizes.len() => limit,
+            some => sizes.get(some.saturating_sub(1)).map_or(limit, |(version, _)| *version),
+        };
+        let (sql, parameters) = of_kind("version, type, kind, resource_id, time, object", read_up_to);
         let rows = snapshot.fetch(sql, parameters).await?;
         snapshot.commit().await?;
-        let read_up_to = newest.min(version.saturating_add(limit));
         let mut feed = Feed::default();
         for row in &rows {
             let change = Change {
@@ -83,17 +96,37 @@ impl Store {
         self.database().fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
     }
 
-    /// Returns as soon as there is a version after that one.
+    /// Returns as soon as there is a version after that one; fails if the database cannot be asked.
     ///
-    /// This server's own commits notify; those of other servers are found by polling.
+    /// This server's own commits notify; [`Store::follow`] finds those of other servers.
     pub async fn wait_beyond(&self, version: i64) -> Result<(), StoreError> {
         let mut newest = self.newest.subscribe();
+        let failures = newest.borrow().failures;
         loop {
-            if *newest.borrow_and_update() > version {
+            let state = *newest.borrow_and_update();
+            if state.version > version {
                 return Ok(());
             }
-            if tokio::time::timeout(POLL_INTERVAL, newest.changed()).await.is_err() {
+            if state.failures != failures || newest.changed().await.is_err() {
+                // The failure may have passed; else this returns its cause.
                 self.announce(self.newest_version().await?);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Finds the commits of other servers, for all readers of the change stream at once, for as long as it is polled.
+    pub async fn follow(&self) {
+        let mut tick = tokio::time::interval(POLL_INTERVAL);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            if self.newest.receiver_count() == 0 {
+                continue;
+            }
+            match self.newest_version().await {
+                Ok(version) => self.announce(version),
+                Err(_outage) => self.newest.send_modify(|newest| newest.failures += 1),
             }
         }
     }

@@ -17,6 +17,7 @@ mod server;
 mod aggregation;
 mod authentication;
 mod authorization;
+mod bounds;
 mod conditions;
 mod configuration;
 mod create;

@@ -226,7 +226,7 @@ async fn the_view_of_adapters(rig: &Rig) {
 
 async fn any_adapter(rig: &Rig) {
     let path = cluster(rig).await;
-    for name in ["Some Body", "ü", "a/b", "'; DROP TABLE x; --", "<script>", &"x".repeat(200)] {
+    for name in ["Some Body", "ü", "a/b", "'; DROP TABLE x; --", "<script>", &"x".repeat(63)] {
         assert_eq!(rig.report(&path, report(name, 1, DONE)).await.is(201).body()["adapter"], *name);
     }
     rig.report(&path, report("a\0b", 1, DONE)).await.is(400);

@@ -1,0 +1,32 @@
+//! The size of one read of the change stream, and the newest version that is known.
+
+/// Limits of one read of the change stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Maximum number of resources, or of versions.
+    pub items: i64,
+    /// Maximum size of the resources, in bytes of JSON; a single larger one is read alone.
+    pub bytes: i64,
+}
+
+/// The newest version that is known, and the number of times that the database could not be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Newest {
+    pub(super) version: i64,
+    pub(super) failures: u64,
+}
+
+// === impl Batch ===
+
+impl Batch {
+    /// Returns how many of the items of these sizes fit, at least one.
+    pub(super) fn fitting(self, sizes: impl Iterator<Item = i64>) -> usize {
+        let mut sum = 0_i64;
+        let fits = |size: &i64| {
+            let is_first = sum == 0;
+            sum = sum.saturating_add((*size).max(1));
+            is_first || sum <= self.bytes
+        };
+        sizes.take_while(fits).count()
+    }
+}

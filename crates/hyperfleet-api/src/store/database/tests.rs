@@ -1,0 +1,41 @@
+//! Statements that are given up end, so that their connection serves others.
+
+use std::time::Duration;
+
+use crate::store::sql::Parameters;
+use crate::store::{PoolSettings, Source, Store};
+
+/// Counts for hours.
+const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000000000) \
+                       SELECT COUNT(*) FROM n";
+
+#[tokio::test]
+async fn a_statement_ends_with_its_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let pool = PoolSettings {
+        max_connections: 1,
+        acquire_timeout: Duration::from_secs(20),
+        max_lifetime: Duration::from_mins(1),
+        idle_timeout: Duration::from_mins(1),
+    };
+    let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
+    let database = store.database();
+    let fetch = async |sql: &str| database.fetch(sql.to_owned(), Parameters::default()).await.unwrap()[0].number(0);
+    let given_up = Duration::from_millis(50);
+    for _ in 0..3 {
+        assert!(tokio::time::timeout(given_up, fetch(ENDLESS)).await.is_err());
+        // There is one connection: it is free again, and not interrupted any more.
+        assert_eq!(fetch("SELECT 1").await.unwrap(), 1);
+        let in_snapshot = async {
+            let mut snapshot = database.snapshot().await.unwrap();
+            snapshot.fetch(ENDLESS.to_owned(), Parameters::default()).await.map(drop)
+        };
+        assert!(tokio::time::timeout(given_up, in_snapshot).await.is_err());
+        let mut snapshot = database.snapshot().await.unwrap();
+        let counted =
+            "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) SELECT COUNT(*) FROM n";
+        let rows = snapshot.fetch(counted.to_owned(), Parameters::default()).await.unwrap();
+        assert_eq!(rows[0].number(0).unwrap(), 20_000);
+        snapshot.commit().await.unwrap();
+    }
+}
