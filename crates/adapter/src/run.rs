@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod failure;
+mod fetch;
 mod job_end;
 mod jobs;
 pub(crate) mod reconcile;

@@ -8,7 +8,7 @@ use hyperfleet_client::{Error, Report, Resource};
 use kubernetes::{ErrorKind, KubernetesError};
 
 use super::context::Context;
-use super::reconcile::last_report;
+use super::fetch::last_report;
 use crate::decide::{Plan, PlannedCondition};
 use crate::report;
 
