@@ -119,6 +119,8 @@ boot() {
   cd "$root"
   pivot_root . old
   umount -l /old
+  # As systemd does where it is not in a container: what a kubelet needs to hand mounts on to Pods.
+  mount --make-rshared /
   exec env -i container=real-parts PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     /usr/lib/systemd/systemd --log-target=null --show-status=no --unit=multi-user.target
 }

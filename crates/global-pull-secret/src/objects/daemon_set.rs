@@ -24,13 +24,22 @@ pub struct Syncer {
 
 /// The syncer's program in its image.
 const PROGRAM: &str = "sync-global-pullsecret";
-/// The folders of the kubelet's file and of the bus; the same on the node and in the container.
-const FOLDERS: [(&str, &str); 2] = [("kubelet", "/var/lib/kubelet"), ("dbus", "/var/run/dbus")];
+/// The folders of the kubelet's file and of the bus; the same on the node and in the container. Unmounts below the first reach
+/// the container.
+const FOLDERS: [(&str, &str, Option<&str>); 2] =
+    [("kubelet", "/var/lib/kubelet", Some("HostToContainer")), ("dbus", "/var/run/dbus", None)];
+
+/// Maximum memory of a syncer: enough for the largest file that the kubelet reads, parsed and combined.
+const MEMORY_LIMIT: &str = "128Mi";
 
 /// The DaemonSet. With a revision its Pods are for that one only, so that a new one means new Pods.
 ///
 /// It is privileged for the reason that the peer's is: the bus refuses a container to restart a unit otherwise, and the
 /// kubelet's folder keeps its SELinux label.
+///
+/// The kubelet's folder has the volumes of all Pods below it. A mount of it without propagation would hold each of them, also
+/// after the kubelet has unmounted it for a deleted Pod, so unmounts reach the container. Nothing narrower will do: the file is
+/// replaced by a rename in the folder.
 pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>) -> DaemonSet {
     let secret = format!("{}/{}", names::GLOBAL_NAMESPACE, names::GLOBAL_PULL_SECRET);
     let confirm_in = format!("{}/{}", names::GLOBAL_NAMESPACE, names::GLOBAL_NODES);
@@ -45,8 +54,9 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
     }
     let max_unavailable =
         syncer.max_unavailable.parse::<u64>().map_or_else(|_percentage| json!(syncer.max_unavailable), Value::from);
-    let mounts = FOLDERS.map(|(name, path)| json!({"name": name, "mountPath": path}));
-    let volumes = FOLDERS.map(|(name, path)| json!({"name": name, "hostPath": {"path": path, "type": "Directory"}}));
+    let mounts = FOLDERS
+        .map(|(name, path, propagation)| json!({"name": name, "mountPath": path, "mountPropagation": propagation}));
+    let volumes = FOLDERS.map(|(name, path, _)| json!({"name": name, "hostPath": {"path": path, "type": "Directory"}}));
     let container = json!({
         "name": names::GLOBAL_SYNCER,
         "image": syncer.image,
@@ -64,7 +74,7 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
             "failureThreshold": 1,
             "successThreshold": 1,
         },
-        "resources": {"requests": {"cpu": "5m", "memory": "16Mi"}},
+        "resources": {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": MEMORY_LIMIT}},
         "securityContext": {"privileged": true, "readOnlyRootFilesystem": true, "runAsUser": 0},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,

@@ -36,6 +36,29 @@ fn the_daemon_set_is_what_the_syncer_needs() {
     assert_eq!(value["spec"]["selector"]["matchLabels"].as_object().unwrap().len(), 1, "it can never be changed");
 }
 
+/// What runs privileged on every node, to the last field: a change of it is to be seen.
+#[test]
+fn the_daemon_set_is_the_golden_one() {
+    for (revision, golden) in [
+        (None, include_str!("../../tests/golden/daemon-set-immediate.json")),
+        (Some("7"), include_str!("../../tests/golden/daemon-set-rolling.json")),
+    ] {
+        let set = daemon_set(metadata("global-pull-secret-syncer", BTreeMap::new(), None), &syncer(), revision);
+        assert_eq!(serde_json::to_string_pretty(&set).unwrap() + "\n", golden);
+    }
+}
+
+/// kubelet unmounts the volumes of deleted Pods; a container that holds copies would keep them busy and readable.
+#[test]
+fn unmounts_on_the_node_reach_the_syncer() {
+    let set = daemon_set(metadata("a", BTreeMap::new(), None), &syncer(), None);
+    let container = &set.spec.unwrap().template.spec.unwrap().containers[0];
+    let mounts = container.volume_mounts.as_ref().unwrap();
+    let kubelet = mounts.iter().find(|mount| mount.mount_path == "/var/lib/kubelet").unwrap();
+    assert_eq!(kubelet.mount_propagation.as_deref(), Some("HostToContainer"));
+    assert!(container.resources.as_ref().unwrap().limits.as_ref().unwrap().contains_key("memory"));
+}
+
 #[test]
 fn a_missing_field_or_another_manager_of_an_exclusive_one_is_drift() {
     let desired = |value: Value| -> ConfigMap { serde_json::from_value(value).unwrap() };

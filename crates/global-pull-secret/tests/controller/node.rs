@@ -78,6 +78,26 @@ async fn an_image_that_was_pulled_with_a_pods_own_secret_is_verified_with_the_no
     machine.revert_additional().await;
 }
 
+/// The syncer's mount of the kubelet's folder has the volumes of all Pods below it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_volume_of_a_deleted_pod_is_unmounted_while_the_syncer_runs() {
+    let Some(machine) = Machine::here().await else { return };
+    machine.write_kubelet_file(ORIGINAL);
+    machine.make_original(ORIGINAL);
+    let uid = machine.run_with_volume("with-volume").await;
+    let _controller = Controller::start(&machine);
+    machine.apply_additional();
+    machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    assert!(machine.syncer_mounts().contains(&uid), "the syncer sees the volume, or this test proves nothing");
+    machine.in_namespace(&["delete", "pod", "with-volume", "--now"]);
+    until("the syncer does not hold the volume", async || {
+        let mounts = machine.syncer_mounts();
+        (!mounts.is_empty() && !mounts.contains(&uid)).then_some(())
+    })
+    .await;
+    machine.revert_additional().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_reboots_in_the_middle_of_a_change_finishes_it() {
     let Some(mut machine) = Machine::here().await else { return };
@@ -200,6 +220,30 @@ impl Machine {
         });
         // Refused until the namespace's ServiceAccount is complete.
         until("the Pod is taken", async || self.apply(&pod).ok()).await;
+    }
+
+    /// Runs a Pod with a volume in memory; returns its uid, which is in the path of the volume.
+    async fn run_with_volume(&self, name: &str) -> String {
+        let arguments =
+            ["--from-files", "/scratch", "--restart-policy", "never", "--kubelet-file", "/scratch/config.json"];
+        let container = json!({
+            "name": "main",
+            "image": self.syncer_image(),
+            "imagePullPolicy": "Never",
+            "args": arguments,
+            "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+        });
+        let volumes = json!([{"name": "scratch", "emptyDir": {"medium": "Memory"}}]);
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"containers": [container], "volumes": volumes},
+        });
+        // Refused until the namespace's ServiceAccount is complete.
+        until("the Pod is taken", async || self.apply(&pod).ok()).await;
+        let ask = ["get", "pod", name, "-o", "jsonpath={.status.phase} {.metadata.uid}"];
+        until("the Pod runs", async || self.in_namespace(&ask).strip_prefix("Running ").map(str::to_owned)).await
     }
 
     async fn is_refused(&self, pod: &str) {

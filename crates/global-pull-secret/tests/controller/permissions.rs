@@ -1,7 +1,8 @@
 //! The Roles of `deploy/` on a real API server: they suffice, and the controller needs each right of them.
 
+use fleet_model::names;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
 use kubernetes::Object;
@@ -24,6 +25,18 @@ async fn is_restored<K: Object>(rig: &Rig, name: &str, change: Value) {
     until(&format!("{name} is restored"), async || (content().await == before).then_some(())).await;
 }
 
+async fn confirmations_of_gone_nodes_are_removed(rig: &Rig) {
+    let confirmations = rig.cluster.server.api::<ConfigMap>(SYSTEM);
+    let gone: serde_json::Map<String, Value> = (0..2_000).map(|node| (format!("gone-{node}"), json!("1 x"))).collect();
+    let patch = Patch::Merge(json!({"data": gone}));
+    drop(confirmations.patch(names::GLOBAL_NODES, &PatchParams::default(), &patch).await.unwrap());
+    until("they are removed", async || {
+        let data = confirmations.get(names::GLOBAL_NODES).await.unwrap().data.unwrap_or_default();
+        (!data.contains_key("gone-0")).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_roles_are_sufficient_and_minimal() {
     let Some(audit) = AuditLog::here() else { return };
@@ -40,6 +53,7 @@ async fn the_roles_are_sufficient_and_minimal() {
     is_restored::<RoleBinding>(&rig, SYNCER, json!({"subjects": []})).await;
     is_restored::<DaemonSet>(&rig, SYNCER, json!({"spec": {"template": {"spec": {"hostPID": true}}}})).await;
     rig.shows("RolledOut=True/RolledOut").await;
+    confirmations_of_gone_nodes_are_removed(&rig).await;
     rig.cluster.delete::<Secret>(ADDITIONAL).await;
     rig.is_removed().await;
     for namespace in [&rig.cluster.namespace, SYSTEM] {

@@ -139,6 +139,22 @@ impl Machine {
         if output.status.success() { Ok(text(&output)) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
     }
 
+    pub(crate) fn syncer_image(&self) -> &str {
+        &self.syncer_image
+    }
+
+    /// The mounts that the syncer of the DaemonSet sees; empty if none runs.
+    pub(crate) fn syncer_mounts(&self) -> String {
+        let of_process = |folder: PathBuf| {
+            let command = fs::read_to_string(folder.join("cmdline")).ok()?;
+            let is_syncer = command.contains("sync-global-pullsecret") && command.contains("--confirm-in");
+            // The process may have ended meanwhile.
+            if is_syncer { fs::read_to_string(folder.join("mountinfo")).ok() } else { None }
+        };
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        processes.filter_map(|process| of_process(process.path())).collect()
+    }
+
     fn of_kubelet(&self, name: &str) -> PathBuf {
         self.root.join("var/lib/kubelet").join(name)
     }
