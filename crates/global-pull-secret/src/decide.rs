@@ -72,7 +72,9 @@ impl Reconcile<'_> {
         let observed = self.facts.global.as_deref();
         let same = deployed.filter(|deployed| {
             let meant = deployed.document.as_ref().map(docker_config::Document::digest);
-            meant == Some(document.digest()) && !deployed.record.revision.is_empty()
+            // A revert is a revision of its own: syncers remove their backups before they confirm it.
+            let is_same_direction = deployed.record.reverting.is_some() == desired.reverting.is_some();
+            meant == Some(document.digest()) && is_same_direction && !deployed.record.revision.is_empty()
         });
         let record = if let Some(deployed) = same {
             Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..desired }
@@ -84,6 +86,7 @@ impl Reconcile<'_> {
             same.is_some_and(|deployed| deployed.record == record)
                 && observed.kind == kubernetes::secret::DOCKER_CONFIG_JSON
                 && observed.revision.as_deref() == Some(record.revision.as_str())
+                && observed.is_revert == record.reverting.is_some()
                 && !observed.has_other_data
         });
         if !is_right {
@@ -93,6 +96,7 @@ impl Reconcile<'_> {
     }
 
     fn push_global(&mut self, document: &docker_config::Document, record: &Record, observed: Option<&ObservedSecret>) {
+        let make = |metadata| objects::global_secret(metadata, document, &record.revision, record.reverting.is_some());
         // The type and immutable content cannot be changed.
         let is_stuck = |observed: &ObservedSecret| {
             observed.is_immutable || observed.kind != kubernetes::secret::DOCKER_CONFIG_JSON
@@ -100,13 +104,13 @@ impl Reconcile<'_> {
         let replaced = match observed {
             Some(observed) if is_stuck(observed) => {
                 let metadata = observed.metadata.clone();
-                self.delete(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision)));
+                self.delete(ManagedObject::Secret(make(metadata)));
                 None
             }
             observed => observed.map(|observed| &observed.metadata),
         };
         let metadata = objects::metadata(names::GLOBAL_PULL_SECRET, record.annotations(), replaced);
-        self.apply(ManagedObject::Secret(objects::global_secret(metadata, document, &record.revision)));
+        self.apply(ManagedObject::Secret(make(metadata)));
     }
 
     /// Applies ServiceAccount, Role, RoleBinding and DaemonSet if they are not as desired.

@@ -15,7 +15,7 @@ use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
 
 use crate::finding::ProbeResult;
-use crate::objects::REVISION_KEY;
+use crate::objects::{REVERTING_KEY, REVISION_KEY};
 
 /// The observed state of the hosted cluster.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +57,8 @@ pub struct ObservedSecret {
     pub content: Option<SecretSlice<u8>>,
     /// The revision in its data.
     pub revision: Option<String>,
+    /// True if its data says that nodes are reverted.
+    pub is_revert: bool,
     /// True if it has further keys.
     pub has_other_data: bool,
     /// True if its content is immutable.
@@ -88,10 +90,12 @@ impl From<Secret> for ObservedSecret {
         let mut data = data.unwrap_or_default();
         let content = data.remove(DOCKER_CONFIG_JSON_KEY);
         let revision = data.remove(REVISION_KEY);
+        let is_revert = data.remove(REVERTING_KEY).is_some();
         Self {
             metadata,
             revision: revision.and_then(|ByteString(bytes)| String::from_utf8(bytes).ok()),
             kind: type_.unwrap_or_default(),
+            is_revert,
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
             has_other_data: !data.is_empty(),
             is_immutable: immutable.unwrap_or_default(),

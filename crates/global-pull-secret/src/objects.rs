@@ -43,18 +43,20 @@ pub fn metadata(name: &str, annotations: BTreeMap<String, String>, observed: Opt
 /// The key of the merged Secret under which the syncer reads its revision.
 pub const REVISION_KEY: &str = "revision";
 
-/// The merged Secret.
-pub fn global_secret(metadata: ObjectMeta, document: &Document, revision: &str) -> Secret {
+/// The key of the merged Secret that tells the syncer that its content is the original's, to which the node is reverted.
+pub const REVERTING_KEY: &str = "reverting";
+
+/// The merged Secret; `is_revert` if its content is the original's, to which nodes are reverted.
+pub fn global_secret(metadata: ObjectMeta, document: &Document, revision: &str, is_revert: bool) -> Secret {
     let bytes = ByteString(document.to_bytes().expose_secret().to_vec());
-    Secret {
-        metadata,
-        type_: Some(DOCKER_CONFIG_JSON.to_owned()),
-        data: Some(BTreeMap::from([
-            (DOCKER_CONFIG_JSON_KEY.to_owned(), bytes),
-            (REVISION_KEY.to_owned(), ByteString(revision.as_bytes().to_vec())),
-        ])),
-        ..Secret::default()
+    let mut data = BTreeMap::from([
+        (DOCKER_CONFIG_JSON_KEY.to_owned(), bytes),
+        (REVISION_KEY.to_owned(), ByteString(revision.as_bytes().to_vec())),
+    ]);
+    if is_revert {
+        data.insert(REVERTING_KEY.to_owned(), ByteString(b"true".to_vec()));
     }
+    Secret { metadata, type_: Some(DOCKER_CONFIG_JSON.to_owned()), data: Some(data), ..Secret::default() }
 }
 
 /// The syncer's identity. Only Pods that request its token get it.

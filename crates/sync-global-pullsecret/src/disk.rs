@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use rustix::fs::{OFlags, XattrFlags};
@@ -37,6 +37,12 @@ pub trait Disk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file, if it exists.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a file readable by its owner only, under all of its names.
+    fn protect(&self, path: &Path) -> io::Result<()>;
+    /// Removes a file, if it exists. Its content is overwritten first, unless it has another name.
+    fn shred(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder.
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
     /// Flushes the names in a folder, so that they survive a power cut.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
@@ -119,9 +125,39 @@ impl Disk for RealDisk {
         }
     }
 
+    fn protect(&self, path: &Path) -> io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+    }
+
+    fn shred(&self, path: &Path) -> io::Result<()> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        match OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open(path) {
+            Ok(file) => overwrite(file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // Whatever it is, it is removed.
+            Err(_no_file) => {}
+        }
+        self.remove(path)
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(folder)?;
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
+}
+
+/// Overwrites the content of a file, unless it is in use under another name.
+fn overwrite(mut file: File) -> io::Result<()> {
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.nlink() > 1 {
+        return Ok(());
+    }
+    io::copy(&mut io::repeat(0).take(meta.len()), &mut file)?;
+    file.sync_all()
 }
 
 fn copy_owner(like: &Path, file: &File) -> io::Result<()> {
@@ -142,4 +178,49 @@ fn copy_label(like: &Path, file: &File) -> io::Result<()> {
     };
     let label = label.get(..length).unwrap_or_default();
     Ok(rustix::fs::fsetxattr(file, LABEL, label, XattrFlags::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, SeekFrom};
+
+    use super::*;
+
+    fn content(file: &mut File) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_shredded_file_is_overwritten_unless_it_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        RealDisk.create(&one, b"secret", None).unwrap();
+        RealDisk.link(&one, &other).unwrap();
+        let mut open = File::open(&one).unwrap();
+        RealDisk.shred(&one).unwrap();
+        assert_eq!(content(&mut open), b"secret", "the other name is in use");
+        RealDisk.shred(&other).unwrap();
+        assert_eq!(content(&mut open), [0; 6]);
+        assert!(RealDisk.names(folder.path()).unwrap().is_empty());
+        RealDisk.shred(&other).unwrap();
+        // A link is removed, not what it names.
+        RealDisk.create(&one, b"theirs", None).unwrap();
+        std::os::unix::fs::symlink(&one, &other).unwrap();
+        RealDisk.shred(&other).unwrap();
+        assert_eq!(fs::read(&one).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_protected_file_is_its_owners_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        RealDisk.create(&file, b"x", None).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        RealDisk.protect(&file).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(RealDisk.protect(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -1,10 +1,11 @@
 //! The kubelet's credential file, and the state beside it with which a change can always be finished or undone.
 //!
 //! Beside `config.json` stands the folder `global-pull-secret`: `state.json` (the journal, and the managed entries),
-//! `before.json` (the file as it was before the last change), `found.json` (as it was before the first one),
+//! `before.json` (the file as it was before the last change), `found.json` (as it was before the first one), at most three
 //! `set-aside-….json` (files that no reader could parse), `key` and `lock`. Backups are hard links to the file itself: they
-//! take no space on a full disk, and restoring one restores owner and label too.
+//! take no space on a full disk, and restoring one restores owner and label too. They are readable by root only.
 
+mod backups;
 mod open;
 mod rollback;
 
@@ -159,40 +160,6 @@ impl<D: Disk> KubeletFile<D> {
         Ok(())
     }
 
-    fn back_up(&self, observed: ContentId, set_aside: bool) -> Done {
-        let fail = cannot("back the kubelet's file up");
-        let (disk, paths) = (&self.disk, &self.paths);
-        if self.record.change.is_none() {
-            let link = paths.state("before.tmp");
-            disk.remove(&link).map_err(&fail)?;
-            disk.link(&paths.file, &link).map_err(&fail)?;
-            disk.rename(&link, &paths.state("before.json")).map_err(&fail)?;
-            // rename(2) leaves both names if they already are the same file.
-            disk.remove(&link).map_err(&fail)?;
-        }
-        self.link_once(&paths.state("found.json"))?;
-        if set_aside {
-            self.set_aside(observed)?;
-        }
-        disk.sync_folder(&paths.state).map_err(fail)
-    }
-
-    /// Keeps a file for people to inspect.
-    fn set_aside(&self, observed: ContentId) -> Done {
-        let id = observed.to_string();
-        self.link_once(&self.paths.state(&format!("set-aside-{}.json", id.get(..16).unwrap_or(&id))))
-    }
-
-    /// Links the file under this name, unless an earlier file has it.
-    fn link_once(&self, name: &Path) -> Done {
-        match self.disk.link(&self.paths.file, name) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(cannot("back the kubelet's file up")(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Replaces the file with the one that the last comparison prepared.
     pub fn write(&mut self, content: ContentId) -> Done {
         let prepared =
@@ -210,7 +177,7 @@ impl<D: Disk> KubeletFile<D> {
         let replaced = self.disk.create(temporary, bytes, like).and_then(|()| self.disk.rename(temporary, file));
         if replaced.is_err() {
             // It holds credentials. If it cannot be removed now, the next start removes it.
-            let _removed_later = self.disk.remove(temporary);
+            let _removed_later = self.disk.shred(temporary);
         }
         replaced.and_then(|()| self.disk.sync_folder(parent)).map_err(cannot("write the kubelet's file"))
     }
@@ -270,6 +237,10 @@ impl<D: Disk> KubeletFile<D> {
         let disk = &self.disk;
         let written = disk.create(&temporary, &record.to_bytes(), None);
         let written = written.and_then(|()| disk.rename(&temporary, &self.paths.state("state.json")));
+        if written.is_err() {
+            // If it cannot be removed now, the next start removes it.
+            let _removed_later = disk.remove(&temporary);
+        }
         written.and_then(|()| disk.sync_folder(state)).map_err(cannot("record the state"))
     }
 }

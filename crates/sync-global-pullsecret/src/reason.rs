@@ -34,8 +34,8 @@ fleet_model::reasons! {
         RepairDelayed,
         /// the file or its folder cannot be read or written; retrying, at most a minute apart
         DiskFault,
-        /// the file is written, and systemd cannot be reached to restart the kubelet; retrying, at most a minute apart.
-        /// The kubelet rereads the file by itself within 5 minutes
+        /// systemd cannot be reached to restart the kubelet; after three attempts the previous file is put back, and the
+        /// change is retried a minute later
         SystemdUnreachable,
         /// the process is stopping; the file is consistent
         Stopping,

@@ -23,6 +23,9 @@ pub(crate) struct Record {
     pub(crate) owned: Owned,
     /// The unfinished change.
     pub(crate) change: Option<UnfinishedChange>,
+    /// The names of the files that are set aside, the oldest first.
+    #[serde(default)]
+    pub(crate) set_aside: Vec<String>,
 }
 
 /// The managed parts of a document: those that this program wrote.
@@ -53,7 +56,14 @@ pub(crate) struct UnfinishedChange {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { version: VERSION, applied: None, failed: None, owned: Owned::default(), change: None }
+        Self {
+            version: VERSION,
+            applied: None,
+            failed: None,
+            owned: Owned::default(),
+            change: None,
+            set_aside: Vec::new(),
+        }
     }
 }
 

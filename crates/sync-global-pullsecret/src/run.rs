@@ -31,6 +31,8 @@ pub struct Syncer<D, U> {
     timer: Option<Instant>,
     /// The restart or verification under way.
     unit_operation: Option<UnitOperation>,
+    /// The content of a revert for which the backups were removed.
+    shredded_for: Option<ContentId>,
 }
 
 type UnitOperation = Pin<Box<dyn Future<Output = UnitOutcome>>>;
@@ -75,7 +77,18 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
     pub fn new(file: KubeletFile<D>, units: U, rules: Rules, revision: RevisionRule, status: SharedStatus) -> Self {
         let (state, effects) = decide::start(rules, file.journal(), Timestamp::now());
         let effects = effects.into();
-        Self { file, units, status, revision, state, effects, credentials: None, timer: None, unit_operation: None }
+        Self {
+            file,
+            units,
+            status,
+            revision,
+            state,
+            effects,
+            credentials: None,
+            timer: None,
+            unit_operation: None,
+            shredded_for: None,
+        }
     }
 
     /// Runs until it is stopped. The next process finds an unfinished change in the journal.
@@ -127,10 +140,35 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
             }
         }
         self.report_readiness();
-        let healthy = self.credentials.as_ref().filter(|_credentials| self.state.is_healthy());
-        let revision = healthy.and_then(Credentials::revision);
-        if let Some(revision) = revision {
-            self.status.update(|status| status.revision = Some(revision.to_owned()));
+        if self.state.is_healthy() && self.leaves_no_other() {
+            let revision = self.credentials.as_ref().and_then(Credentials::revision);
+            if let Some(revision) = revision {
+                self.status.update(|status| status.revision = Some(revision.to_owned()));
+            }
+        }
+    }
+
+    /// Removes the backups if the node is reverted. Returns false as long as they are there: then the revision does not count as
+    /// applied.
+    fn leaves_no_other(&mut self) -> bool {
+        let Some(credentials) = self.credentials.as_ref().filter(|credentials| credentials.is_revert()) else {
+            return true;
+        };
+        if self.shredded_for == Some(credentials.id()) {
+            return true;
+        }
+        let id = credentials.id();
+        match self.file.shred_backups() {
+            Ok(true) => {
+                info!(operation = "shred", "The backups of earlier credentials are removed");
+                self.shredded_for = Some(id);
+                true
+            }
+            Ok(false) => false,
+            Err(fault) => {
+                self.record_disk_fault(&fault);
+                false
+            }
         }
     }
 
@@ -151,7 +189,10 @@ impl<D: disk::Disk, U: Units> Syncer<D, U> {
                 }
             })),
             Effect::Compare(id) => Some(Event::Compared(self.compare(id))),
-            Effect::Prepare(id) => Some(self.on_disk(|file| file.prepare(id))),
+            Effect::Prepare(id) => {
+                self.shredded_for = None;
+                Some(self.on_disk(|file| file.prepare(id)))
+            }
             Effect::Write(id) => {
                 let event = self.on_disk(|file| file.write(id));
                 if event == Event::DiskDone(DiskResult::Succeeded) {

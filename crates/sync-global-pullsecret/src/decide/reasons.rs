@@ -17,6 +17,7 @@ impl State {
             | Phase::RestartingRolledBack { .. }
             | Phase::VerifyingRolledBack { .. } => Reason::RollingBack,
             Phase::Waiting { next } => self.reason_to_wait(next),
+            Phase::BackingOff if !self.answered => Reason::SystemdUnreachable,
             Phase::BackingOff => Reason::ContentFailed,
             Phase::Stopped => Reason::Stopping,
         }

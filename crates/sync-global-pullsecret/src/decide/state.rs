@@ -30,6 +30,8 @@ pub struct State {
     pub(super) faults: u8,
     /// The disk reported that the last record was not written, so the record on disk may be an older one.
     pub(super) unrecorded: bool,
+    /// systemd may have restarted the kubelet during the change under way. False only if it has answered no attempt.
+    pub(super) answered: bool,
     pub(super) reason: Reason,
     pub(super) since: Timestamp,
     pub(super) rules: Rules,

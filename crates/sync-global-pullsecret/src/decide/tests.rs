@@ -80,10 +80,17 @@ fn failed_times(times: u8) -> Effect {
 #[case::the_second_attempt_works(
     &[CHANGE, DIFFERS, DONE, DONE, DOWN, LATER, UP, STAYS, DONE],
     &[COMPARE, PREPARE, WRITE, RESTART, seconds(1), RESTART, VERIFY, COMMIT], Reason::Applied)]
-#[case::without_systemd_no_attempt_is_counted_and_nothing_is_rolled_back(
-    &[CHANGE, DIFFERS, DONE, DONE, UNREACHABLE, LATER, UNREACHABLE, LATER, UNREACHABLE, LATER, UNREACHABLE, LATER, UP, STAYS, DONE],
-    &[COMPARE, PREPARE, WRITE, RESTART, seconds(1), RESTART, seconds(2), RESTART, seconds(4), RESTART, seconds(8), RESTART,
-      VERIFY, COMMIT], Reason::Applied)]
+#[case::without_systemd_there_are_three_attempts_and_the_file_is_put_back(
+    &[CHANGE, DIFFERS, DONE, DONE, UNREACHABLE, LATER, UNREACHABLE, LATER, UNREACHABLE, DONE, DONE, DONE],
+    &[COMPARE, PREPARE, WRITE, RESTART, seconds(1), RESTART, seconds(2), RESTART, Effect::MarkForRollback, Effect::RollBack,
+      failed_times(0), seconds(60)], Reason::SystemdUnreachable)]
+#[case::systemd_is_there_again_at_the_third_attempt(
+    &[CHANGE, DIFFERS, DONE, DONE, UNREACHABLE, LATER, UNREACHABLE, LATER, UP, STAYS, DONE],
+    &[COMPARE, PREPARE, WRITE, RESTART, seconds(1), RESTART, seconds(2), RESTART, VERIFY, COMMIT], Reason::Applied)]
+#[case::a_kubelet_that_was_restarted_before_systemd_was_lost_is_restarted_with_the_previous_file(
+    &[CHANGE, DIFFERS, DONE, DONE, DOWN, LATER, UNREACHABLE, LATER, UNREACHABLE, DONE, DONE, UP, STAYS, DONE],
+    &[COMPARE, PREPARE, WRITE, RESTART, seconds(1), RESTART, seconds(1), RESTART, Effect::MarkForRollback, Effect::RollBack,
+      RESTART, VERIFY, failed_times(1), seconds(600)], Reason::ContentFailed)]
 #[case::systemd_is_lost_while_the_kubelet_is_watched(
     &[CHANGE, DIFFERS, DONE, DONE, UP, Event::Verified(UnitResult::Unreachable), LATER, STAYS, DONE],
     &[COMPARE, PREPARE, WRITE, RESTART, VERIFY, seconds(1), VERIFY, COMMIT], Reason::Applied)]

@@ -209,6 +209,7 @@ impl State {
         }
         match (self.phase, result) {
             (Phase::Preparing { content }, DiskResult::Succeeded) => {
+                self.answered &= self.journal.change.is_some();
                 self.journal.change = Some(Change { to: content, stage: Stage::Apply });
                 self.enter(Phase::Writing, Effect::Write(content))
             }
@@ -224,7 +225,8 @@ impl State {
             (Phase::MarkingForRollback, _) => self.enter(Phase::RollingBack, Effect::RollBack),
             (Phase::RollingBack, DiskResult::Succeeded) => {
                 self.faults = 0;
-                self.activate_rolled_back()
+                // The kubelet runs with the previous file, if no attempt to restart it was answered.
+                if self.answered { self.activate_rolled_back() } else { self.finish_rollback(true) }
             }
             (Phase::RollingBack, DiskResult::Failed | DiskResult::FileChanged) => self.fault(Next::RollBack),
             // Without the record, the next start rolls back once more, to the same content.
@@ -253,6 +255,7 @@ impl State {
         let expected = matches!(self.phase, Phase::Restarting { .. } | Phase::RestartingRolledBack { .. });
         if expected && unit != UnitResult::Unreachable {
             self.faults = 0;
+            self.answered = true;
         }
         match (self.phase, unit) {
             (Phase::Restarting { attempt }, UnitResult::Succeeded) => {
@@ -264,7 +267,10 @@ impl State {
             {
                 self.compare()
             }
-            (Phase::Restarting { attempt }, UnitResult::Unreachable) => self.fault(Next::Restart(attempt)),
+            (Phase::Restarting { attempt }, UnitResult::Unreachable) if attempt < MAX_ATTEMPTS => {
+                self.fault(Next::Restart(attempt + 1))
+            }
+            (Phase::Restarting { attempt }, UnitResult::Unreachable) => self.failed(attempt),
             (Phase::RestartingRolledBack { attempt }, UnitResult::Succeeded) => {
                 self.enter(Phase::VerifyingRolledBack { attempt }, Effect::Verify)
             }

@@ -35,11 +35,16 @@ impl<D: Disk> KubeletFile<D> {
         for leftover in
             [&paths.temporary, &paths.state("state.tmp"), &paths.state("before.tmp"), &paths.state("key.tmp")]
         {
-            disk.remove(leftover).map_err(cannot("remove the leftovers of a crash"))?;
+            disk.shred(leftover).map_err(cannot("remove the leftovers of a crash"))?;
+        }
+        for folder in [&paths.state, &paths.parent] {
+            disk.sync_folder(folder).map_err(cannot("remove the leftovers of a crash"))?;
         }
         let key = read_key(&disk, &paths)?;
         let record = read_record(&disk, &paths)?;
-        Ok(Self { disk, paths, key, unmanaged_entries, record, prepared: None })
+        let mut file = Self { disk, paths, key, unmanaged_entries, record, prepared: None };
+        file.adopt_set_aside()?;
+        Ok(file)
     }
 }
 

@@ -27,6 +27,8 @@ impl<D: Disk> KubeletFile<D> {
             && now != begun.after
         {
             self.set_aside(now)?;
+            // Recorded before the file is replaced: it is the only copy then.
+            self.write_record(&self.record)?;
         }
         match existing {
             Some(existing) => self.remove_managed_entries(&existing, begun.before.is_some(), &begun.owned),

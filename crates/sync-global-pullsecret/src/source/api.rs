@@ -98,6 +98,7 @@ struct Data {
     credentials: Zeroizing<String>,
     #[serde(default)]
     revision: String,
+    reverting: Option<String>,
 }
 
 fn zeroizing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String>, D::Error> {
@@ -284,7 +285,8 @@ impl Watcher<'_> {
         };
         let revision = STANDARD.decode(&data.revision).ok().and_then(|text| String::from_utf8(text).ok());
         let revision = revision.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        self.reader.read(bytes, revision)
+        let event = self.reader.read(bytes, revision);
+        if data.reverting.is_some() { event.as_revert() } else { event }
     }
 
     async fn send(&self, event: SourceEvent) -> Result<(), Interruption> {

@@ -12,6 +12,7 @@ pub struct Credentials {
     id: ContentId,
     revision: Option<String>,
     bytes: Zeroizing<Vec<u8>>,
+    is_revert: bool,
 }
 
 /// The state of a source, sent whenever it changes.
@@ -51,6 +52,11 @@ impl Credentials {
         self.revision.as_deref()
     }
 
+    /// True if they are the original ones, to which the node is reverted: no others are to be left on it.
+    pub fn is_revert(&self) -> bool {
+        self.is_revert
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -82,9 +88,20 @@ impl CredentialsReader {
         match combine::parse_desired(&bytes) {
             Ok(document) => {
                 let id = document.digest().keyed(&*self.key).into();
-                SourceEvent::Credentials(Credentials { id, revision, bytes })
+                SourceEvent::Credentials(Credentials { id, revision, bytes, is_revert: false })
             }
             Err(reason) => SourceEvent::Invalid(reason),
+        }
+    }
+}
+
+impl SourceEvent {
+    /// Marks credentials as those to which the node is reverted.
+    #[must_use]
+    pub fn as_revert(self) -> Self {
+        match self {
+            Self::Credentials(credentials) => Self::Credentials(Credentials { is_revert: true, ..credentials }),
+            other => other,
         }
     }
 }

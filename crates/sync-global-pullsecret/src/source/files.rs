@@ -17,6 +17,9 @@ const CREDENTIALS_KEY: &str = ".dockerconfigjson";
 /// The name of the file that names the revision of the credentials beside it.
 const REVISION_KEY: &str = "revision";
 
+/// The name of the file that says that a node is reverted to the credentials beside it.
+const REVERTING_KEY: &str = "reverting";
+
 /// A folder with the folders `global`, which counts, and `original`, which counts while the other has no content. Without
 /// both, the folder itself is read.
 #[derive(Clone, Debug)]
@@ -98,7 +101,8 @@ fn read_state(state: &Path, reader: &CredentialsReader) -> io::Result<SourceEven
     let Some(bytes) = read_file(&state.join(CREDENTIALS_KEY))? else { return Ok(SourceEvent::Missing) };
     let revision = read_file(&state.join(REVISION_KEY))?;
     let revision = revision.and_then(|text| Some(std::str::from_utf8(&text).ok()?.trim().to_owned()));
-    Ok(reader.read(bytes, revision.filter(|text| !text.is_empty())))
+    let event = reader.read(bytes, revision.filter(|text| !text.is_empty()));
+    Ok(if state.join(REVERTING_KEY).exists() { event.as_revert() } else { event })
 }
 
 fn read_file(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {

@@ -17,6 +17,8 @@ pub(crate) struct MemoryDisk(Rc<RefCell<Inner>>);
 struct Inner {
     /// Contents, each flushed when it was made.
     files: Vec<Vec<u8>>,
+    /// The files that all users may read.
+    open: std::collections::BTreeSet<usize>,
     names: BTreeMap<PathBuf, usize>,
     /// Names that survive a power cut.
     durable: BTreeMap<PathBuf, usize>,
@@ -53,6 +55,7 @@ impl MemoryDisk {
         let mut inner = self.0.borrow_mut();
         inner.files.push(bytes.to_vec());
         let file = inner.files.len() - 1;
+        inner.open.insert(file);
         inner.names.insert(path.to_path_buf(), file);
         inner.durable.insert(path.to_path_buf(), file);
     }
@@ -64,6 +67,13 @@ impl MemoryDisk {
 
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.borrow().names.keys().map(|path| path.display().to_string()).collect()
+    }
+
+    /// The names of files that all users may read.
+    pub(crate) fn open_names(&self) -> Vec<String> {
+        let inner = self.0.borrow();
+        let open = inner.names.iter().filter(|(_, file)| inner.open.contains(file));
+        open.map(|(path, _)| path.display().to_string()).collect()
     }
 
     pub(crate) fn steps(&self) -> u64 {
@@ -193,6 +203,31 @@ impl Disk for MemoryDisk {
             inner.change(path, None, Some(path));
         }
         Ok(())
+    }
+
+    fn protect(&self, path: &Path) -> io::Result<()> {
+        let mut inner = self.0.borrow_mut();
+        inner.take(false)?;
+        let file = *inner.names.get(path).ok_or(io::ErrorKind::NotFound)?;
+        inner.open.remove(&file);
+        Ok(())
+    }
+
+    fn shred(&self, path: &Path) -> io::Result<()> {
+        let file = self.0.borrow().names.get(path).copied();
+        self.remove(path)?;
+        let mut inner = self.0.borrow_mut();
+        if let Some(file) = file.filter(|file| !inner.names.values().any(|named| named == file)) {
+            inner.files[file].fill(0);
+        }
+        Ok(())
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let mut inner = self.0.borrow_mut();
+        inner.take(false)?;
+        let of_folder = inner.names.keys().filter(|path| path.parent() == Some(folder));
+        Ok(of_folder.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect())
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

@@ -78,12 +78,17 @@ impl Units for Kubelet {
 
 /// Runs a syncer until it has settled, or is dead.
 async fn run(disk: &MemoryDisk, kubelet: &Kubelet, desired: &str) -> Option<Status> {
+    run_with(disk, kubelet, desired, false).await
+}
+
+async fn run_with(disk: &MemoryDisk, kubelet: &Kubelet, desired: &str, is_revert: bool) -> Option<Status> {
     let rules = Rules { restart: true, delays: Delays { failed_content: Duration::from_mins(10) } };
     let Ok(file) = KubeletFile::open(disk.clone(), Path::new(FILE), UnmanagedEntries::Keep) else { return None };
     let reader = CredentialsReader::new(file.key().clone());
     let board = SharedStatus::new(Status::new(None, Timestamp::UNIX_EPOCH));
     let (sender, source_events) = mpsc::channel(4);
     let event = reader.read(Zeroizing::new(desired.as_bytes().to_vec()), None);
+    let event = if is_revert { event.as_revert() } else { event };
     assert!(matches!(event, SourceEvent::Credentials(_)));
     sender.send(event).await.unwrap();
     let stop = CancellationToken::new();
@@ -123,8 +128,13 @@ fn assert_good(disk: &MemoryDisk, kubelet: &Kubelet, before: Option<&str>, desir
     assert_eq!(file, expected, "{context}");
     let runs_with = kubelet.runs_with.borrow().clone();
     assert_eq!(runs_with, Runs::With(file.map(String::into_bytes)), "the kubelet runs with something else: {context}");
-    let left: Vec<_> = disk.names().into_iter().filter(|name| name.contains("/.") || name.contains(".tmp")).collect();
-    assert_eq!(left, Vec::<String>::new(), "{context}");
+    for disk in [disk, &disk.after_power_cut(0)] {
+        let is_temporary = |name: &String| name.contains("/.") || name.contains(".tmp");
+        let left: Vec<_> = disk.names().into_iter().filter(is_temporary).collect();
+        assert_eq!(left, Vec::<String>::new(), "{context}");
+    }
+    let open: Vec<_> = disk.open_names().into_iter().filter(|name| name != FILE).collect();
+    assert_eq!(open, Vec::<String>::new(), "{context}");
 }
 
 /// The old file's entry is unmanaged, so it stays.
@@ -247,6 +257,73 @@ async fn nothing_is_thrown_away() {
     assert_eq!(kept("state-unreadable"), "{}");
     let file = String::from_utf8(disk.get(Path::new(FILE)).unwrap()).unwrap();
     assert!(file.contains("old.io") && file.contains("new.io"), "{file}");
+}
+
+/// Files that are set aside are few, whatever other programs write.
+#[tokio::test(start_paused = true)]
+async fn backups_are_bounded() {
+    let (disk, kubelet) = node(Some("no JSON 0"));
+    for number in 1..8 {
+        run(&disk, &kubelet, NEW).await.unwrap();
+        disk.put(Path::new(FILE), format!("no JSON {number}").as_bytes());
+    }
+    // Those of an earlier version too.
+    for number in 0..5 {
+        let name = format!("/var/lib/kubelet/global-pull-secret/set-aside-{number}.json");
+        disk.put(Path::new(&name), b"old");
+    }
+    run(&disk, &kubelet, NEW).await.unwrap();
+    let names = disk.names();
+    let set_aside: Vec<_> = names.iter().filter(|name| name.contains("set-aside")).collect();
+    assert_eq!(set_aside.len(), 3, "{names:?}");
+    let newest = set_aside.iter().any(|name| disk.get(Path::new(name)).unwrap() == b"no JSON 7");
+    assert!(newest, "the newest are kept");
+    let open: Vec<_> = disk.open_names().into_iter().filter(|name| name != FILE).collect();
+    assert_eq!(open, Vec::<String>::new());
+}
+
+/// After the clean-up no earlier credential is on the node, under any name; killed at any step, the next run completes it.
+#[tokio::test(start_paused = true)]
+async fn a_revert_leaves_no_backup() {
+    let started = async || {
+        let (disk, kubelet) = node(Some(OLD));
+        run(&disk, &kubelet, NEW).await.unwrap();
+        disk.put(Path::new(FILE), b"no JSON");
+        run(&disk, &kubelet, NEW).await.unwrap();
+        assert!(disk.names().iter().any(|name| name.contains("set-aside")));
+        (disk, kubelet)
+    };
+    let (disk, kubelet) = started().await;
+    let before = disk.steps();
+    run_with(&disk, &kubelet, OLD, true).await.unwrap();
+    let steps = disk.steps() - before;
+    assert_no_backup(&disk, "undisturbed");
+    for step in 0..steps {
+        for is_power_cut in [false, true] {
+            let (disk, mut kubelet) = started().await;
+            disk.end_after(Some(step), End::Death);
+            let _dead_or_done = run_with(&disk, &kubelet, OLD, true).await;
+            let disk = if is_power_cut { disk.after_power_cut(0) } else { disk.after_kill() };
+            kubelet.disk = disk.clone();
+            if is_power_cut {
+                kubelet = Kubelet::boot(&disk);
+            }
+            run_with(&disk, &kubelet, OLD, true).await.unwrap();
+            assert_no_backup(&disk, &format!("ended after step {step}"));
+        }
+    }
+}
+
+fn assert_no_backup(disk: &MemoryDisk, context: &str) {
+    for disk in [disk, &disk.after_power_cut(0)] {
+        let names = disk.names();
+        let is_backup = |name: &&String| {
+            ["before", "found", "set-aside", "unreadable", "tmp", "/."].iter().any(|part| name.contains(part))
+        };
+        assert_eq!(names.iter().find(is_backup), None, "{context}");
+    }
+    let file = String::from_utf8(disk.get(Path::new(FILE)).unwrap()).unwrap();
+    assert!(file.contains("old.io") && !file.contains("new.io"), "{context}: {file}");
 }
 
 /// The cases of HyperShift's own syncer: initial file, desired content, and the file and the restarts afterwards.

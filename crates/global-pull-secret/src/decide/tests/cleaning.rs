@@ -39,6 +39,25 @@ fn nodes_are_reverted_before_anything_is_removed() {
     assert!(world.take_done().is_empty());
 }
 
+/// The syncers remove their backups then, and only afterwards confirm: so it is a revision of its own, also for equal content.
+#[test]
+fn a_revert_is_a_revision_of_its_own_and_says_so() {
+    let mut world = World::new("q.io=O");
+    world.additional("q.io=O");
+    world.settle_nodes();
+    let merged = world.record().revision;
+    let is_revert = |world: &World| world.facts.global.as_ref().unwrap().is_revert;
+    assert!(!is_revert(&world));
+    world.delete(ADDITIONAL);
+    let plan = world.settle();
+    assert!(is_revert(&world) && world.record().revision > merged);
+    assert_eq!(message(&plan, "RolledOut"), "0/2 nodes are back at the original");
+    let reverted = world.record().revision;
+    world.additional("q.io=O");
+    world.settle();
+    assert!(!is_revert(&world) && world.record().revision > reverted);
+}
+
 #[test]
 fn a_deadline_ends_the_revert_and_names_the_nodes_left() {
     let mut world = deployed();
