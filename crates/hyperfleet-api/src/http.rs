@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
+use crate::sealed::Keyring;
 use crate::service::Service;
 use auth::Authentication;
 use streams::Streams;
@@ -79,6 +80,11 @@ impl Api {
     /// Creates an API from its parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
+    }
+
+    /// The encryption keys of pull secrets.
+    pub fn keyring(&self) -> Option<&Keyring> {
+        self.parts.service.keyring()
     }
 
     fn service(&self) -> &Service {

@@ -62,6 +62,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+pub mod rekey;
 pub mod render;
 pub mod resource;
 pub mod sealed;

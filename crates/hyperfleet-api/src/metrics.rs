@@ -1,5 +1,6 @@
 //! Metrics of a running API, declared in `fleet_model::metrics::api`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daemon::metrics::register;
@@ -32,6 +33,13 @@ pub struct Metrics {
     stuck_seconds: Family<ReconciliationLabels, Gauge>,
     pub(crate) connections_open: Gauge,
     pub(crate) connections_in_use: Gauge,
+    pull_secrets: Family<KeyLabels, Gauge>,
+    pub(crate) unwritable: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KeyLabels {
+    key: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -71,6 +79,8 @@ impl Metrics {
             stuck_seconds: Family::default(),
             connections_open: Gauge::default(),
             connections_in_use: Gauge::default(),
+            pull_secrets: Family::default(),
+            unwritable: Gauge::default(),
         };
         register(registry, &catalogue::BUILD, Info::new([("version", version)]));
         register(registry, &catalogue::REQUESTS, metrics.requests.clone());
@@ -84,7 +94,17 @@ impl Metrics {
         register(registry, &catalogue::DB_ERRORS, queries.errors.clone());
         register(registry, &catalogue::DB_CONNECTIONS_OPEN, metrics.connections_open.clone());
         register(registry, &catalogue::DB_CONNECTIONS_IN_USE, metrics.connections_in_use.clone());
+        register(registry, &catalogue::PULL_SECRETS, metrics.pull_secrets.clone());
+        register(registry, &catalogue::UNWRITABLE, metrics.unwritable.clone());
         metrics
+    }
+
+    /// Exposes the stored pull secrets by key. Keys of the previous call that are unused now disappear.
+    pub(crate) fn set_keys(&self, keys: &BTreeMap<String, i64>) {
+        self.pull_secrets.clear();
+        for (key, number) in keys {
+            self.pull_secrets.get_or_create(&KeyLabels { key: key.clone() }).set(*number);
+        }
     }
 
     /// Counts a request and records its duration.
@@ -147,6 +167,7 @@ mod tests {
         metrics.discarded(DiscardReason::StaleTime);
         let kind = "Cluster".to_owned();
         metrics.set_pending(&[Pending { kind, is_delete: false, waiting: 1, stuck: 1, longest_seconds: 1 }]);
+        metrics.set_keys(&[("one".to_owned(), 1)].into());
         queries.durations.get_or_create(&QueryLabels::COMMIT).observe(1.0);
         assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }

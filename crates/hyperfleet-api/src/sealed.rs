@@ -117,9 +117,17 @@ impl Keyring {
 
     /// True if a stored pull secret is encrypted with the first key, in the current form.
     pub fn is_current(&self, sealed: &str) -> bool {
-        let parts = sealed.strip_prefix(FORM).and_then(|rest| rest.split('.').next());
-        let key_id = parts.and_then(|part| STANDARD.decode(part).ok());
-        key_id.is_some_and(|id| self.keys.first().is_some_and(|key| key.id.as_bytes() == id))
+        self.beginning().is_some_and(|beginning| sealed.split('.').next() == Some(&beginning))
+    }
+
+    /// True if it has a key with that id.
+    pub fn has(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id == id)
+    }
+
+    /// Returns the beginning of everything that the first key encrypts, up to the first dot.
+    pub fn beginning(&self) -> Option<String> {
+        self.keys.first().map(|key| format!("{FORM}{}", STANDARD.encode(&key.id)))
     }
 
     /// Encrypts in place; the clear text is overwritten.
@@ -178,6 +186,13 @@ impl Binding {
     pub fn of(resource: &Resource) -> Self {
         Self::new(&resource.id, resource.created_time, &resource.spec)
     }
+}
+
+/// Returns the id of the key that encrypted a text with this beginning.
+pub fn key_id(beginning: &str) -> String {
+    let encoded = beginning.strip_prefix(FORM).unwrap_or(beginning);
+    let id = STANDARD.decode(encoded).ok().and_then(|id| String::from_utf8(id).ok());
+    id.unwrap_or_else(|| "unreadable".to_owned())
 }
 
 /// Returns the HMAC-SHA-256 of a text.

@@ -1,6 +1,7 @@
 //! A running API: listeners, schema migration, periodic maintenance, readiness, shutdown.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use daemon::environment::Environment;
@@ -22,6 +23,7 @@ use crate::http::streams::Streams;
 use crate::http::{Api, Limits, Parts, router};
 use crate::metrics::Metrics;
 use crate::openapi;
+use crate::rekey::{self, Rekeyed};
 use crate::service::Service;
 use crate::settings::{Settings, table};
 use crate::spec_schema::SpecSchemas;
@@ -33,6 +35,11 @@ const FIRST_MIGRATION: Duration = Duration::from_secs(2);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum time of one maintenance pass: a statement whose response was lost must not end maintenance.
 const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Number of readiness checks for each that writes.
+const PASSES_PER_WRITE: u64 = 5;
+/// Interval of the passes that encrypt pull secrets anew.
+const RESEAL_INTERVAL: Duration = Duration::from_mins(10);
 
 /// Identification of a build.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +157,7 @@ impl Server {
         let answering = api.serve(router(parts.api.clone()), parts.serve_options.clone(), api_stop.clone());
         let whole = async {
             let ((), ended) = tokio::join!(answering, async {
-                let ended = serving.await;
+                let ended = Box::pin(serving).await;
                 parts.readiness.set(Readiness::ShuttingDown);
                 tracing::info!(operation = "shutdown", "shutting down: draining open requests");
                 parts.closing.cancel();
@@ -170,7 +177,7 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
     if !parts.store.is_usable() {
         migrate(parts).await?;
     }
-    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts), parts.store.follow());
+    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts), reseal(parts), parts.store.follow());
     Ok(())
 }
 
@@ -191,6 +198,11 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
                 if !taken.is_empty() {
                     tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
                 }
+                if let Ok(keys) = rekey::keys_in_use(&parts.store).await
+                    && let Some(missing) = rekey::missing(&keys, parts.api.keyring())
+                {
+                    return Err(StoreError::Schema(missing.to_string()));
+                }
                 return Ok(());
             }
             Err(error @ (StoreError::Unavailable(_) | StoreError::Contended(_))) => {
@@ -204,9 +216,14 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
 }
 
 async fn watch_readiness(parts: &ServerParts) {
+    let passes = AtomicU64::new(0);
     let check = || async {
-        let ping = tokio::time::timeout(parts.settings.health.db_ping_timeout, parts.store.ping()).await;
+        let is_unwritable = parts.metrics.unwritable.get() != 0 || parts.store.is_full();
+        let writes = is_unwritable || passes.fetch_add(1, Ordering::Relaxed).is_multiple_of(PASSES_PER_WRITE);
+        let timeout = parts.settings.health.db_ping_timeout;
+        let ping = tokio::time::timeout(timeout, parts.store.ping()).await;
         match ping {
+            Ok(Ok(())) if writes => probe_write(parts).await,
             Ok(Ok(())) => Readiness::Ready,
             Ok(Err(_)) => Readiness::NotReady("database unavailable".to_owned()),
             Err(_elapsed) => Readiness::NotReady("database ping timeout".to_owned()),
@@ -215,14 +232,67 @@ async fn watch_readiness(parts: &ServerParts) {
     parts.readiness.poll(Duration::from_secs(1), check).await;
 }
 
+/// Probes the database by a write, and logs when it ceases or begins to accept writes.
+async fn probe_write(parts: &ServerParts) -> Readiness {
+    let timeout = parts.settings.health.db_ping_timeout;
+    let cause = match tokio::time::timeout(timeout, parts.store.probe(Timestamp::now())).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(causes(&error)),
+        Err(_elapsed) => Some("the write timed out".to_owned()),
+    };
+    let was_unwritable = parts.metrics.unwritable.set(i64::from(cause.is_some())) != 0;
+    match cause {
+        None => {
+            if was_unwritable {
+                tracing::info!(operation = "probe", "the database accepts writes again");
+            }
+            Readiness::Ready
+        }
+        Some(cause) => {
+            if !was_unwritable {
+                tracing::error!(operation = "probe", cause, "the database refuses writes; is its disk full?");
+            }
+            Readiness::NotReady("database cannot be written".to_owned())
+        }
+    }
+}
+
 async fn prune_changes(parts: &ServerParts) {
+    let mut failed = false;
     let mut tick = interval(Duration::from_secs(10));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        // Readiness reports an outage. The next pass prunes what this one could not.
+        // The next pass prunes what this one could not.
         let pruning = parts.store.prune(parts.settings.retention(), Timestamp::now());
-        let _later = tokio::time::timeout(MAINTENANCE_TIMEOUT, pruning).await;
+        let failure = match tokio::time::timeout(MAINTENANCE_TIMEOUT, pruning).await {
+            Ok(Ok(_removed)) => None,
+            Ok(Err(error)) => Some(causes(&error)),
+            Err(_elapsed) => Some("timed out".to_owned()),
+        };
+        if let (Some(cause), false) = (&failure, failed) {
+            tracing::warn!(operation = "prune", cause, "cannot remove old changes; retrying");
+        }
+        failed = failure.is_some();
+    }
+}
+
+/// Encrypts pull secrets anew whose key is not the first, until an old key can be withdrawn.
+async fn reseal(parts: &ServerParts) {
+    let Some(keyring) = parts.api.keyring() else { return };
+    let mut tick = interval(RESEAL_INTERVAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        match rekey::rekey(&parts.store, keyring).await {
+            Ok(Rekeyed { resealed, unopened }) if resealed > 0 || !unopened.is_empty() => {
+                let unopened = unopened.join(",");
+                tracing::info!(operation = "rekey", resealed, unopened, "pull secrets encrypted with the first key");
+            }
+            Ok(_nothing) => {}
+            // The next pass goes on.
+            Err(error) => tracing::warn!(operation = "rekey", cause = causes(&error), "cannot encrypt anew; retrying"),
+        }
     }
 }
 
@@ -236,6 +306,9 @@ async fn measure(parts: &ServerParts) {
         parts.metrics.connections_in_use.set(i64::from(used));
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
         let pending = parts.store.pending(Timestamp::now(), threshold);
+        if let Ok(Ok(keys)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, rekey::keys_in_use(&parts.store)).await {
+            parts.metrics.set_keys(&keys);
+        }
         if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
             parts.metrics.set_pending(&pending);
         }

@@ -96,6 +96,11 @@ impl Service {
         &self.parts.registry
     }
 
+    /// Returns the encryption keys.
+    pub fn keyring(&self) -> Option<&Keyring> {
+        self.parts.keyring.as_ref()
+    }
+
     /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.parts.store

@@ -10,6 +10,7 @@ pub mod meter;
 mod pending;
 mod rows;
 pub mod schema;
+mod sealed;
 pub mod sql;
 mod transition;
 mod write;
@@ -219,7 +220,40 @@ impl Store {
         });
     }
 
-    /// Fails if the database cannot be written.
+    /// True after a write for which the disk had no room, until [`Store::probe`] finds some.
+    pub fn is_full(&self) -> bool {
+        self.database.meter().is_full.load(Ordering::Relaxed)
+    }
+
+    /// Writes a row; fails where nothing can be written. After a write for which the disk had no room it demands a reserve,
+    /// so that the next few writes do not fail again.
+    pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
+        /// More than fits into a page, so that the write needs room.
+        const LITTLE: usize = 16 * 1024;
+        /// Room for some writes of the largest resources.
+        const RESERVE: usize = 4 * 1024 * 1024;
+        self.write_probe(now, if self.is_full() { RESERVE } else { LITTLE }).await?;
+        if self.is_full() {
+            self.write_probe(now, LITTLE).await?;
+            self.database.meter().is_full.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    async fn write_probe(&self, now: Timestamp, size: usize) -> Result<(), StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "INSERT INTO write_probe (id, time, filler) VALUES (1, {}, {}) \
+             ON CONFLICT (id) DO UPDATE SET time = excluded.time, filler = excluded.filler",
+            parameters.add(Value::Number(now.as_microsecond())),
+            parameters.add(Value::Text("x".repeat(size))),
+        );
+        let mut transaction = self.database.begin().await?;
+        transaction.execute(sql, parameters).await?;
+        transaction.commit().await
+    }
+
+    /// Fails if the database does not answer, or does not give its write lock.
     pub async fn ping(&self) -> Result<(), StoreError> {
         let mut transaction = self.database.begin().await?;
         transaction.fetch("SELECT 1".to_owned(), Parameters::default()).await?;

@@ -1,6 +1,7 @@
 //! `pull-secret api`: the HyperFleet API as a process.
 
 mod grants;
+mod rekey;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         None => serve(arguments.flags),
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
+        Some(ApiCommand::Rekey(flags)) => rekey::rekey(&settings(flags)?),
         Some(ApiCommand::Grants(GrantsArguments { identity, flags })) => grants::grants(identity, &settings(flags)?),
         Some(ApiCommand::Openapi(flags)) => {
             let registry = settings(flags)?.registry().map_err(Faults::of_configuration)?;

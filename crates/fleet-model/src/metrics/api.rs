@@ -33,4 +33,8 @@ metrics! {
     DB_CONNECTIONS_OPEN = Gauge "hyperfleet_db_connections_open" by &[];
     /// Connections to the database that are in use.
     DB_CONNECTIONS_IN_USE = Gauge "hyperfleet_db_connections_in_use" by &[];
+    /// Stored pull secrets by the key that encrypts them; a key without any can be withdrawn.
+    PULL_SECRETS = Gauge "hyperfleet_api_pull_secrets" by &["key"];
+    /// 1 while the database cannot be written, as on a full disk; 0 otherwise.
+    UNWRITABLE = Gauge "hyperfleet_api_database_unwritable" by &[];
 }

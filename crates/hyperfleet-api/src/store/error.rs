@@ -32,6 +32,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns true if the disk has no room for a write.
+    pub(super) fn is_full(&self) -> bool {
+        let Self::Unavailable(sqlx::Error::Database(error)) = self else { return false };
+        // FULL of SQLite, also where it comes as IOERR_WRITE or IOERR_FSYNC; the SQLSTATE of a full disk.
+        error.code().is_some_and(|code| matches!(&*code, "13" | "778" | "1034" | "53100"))
+    }
+
     /// Returns true if the same transaction may succeed at once.
     pub fn is_contended(&self) -> bool {
         matches!(self, Self::Contended(_))

@@ -1,5 +1,8 @@
 //! Measures statements by operation and table.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -15,6 +18,8 @@ pub struct QueryMeter {
     pub durations: Family<QueryLabels, Histogram>,
     /// Number of failed statements, without those that the request caused (a name that exists).
     pub errors: Counter,
+    /// True after a write for which the disk had no room, until [`super::Store::probe`] finds some.
+    pub(super) is_full: Arc<AtomicBool>,
 }
 
 /// The operation and the table of a statement.
@@ -42,7 +47,7 @@ const TABLES: [&str; 7] = [
 impl Default for QueryMeter {
     fn default() -> Self {
         let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
-        Self { durations: Family::new_with_constructor(histogram), errors: Counter::default() }
+        Self { durations: Family::new_with_constructor(histogram), errors: Counter::default(), is_full: Arc::default() }
     }
 }
 
@@ -62,6 +67,9 @@ impl QueryMeter {
     pub(super) fn failed(&self, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::Duplicate { .. }) {
             self.errors.inc();
+        }
+        if error.is_full() {
+            self.is_full.store(true, Ordering::Relaxed);
         }
         error
     }

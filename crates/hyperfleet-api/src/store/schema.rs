@@ -11,11 +11,18 @@ struct Migration {
     postgres: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    id: "0001-resources",
-    sqlite: include_str!("schema/0001-resources.sqlite.sql"),
-    postgres: include_str!("schema/0001-resources.postgres.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        id: "0001-resources",
+        sqlite: include_str!("schema/0001-resources.sqlite.sql"),
+        postgres: include_str!("schema/0001-resources.postgres.sql"),
+    },
+    Migration {
+        id: "0002-keys",
+        sqlite: include_str!("schema/0002-keys.sqlite.sql"),
+        postgres: include_str!("schema/0002-keys.postgres.sql"),
+    },
+];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(4837020914372)";

@@ -95,6 +95,17 @@ impl Write {
         self.index(&stored.resource, Some(before)).await
     }
 
+    /// Replaces the encrypted pull secret of a locked resource, and nothing else.
+    pub async fn reseal(&mut self, id: &str, sealed: String) -> Result<(), StoreError> {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "UPDATE resources SET sealed = {} WHERE id = {}",
+            parameters.add(Value::Text(sealed)),
+            parameters.add(Value::Text(id.to_owned())),
+        );
+        self.transaction.execute(sql, parameters).await.map(drop)
+    }
+
     /// Removes a resource with its rows in all tables.
     pub async fn remove(&mut self, id: &str) -> Result<(), StoreError> {
         self.delete("resources", "id", id).await

@@ -27,6 +27,7 @@ mod discards;
 mod force_delete;
 mod history;
 mod injection;
+mod keys;
 mod limits;
 mod names_and_labels;
 mod numbers;

@@ -117,6 +117,13 @@ pub(crate) async fn refusal(kind: Kind, yaml: &str) -> String {
     }
 }
 
+/// The error with which a server ends that has these settings, on that database.
+pub(crate) async fn refused_start(database: &Database, yaml: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let server = prepare(database, folder.path(), yaml).await.unwrap_or_else(|faults| panic!("{faults:?}"));
+    Box::pin(server.run(CancellationToken::new())).await.unwrap_err().to_string()
+}
+
 async fn running(server: Server, stop: CancellationToken) {
     Box::pin(server.run(stop)).await.unwrap();
 }

@@ -82,7 +82,11 @@ impl Process {
     }
 
     pub(crate) async fn ready(&self) {
-        until("readiness", async || readiness(&self.client, &self.health).await == 200).await;
+        until("readiness", async || self.readiness().await == 200).await;
+    }
+
+    async fn readiness(&self) -> u16 {
+        readiness(&self.client, &self.health).await
     }
 
     async fn signal(&self, name: &str) {
@@ -258,7 +262,7 @@ async fn stalled_reader(process: &Process, changes: usize) -> tokio::net::TcpStr
     let created = process.client.post("/clusters", &body).await;
     let path = format!("/clusters/{}", created.body["id"].as_str().unwrap());
     let mut stream = tokio::net::TcpStream::connect(address(&process.client)).await.unwrap();
-    let request = "GET /api/hyperfleet/v1/clusters?watch=true HTTP/1.1\r\nHost: x\r\n\r\n";
+    let request = "GET /api/hyperfleet/v1/clusters?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
     for step in 0..changes {
         let patch = json!({ "labels": { "step": step.to_string() } });
@@ -311,6 +315,7 @@ async fn a_full_disk_is_unavailable_and_heals() {
         acknowledged += 1;
     };
     assert_hides_driver(&refused);
+    until("readiness to fail", async || process.readiness().await == 503).await;
     assert_eq!(
         process.client.list("/clusters").await.len(),
         acknowledged,
@@ -319,6 +324,7 @@ async fn a_full_disk_is_unavailable_and_heals() {
     assert!(
         Command::new("mount").args(["-o", "remount,size=64m"]).arg(folder.path()).status().await.unwrap().success()
     );
+    until("readiness", async || process.readiness().await == 200).await;
     until("recovery", async || process.client.post("/clusters", &cluster("after")).await.status == 201).await;
     assert_eq!(process.client.list("/clusters").await.len(), acknowledged + 1);
     drop(process);

@@ -30,6 +30,8 @@ pub(crate) enum ApiCommand {
     Serve(ApiFlags),
     /// Bring the database's schema up to date, as `serve` does when it starts
     Migrate(MigrateArguments),
+    /// Encrypt every stored pull secret with the first of `pull_secret.keys`, as `serve` does every ten minutes
+    Rekey(ApiFlags),
     /// Print what an identity may do with these settings
     Grants(GrantsArguments),
     /// Print the `OpenAPI` document of what is served with these settings

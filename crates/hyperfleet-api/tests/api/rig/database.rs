@@ -2,7 +2,9 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use hyperfleet_api::store::{PoolSettings, Source, Store};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// The kinds of databases.
@@ -66,6 +68,21 @@ impl Database {
                 ("DATABASE_URL", format!("{server}/{name}"))
             }
         }
+    }
+
+    /// A store on it, besides the servers'.
+    pub(crate) fn store(&self) -> Store {
+        let pool = PoolSettings {
+            max_connections: 2,
+            acquire_timeout: Duration::from_secs(10),
+            max_lifetime: Duration::from_mins(1),
+            idle_timeout: Duration::from_mins(1),
+        };
+        let source = match self.file() {
+            Some(path) => Source::Sqlite { path },
+            None => Source::PostgresUrl(self.setting().1.into()),
+        };
+        Store::open(&source, pool).unwrap()
     }
 
     fn file(&self) -> Option<PathBuf> {

@@ -1,0 +1,35 @@
+//! `pull-secret api rekey`: the rotation of the keys that encrypt pull secrets.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use daemon::environment::ProcessEnvironment;
+use daemon::output;
+use hyperfleet_api::rekey::{keys_in_use, missing, rekey as encrypt_anew};
+use hyperfleet_api::settings::Settings;
+use hyperfleet_api::store::{Store, schema};
+
+/// Encrypts every stored pull secret with the first key; exits with 1 if some cannot be decrypted.
+pub(super) fn rekey(settings: &Settings) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
+    runtime.block_on(async {
+        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let keyring =
+            settings.keyring().map_err(anyhow::Error::msg)?.context("pull_secret.keys: no key is configured")?;
+        let store = Store::open(&source, settings.pool())?;
+        let pending = schema::pending(store.database()).await?;
+        anyhow::ensure!(pending.is_empty(), "the schema is not up to date: run `pull-secret api migrate` first");
+        if let Some(missing) = missing(&keys_in_use(&store).await?, Some(&keyring)) {
+            output::note(format_args!("error: {missing}"));
+        }
+        let done = encrypt_anew(&store, &keyring).await?;
+        output::note(format_args!("{} pull secrets encrypted anew", done.resealed));
+        for id in &done.unopened {
+            output::note(format_args!("error: the pull secret of {id} cannot be decrypted and stays as it is"));
+        }
+        for (key, number) in keys_in_use(&store).await? {
+            output::print(format_args!("{key} {number}\n"))?;
+        }
+        Ok(if done.unopened.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
