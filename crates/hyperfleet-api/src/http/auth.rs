@@ -145,11 +145,25 @@ impl Authentication {
 /// Without authentication, any web page that a developer opens could otherwise use the API on the same machine: by a
 /// request across origins, or by a name of its own that resolves to this machine.
 fn check_local(head: Head<'_>) -> Result<(), Problem> {
+    if !is_local_name(head.headers) {
+        let detail = "without authentication this server is only served under the names of this machine: use localhost or \
+                      127.0.0.1";
+        return Err(Problem::new(Code::PermissionDenied, detail));
+    }
     if head.writes && is_cross_origin(head.headers) {
         let detail = "a cross-origin request may not write: send it without an Origin header";
         return Err(Problem::new(Code::PermissionDenied, detail));
     }
     Ok(())
+}
+
+/// True unless the request names another host than this machine's, as a page does whose own name resolves to loopback.
+fn is_local_name(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let Ok(authority) = host.to_str().unwrap_or_default().parse::<http::uri::Authority>() else { return false };
+    let name = authority.host().trim_matches(['[', ']']);
+    let is_loopback = name.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    is_loopback || name.eq_ignore_ascii_case("localhost")
 }
 
 fn is_cross_origin(headers: &HeaderMap) -> bool {

@@ -9,7 +9,7 @@ use crate::rig::tokens::{AUDIENCE, Issuer, Key, authenticated};
 use crate::rig::{Answer, Kind, Rig, cluster, file, unique};
 
 rules! {
-    shared: without_authentication_every_caller_is_accepted;
+    shared: without_authentication_every_caller_is_accepted names_of_other_machines_are_refused;
     own: two_issuers tokens_that_are_refused times_of_tokens audiences identities
         an_identity_header_of_a_stranger_is_ignored forgeries keys_that_rotate
         an_issuer_that_is_down keys_from_a_file public_paths other_headers settings_that_are_refused;
@@ -30,6 +30,21 @@ async fn without_authentication_every_caller_is_accepted(rig: &Rig) {
         with(rig, authorization).await.is(200);
         let created = create_as(rig, authorization).await.is(201).body();
         assert_eq!(created["created_by"], "system@hyperfleet.local");
+    }
+}
+
+/// A web page can have a name that resolves to loopback, and then reads and writes without crossing an origin.
+async fn names_of_other_machines_are_refused(rig: &Rig) {
+    for host in
+        ["evil.example.com", "evil.example.com:8000", "10.0.0.1", "localhost.evil.example.com", "127.0.0.1.nip.io"]
+    {
+        rig.send("GET /clusters", &[("host", host)], "").await.problem("403 AUZ-001");
+        let origin = format!("http://{host}");
+        let headers = [("host", host), ("origin", origin.as_str())];
+        rig.send("POST /clusters", &headers, cluster(&unique("c")).to_string()).await.problem("403 AUZ-001");
+    }
+    for host in ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "127.9.9.9", "[::1]:8000"] {
+        rig.send("GET /clusters", &[("host", host)], "").await.is(200);
     }
 }
 

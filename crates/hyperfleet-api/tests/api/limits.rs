@@ -114,10 +114,10 @@ async fn broken_http(rig: &Rig) {
         b"GET  / HTTP/1.1\r\n\r\n",
         b"\0\0\0\0",
         b"\x16\x03\x01\x02\x00\x01\x00",
-        b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
     ] {
         // The longest wait is for the rest of a head, which `slow_heads` covers.
         let mut stream = TcpStream::connect(rig.address).await.unwrap();
@@ -144,7 +144,7 @@ async fn slow_bodies(kind: Kind) {
 
 async fn slow_heads(kind: Kind) {
     let rig = Rig::start(kind, IMPATIENT).await;
-    let answer = exchange(rig.address, b"GET /api/hyperfleet HTTP/1.1\r\nHost: x\r\nX-Never: ends").await;
+    let answer = exchange(rig.address, b"GET /api/hyperfleet HTTP/1.1\r\nHost: localhost\r\nX-Never: ends").await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
@@ -166,7 +166,7 @@ async fn idle_connections(kind: Kind) {
         let mut stream = TcpStream::connect(rig.address).await.unwrap();
         let mut begun = String::new();
         if n % 2 == 0 {
-            write!(begun, "GET {BASE}/clusters HTTP/1.1\r\nHost: x\r\n").unwrap();
+            write!(begun, "GET {BASE}/clusters HTTP/1.1\r\nHost: localhost\r\n").unwrap();
         }
         stream.write_all(begun.as_bytes()).await.unwrap();
         idle.push(stream);

@@ -61,7 +61,7 @@ async fn idle_connections_do_not_delay(kind: Kind) {
     let mut idle = Vec::new();
     for _ in 0..5 {
         let mut stream = TcpStream::connect(rig.address).await.unwrap();
-        stream.write_all(format!("GET {BASE}/clusters HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+        stream.write_all(format!("GET {BASE}/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).await.unwrap();
         let mut some = [0; 64];
         assert!(stream.read(&mut some).await.unwrap() > 0);
         idle.push(stream);
