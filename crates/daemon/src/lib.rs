@@ -9,6 +9,9 @@
 //! - A daemon that shuts down never becomes ready again: `readiness::tests::shutting_down_is_final`.
 //! - A log line cannot be forged by a field: `log::tests::control_characters_do_not_break_a_text_line`.
 //! - An error of a call is one line of bounded length: `service_error::tests::a_long_detail_is_cut`.
+//! - A silent, slow or stalled client is closed, and silent ones give way: `serve::tests::connections`.
+//! - Probes answer while the daemon's own runtime is blocked: `probes::tests`.
+//! - A process that holds credentials leaves no core dump: `memory::tests::a_protected_process_leaves_no_core`.
 //! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
 //!
 //! Retry a call within the time of a run:
@@ -48,6 +51,7 @@ pub mod environment;
 pub mod faults;
 pub mod file;
 pub mod log;
+pub mod memory;
 #[cfg(feature = "serve")]
 pub mod metrics;
 #[cfg(feature = "output")]

@@ -1,8 +1,11 @@
 //! The endpoints that Kubernetes and Prometheus call: liveness, readiness, metrics.
+//!
+//! They have a thread with a runtime of their own: traffic that floods or blocks the daemon's does not make a probe fail.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{io, thread};
 
 use axum::Router;
 use axum::body::Body;
@@ -10,15 +13,24 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::{StatusCode, header};
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::runtime;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::readiness::{Readiness, ReadinessSender};
-use crate::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
+use crate::serve::{self, ConnectionLimits, Endpoint, ListenError, Listener, ServeOptions};
 
 /// Time for a probe to send its head, and for open probes to complete during shutdown.
 const PROBE_TIMEOUTS: ServeOptions =
     ServeOptions { head_timeout: Duration::from_secs(5), drain_timeout: Duration::from_secs(1), tls: None };
+
+/// Limits of each of the two listeners.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    body: Duration::from_secs(5),
+    stall: Duration::from_secs(5),
+    keep_alive: Duration::from_secs(10),
+    connections: 64,
+};
 
 /// The health and metrics listeners of a daemon. They share no limit with its other traffic.
 #[derive(Debug)]
@@ -64,14 +76,10 @@ impl Probes {
 
     /// Serves while `work` runs. From `stop` on the daemon is not ready; the listeners close when `work` has ended.
     pub async fn serve_during<T>(self, stop: CancellationToken, work: impl Future<Output = T>) -> T {
-        let Self { health, metrics, registry, readiness } = self;
+        let readiness = self.readiness.clone();
         let closed = CancellationToken::new();
-        let probes = async {
-            tokio::join!(
-                health.serve(health_routes(readiness.subscribe()), PROBE_TIMEOUTS, closed.clone()),
-                metrics.serve(metrics_routes(registry), PROBE_TIMEOUTS, closed.clone()),
-            )
-        };
+        let _closed_when_dropped = closed.clone().drop_guard();
+        let served = self.serve_on_thread(closed.clone());
         let work = async {
             let ended = work.await;
             closed.cancel();
@@ -84,8 +92,40 @@ impl Probes {
             }
             readiness.set(Readiness::ShuttingDown);
         };
-        let (_served, ended, ()) = tokio::join!(probes, work, stopping);
+        let (_served, ended, ()) = tokio::join!(served, work, stopping);
         ended
+    }
+
+    /// Serves on a thread of its own until `closed`. The receiver ends with it.
+    fn serve_on_thread(self, closed: CancellationToken) -> oneshot::Receiver<()> {
+        let Self { health, metrics, registry, readiness } = self;
+        let (health, metrics) = (health.moved(), metrics.moved());
+        let (ended, served) = oneshot::channel();
+        let serve = move || {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let (health, metrics) = (health()?.with_limits(LIMITS), metrics()?.with_limits(LIMITS));
+                tokio::join!(
+                    health.serve(health_routes(readiness.subscribe()), PROBE_TIMEOUTS, closed.clone()),
+                    metrics.serve(metrics_routes(registry), PROBE_TIMEOUTS, closed.clone()),
+                );
+                io::Result::Ok(())
+            })
+        };
+        let report = |error: io::Error| {
+            // Kubernetes restarts the Pod: it can do no better.
+            tracing::error!(operation = "probes", "probes and metrics cannot be served: {}", error.kind());
+        };
+        let thread = thread::Builder::new().name("probes".to_owned()).spawn(move || {
+            if let Err(error) = serve() {
+                report(error);
+            }
+            drop(ended);
+        });
+        if let Err(error) = thread {
+            report(error);
+        }
+        served
     }
 }
 
@@ -141,3 +181,6 @@ fn json(status: StatusCode, body: &serde_json::Value) -> Response {
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     response
 }
+
+#[cfg(test)]
+mod tests;

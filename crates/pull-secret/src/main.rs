@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    daemon::memory::protect();
     pull_secret::main()
 }

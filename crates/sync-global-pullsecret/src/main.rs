@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    daemon::memory::protect();
     sync_global_pullsecret::main()
 }

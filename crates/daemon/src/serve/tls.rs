@@ -1,0 +1,177 @@
+//! The identity of a server: certificate and key from files, read again when they change.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+/// Time between two looks at the files.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A certificate or key that cannot be used. The files are named by their settings, not by their paths.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file holds no certificate.
+    #[error("the certificate file cannot be read as PEM certificates")]
+    Certificate,
+    /// The file holds no key.
+    #[error("the key file cannot be read as a PEM private key")]
+    Key,
+    /// Certificate and key do not belong together, or cannot be used.
+    #[error("certificate and key cannot be used together")]
+    Pair(#[source] tokio_rustls::rustls::Error),
+}
+
+/// The identity in two files. A handshake finds the newest pair that is complete and valid.
+#[derive(Debug)]
+struct Identity {
+    certificate: PathBuf,
+    key: PathBuf,
+    provider: Arc<CryptoProvider>,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    pair: Arc<CertifiedKey>,
+    version: Version,
+    checked: Instant,
+}
+
+/// What changes when the files do; `None` for one that is not there.
+type Version = [Option<(SystemTime, u64, u64)>; 2];
+
+/// Reads a server's certificate and key from PEM files. They are read again when they have changed, so that a renewed
+/// certificate is used without a restart; a pair that cannot be used is reported, and the last good one stays.
+pub fn tls(certificate_file: &Path, key_file: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let identity = Identity::read(certificate_file, key_file, Arc::clone(&provider))?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Pair)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(identity));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+// === impl Identity ===
+
+impl Identity {
+    fn read(certificate: &Path, key: &Path, provider: Arc<CryptoProvider>) -> Result<Self, TlsError> {
+        // Before the content: a change in between is noticed.
+        let version = version(certificate, key);
+        let pair = Arc::new(pair(certificate, key, &provider)?);
+        let current = Mutex::new(Current { pair, version, checked: Instant::now() });
+        Ok(Self { certificate: certificate.to_path_buf(), key: key.to_path_buf(), provider, current })
+    }
+
+    /// The newest usable pair, as of `now`.
+    fn at(&self, now: Instant) -> Arc<CertifiedKey> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.saturating_duration_since(current.checked) < CHECK_INTERVAL {
+            return Arc::clone(&current.pair);
+        }
+        current.checked = now;
+        let version = version(&self.certificate, &self.key);
+        if version != current.version {
+            // Reported once for each change, not for each handshake.
+            current.version = version;
+            match pair(&self.certificate, &self.key, &self.provider) {
+                Ok(pair) => {
+                    tracing::info!(operation = "reload", "the server's certificate is replaced");
+                    current.pair = Arc::new(pair);
+                }
+                Err(error) => {
+                    tracing::warn!(operation = "reload", "the server's certificate stays the last good one: {error}");
+                }
+            }
+        }
+        Arc::clone(&current.pair)
+    }
+}
+
+impl ResolvesServerCert for Identity {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.at(Instant::now()))
+    }
+}
+
+fn version(certificate: &Path, key: &Path) -> Version {
+    use std::os::unix::fs::MetadataExt as _;
+    [certificate, key].map(|file| {
+        let meta = std::fs::metadata(file).ok()?;
+        Some((meta.modified().ok()?, meta.len(), meta.ino()))
+    })
+}
+
+fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+    let certificates = CertificateDer::pem_file_iter(certificate).map_err(|_unreadable| TlsError::Certificate)?;
+    let certificates: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|_no_pem| TlsError::Certificate)?;
+    if certificates.is_empty() {
+        return Err(TlsError::Certificate);
+    }
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|_no_pem| TlsError::Key)?;
+    CertifiedKey::from_der(certificates, key, provider).map_err(TlsError::Pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a new pair; returns its certificate.
+    fn write(certificate: &Path, key: &Path) -> CertificateDer<'static> {
+        let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        crate::file::replace(certificate, pair.cert.pem().as_bytes()).unwrap();
+        crate::file::replace(key, pair.signing_key.serialize_pem().as_bytes()).unwrap();
+        pair.cert.der().clone()
+    }
+
+    #[test]
+    fn a_renewed_certificate_is_used_and_a_broken_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+        let first = write(&certificate, &key);
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let identity = Identity::read(&certificate, &key, provider).unwrap();
+        let start = Instant::now();
+        let at = |checks: u32| identity.at(start + CHECK_INTERVAL * 2 * checks).cert[0].clone();
+        assert_eq!(at(1), first);
+        let second = write(&certificate, &key);
+        assert_eq!(identity.at(start + CHECK_INTERVAL * 2).cert[0], first, "the files are not read for each handshake");
+        assert_eq!(at(2), second);
+        // Half of a renewal: the pair does not fit.
+        let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        crate::file::replace(&certificate, pair.cert.pem().as_bytes()).unwrap();
+        assert_eq!(at(3), second);
+        crate::file::replace(&key, pair.signing_key.serialize_pem().as_bytes()).unwrap();
+        assert_eq!(at(4), *pair.cert.der());
+        crate::file::replace(&certificate, b"nothing").unwrap();
+        assert_eq!(at(5), *pair.cert.der());
+        std::fs::remove_file(&key).unwrap();
+        assert_eq!(at(6), *pair.cert.der());
+        assert_eq!(at(7), *pair.cert.der());
+        let third = write(&certificate, &key);
+        assert_eq!(at(8), third);
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+        assert!(matches!(tls(&certificate, &key), Err(TlsError::Certificate)));
+        write(&certificate, &key);
+        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        crate::file::replace(&key, other.signing_key.serialize_pem().as_bytes()).unwrap();
+        assert!(matches!(tls(&certificate, &key), Err(TlsError::Pair(_))));
+        std::fs::remove_file(&key).unwrap();
+        assert!(matches!(tls(&certificate, &key), Err(TlsError::Key)));
+    }
+}
