@@ -1,17 +1,17 @@
 //! JSON Web Tokens: their trusted issuers, their verification, and the identity in their claims.
 
+mod files;
+mod keys;
+
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http::HeaderMap;
 use jiff::Timestamp;
-use jsonwebtoken::jwk::JwkSet;
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use keys::Keys;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::identity::Verified;
 use super::proxies::Trust;
@@ -20,14 +20,6 @@ use crate::problem::{Code, Problem, Rejection};
 
 /// Maximum clock skew between the issuer and this server.
 const LEEWAY_SECONDS: i64 = 30;
-/// Minimum interval between two fetches of keys when tokens name an unknown key.
-const MIN_REFRESH: Duration = Duration::from_secs(30);
-/// Maximum age of fetched keys, so that a revoked key expires.
-const MAX_KEY_AGE: Duration = Duration::from_mins(10);
-/// Timeout of one fetch.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of a key set, in bytes.
-const MAX_KEY_SET: usize = 1024 * 1024;
 
 /// A trusted issuer, an item of `server.jwt.configs[]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -44,6 +36,10 @@ pub struct IssuerSettings {
     /// The file of the CA certificates for fetching keys.
     #[serde(default)]
     pub jwk_cert_ca_file: Option<PathBuf>,
+    /// Time for which fetched keys are trusted while their URL cannot be reached, such as `24h`. Keys are fetched again every five
+    /// minutes; one that the issuer has withdrawn is refused from then on.
+    #[serde(default = "max_key_age")]
+    pub jwk_max_age: String,
     /// The header that carries the token.
     #[serde(default = "authorization")]
     pub header: String,
@@ -65,6 +61,10 @@ fn authorization() -> String {
     "Authorization".to_owned()
 }
 
+fn max_key_age() -> String {
+    "24h".to_owned()
+}
+
 fn email() -> String {
     "email".to_owned()
 }
@@ -77,14 +77,7 @@ pub struct Issuers(Vec<Issuer>);
 struct Issuer {
     settings: IssuerSettings,
     pattern: Option<Regex>,
-    client: Option<reqwest::Client>,
-    keys: Mutex<Keys>,
-}
-
-#[derive(Debug, Default)]
-struct Keys {
-    set: Option<JwkSet>,
-    fetched: Option<Instant>,
+    keys: Keys,
 }
 
 // === impl Issuers ===
@@ -146,18 +139,8 @@ impl Issuer {
                 "audience: is missing: without it a token that was made for another service is accepted".to_owned()
             );
         }
-        let client = match (&settings.jwk_cert_url, &settings.jwk_cert_file) {
-            (None, Some(_)) => None,
-            (Some(url), None) => Some(client(url, &settings)?),
-            _ => return Err("jwk_cert_url: give either it or jwk_cert_file".to_owned()),
-        };
-        let issuer = Self { settings, pattern, client, keys: Mutex::default() };
-        if let Some(file) = &issuer.settings.jwk_cert_file {
-            let text = std::fs::read(file).map_err(|_error| "jwk_cert_file: cannot be read")?;
-            let set = serde_json::from_slice(&text).map_err(|_error| "jwk_cert_file: is not a JSON Web Key Set")?;
-            return Ok(Self { keys: Mutex::new(Keys { set: Some(set), fetched: None }), ..issuer });
-        }
-        Ok(issuer)
+        let keys = Keys::of(&settings)?;
+        Ok(Self { settings, pattern, keys })
     }
 
     /// Verifies a token at time `now` and returns its claims.
@@ -167,7 +150,7 @@ impl Issuer {
         if header.alg != Algorithm::RS256 {
             return Err(broken());
         }
-        let key = self.key(header.kid.as_deref()).await?.ok_or_else(broken)?;
+        let key = self.keys.find(header.kid.as_deref()).await?.ok_or_else(broken)?;
         let mut validation = Validation::new(Algorithm::RS256);
         // Times are checked below against the time of the request, not the system clock.
         validation.validate_exp = false;
@@ -195,68 +178,6 @@ impl Issuer {
         }
         Ok(claims)
     }
-
-    /// The key with that id, or the only key if there is no id. An unknown key makes it fetch the set.
-    async fn key(&self, id: Option<&str>) -> Result<Option<DecodingKey>, Rejection> {
-        let mut keys = self.keys.lock().await;
-        let find = |set: &JwkSet| {
-            let key = match id {
-                Some(id) => set.find(id),
-                None => set.keys.first().filter(|_| set.keys.len() == 1),
-            };
-            key.and_then(|key| DecodingKey::from_jwk(key).ok())
-        };
-        let known = keys.set.as_ref().and_then(find);
-        let age = keys.fetched.map(|fetched| fetched.elapsed());
-        let (Some(client), Some(url)) = (&self.client, &self.settings.jwk_cert_url) else { return Ok(known) };
-        let due = age.is_none_or(|age| age > if known.is_some() { MAX_KEY_AGE } else { MIN_REFRESH });
-        if !due {
-            return Ok(known);
-        }
-        match fetch(client, url).await {
-            Some(set) => *keys = Keys { set: Some(set), fetched: Some(Instant::now()) },
-            // An outage of the issuer must not lock out callers whose key was valid ten minutes ago.
-            None if known.is_some() => return Ok(known),
-            None => {
-                let detail = "the keys of the token's issuer cannot be fetched: try again";
-                return Err(Problem::new(Code::Unavailable, detail).into());
-            }
-        }
-        Ok(keys.set.as_ref().and_then(find))
-    }
-}
-
-fn client(url: &str, settings: &IssuerSettings) -> Result<reqwest::Client, String> {
-    let parsed = reqwest::Url::parse(url).map_err(|_malformed| "jwk_cert_url: is not a URL")?;
-    let host = parsed.host_str().unwrap_or_default();
-    let loopback =
-        host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-    if parsed.scheme() != "https" && !(parsed.scheme() == "http" && loopback) {
-        return Err("jwk_cert_url: must be https, or http on loopback".to_owned());
-    }
-    let mut builder = reqwest::Client::builder().timeout(FETCH_TIMEOUT).redirect(reqwest::redirect::Policy::none());
-    if parsed.scheme() == "http" {
-        builder = builder.no_proxy();
-    }
-    if let Some(file) = &settings.jwk_cert_ca_file {
-        let pem = std::fs::read(file).map_err(|_error| "jwk_cert_ca_file: cannot be read")?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem);
-        let certificates = certificates.map_err(|_error| "jwk_cert_ca_file: holds no PEM certificates")?;
-        builder = builder.tls_certs_merge(certificates);
-    }
-    builder.build().map_err(|_error| "jwk_cert_ca_file: cannot be used".to_owned())
-}
-
-async fn fetch(client: &reqwest::Client, url: &str) -> Option<JwkSet> {
-    let mut response = client.get(url).send().await.ok()?.error_for_status().ok()?;
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_KEY_SET {
-            return None;
-        }
-    }
-    serde_json::from_slice(&body).ok()
 }
 
 /// The issuer that a token names. The claim is not verified yet.
