@@ -248,9 +248,7 @@ impl<'a> Parser<'a> {
         let Literal::Text(text) = self.literal()? else {
             return Err(SearchError::search(column, "a pattern is a text in quotes, such as 'prod-%'"));
         };
-        Pattern::parse(&text, ignores_case).ok_or_else(|| {
-            SearchError::search(column, "the pattern ends in a single backslash: double it or remove it")
-        })
+        Pattern::parse(&text, ignores_case).map_err(|error| SearchError::search(column, error.to_string()))
     }
 
     fn literal(&mut self) -> Result<Literal, SearchError> {
