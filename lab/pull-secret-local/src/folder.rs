@@ -1,9 +1,9 @@
 //! The folder in which a fleet plane keeps everything: one process at a time, secrets for their owner only.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -13,6 +13,9 @@ use tempfile::TempDir;
 const MARK: &str = "pull-secret-local.lock";
 /// The file with the port of each part, for the next start.
 const PORTS: &str = "ports.json";
+
+/// The beginning of the names of temporary folders.
+const TEMPORARY: &str = "pull-secret-local-";
 
 /// The listeners, in the order of their ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +51,13 @@ pub(crate) struct Ports {
 impl Folder {
     /// Opens a folder that is kept, made if it is not there; or a temporary one that is removed with this.
     pub(crate) fn open(kept: Option<&Path>) -> anyhow::Result<Self> {
-        let temporary = match kept {
-            Some(_) => None,
-            None => {
-                Some(tempfile::Builder::new().prefix("pull-secret-local-").tempdir().context("no temporary folder")?)
-            }
+        let temporary = if kept.is_some() {
+            None
+        } else {
+            remove_abandoned(&std::env::temp_dir());
+            let owner = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new().prefix(TEMPORARY).permissions(owner).tempdir();
+            Some(folder.context("no temporary folder")?)
         };
         let path = kept.or(temporary.as_ref().map(TempDir::path)).unwrap_or(Path::new("."));
         // Parts change into no folder, but Jobs do.
@@ -128,6 +133,20 @@ impl Folder {
         drop(lock);
         // What cannot be removed is in the system's temporary folder, and for its owner only.
         let _left_behind = temporary.map(TempDir::close);
+    }
+}
+
+/// Removes the temporary folders of processes that were killed: they hold credentials. Those in use are locked.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(TEMPORARY)) {
+        let path = entry.path();
+        // One without the mark is about to be used.
+        let Ok(mark) = File::options().write(true).open(path.join(MARK)) else { continue };
+        if mark.try_lock().is_ok() {
+            // Another user's folder, or one that is being removed by another process, is left to them.
+            let _left_to_them = fs::remove_dir_all(&path);
+        }
     }
 }
 
@@ -244,5 +263,21 @@ mod tests {
         drop(listener);
         assert_eq!(folder.ports(0).of(Port::Api), port);
         assert_eq!(folder.ports(9000).of(Port::Api), 9000);
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_removed_and_what_another_uses_is_not() {
+        let parent = tempfile::tempdir().unwrap();
+        let [killed, used, new, other] = ["pull-secret-local-a", "pull-secret-local-b", "pull-secret-local-c", "x"]
+            .map(|name| parent.path().join(name));
+        for folder in [&killed, &used, &new, &other] {
+            fs::create_dir(folder).unwrap();
+            drop(File::create(folder.join("key")).unwrap());
+        }
+        drop((File::create(killed.join(MARK)).unwrap(), File::create(other.join(MARK)).unwrap()));
+        let lock = File::create(used.join(MARK)).unwrap();
+        lock.try_lock().unwrap();
+        remove_abandoned(parent.path());
+        assert_eq!([&killed, &used, &new, &other].map(|folder| folder.exists()), [false, true, true, true]);
     }
 }

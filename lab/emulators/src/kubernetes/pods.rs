@@ -34,6 +34,7 @@ mod child;
 mod decide;
 mod environment;
 mod facts;
+mod folder;
 mod launch;
 mod log;
 mod root;
@@ -46,6 +47,7 @@ mod volumes;
 use child::Order;
 use decide::{Readiness, Step, decide};
 use facts::{Exit, Facts, Life};
+use folder::PodFolder;
 use launch::{MessageFile, Prepared, Run, prepare};
 use log::{Log, PodLogs};
 use root::Isolation;
@@ -62,6 +64,8 @@ struct Runner {
     store: Arc<Store>,
     settings: Settings,
     isolation: Isolation,
+    /// Or why it cannot be made, for which no Pod runs.
+    folder: io::Result<PodFolder>,
     logs: Arc<PodLogs>,
     machines: BTreeMap<Key, Machine>,
     processes: JoinSet<Ended>,
@@ -102,8 +106,9 @@ pub(crate) async fn run(store: Arc<Store>, settings: Settings) {
     let logs = Arc::new(PodLogs::forwarding_to(settings.pod_lines.clone()));
     store.serve_logs(Arc::clone(&logs) as Arc<dyn super::store::Logs>);
     let isolation = Isolation::probe().await;
+    let folder = PodFolder::make(settings.pods_dir.as_deref());
     let (machines, processes, queue) = (BTreeMap::new(), JoinSet::new(), Queue::default());
-    Runner { store, settings, isolation, logs, machines, processes, queue }.run().await;
+    Runner { store, settings, isolation, folder, logs, machines, processes, queue }.run().await;
 }
 
 impl Runner {
@@ -295,8 +300,8 @@ impl Runner {
         }
         let machine = self.machines.get_mut(key).ok_or("the pod is gone")?;
         if machine.folder.is_none() {
-            let folder = tempfile::Builder::new().prefix("pod-").tempdir();
-            let folder = folder.map_err(|error| format!("cannot make the pod's folder: {error}"))?;
+            let fail = |error: &io::Error| format!("cannot make the pod's folder: {error}");
+            let folder = self.folder.as_ref().map_err(fail)?.of_pod().map_err(|error| fail(&error))?;
             machine.folder = Some(Arc::new(folder));
         }
         let folder: PathBuf = machine.folder.as_ref().map(|folder| folder.path().to_path_buf()).unwrap_or_default();

@@ -19,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) back_off: Duration,
     /// The programs that stand for images; with none, every Pod stays Pending as on a cluster without nodes.
     pub(crate) run_pods: BTreeMap<String, PathBuf>,
+    /// The folder of the Pods' files, which is made anew; a temporary one if none.
+    pub(crate) pods_dir: Option<PathBuf>,
     /// Receiver of every line that Pods write.
     pub(crate) pod_lines: Option<UnboundedSender<PodLine>>,
 }

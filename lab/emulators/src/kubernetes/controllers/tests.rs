@@ -43,7 +43,8 @@ impl Cluster {
     }
 
     fn on(store: Arc<Store>, run_pods: BTreeMap<String, PathBuf>, folder: TempDir) -> Self {
-        let controllers = start(&store, Settings { back_off: Duration::from_secs(10), run_pods, pod_lines: None });
+        let controllers =
+            start(&store, Settings { back_off: Duration::from_secs(10), run_pods, pods_dir: None, pod_lines: None });
         Self { store, controllers, folder }
     }
 

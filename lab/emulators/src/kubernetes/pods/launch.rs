@@ -5,12 +5,13 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
 use super::environment::{Environment, expand, resolve};
+use super::folder::file_mode;
 use super::root::{Isolation, Launch, Mount, rewritten};
 use super::spec::{Container, Pod, Sources, Volume};
 use super::volumes::{Content, content};
@@ -112,14 +113,14 @@ fn write_volume(pod: &Pod, volume: &Volume, folder: &Path, sources: &dyn Sources
         if volume.empty_dir.is_none() && folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
-        make_folder(&folder, 0o755)?;
+        make_folder(&folder, 0o700)?;
         for (path, (bytes, mode)) in &files {
             let path = folder.join(path);
             if let Some(parent) = path.parent() {
-                make_folder(parent, 0o755)?;
+                make_folder(parent, 0o700)?;
             }
-            File::create_new(&path)?.write_all(bytes)?;
-            fs::set_permissions(&path, Permissions::from_mode(*mode))?;
+            File::options().write(true).create_new(true).mode(0o600).open(&path)?.write_all(bytes)?;
+            fs::set_permissions(&path, Permissions::from_mode(file_mode(*mode)))?;
         }
         Ok(())
     };
@@ -129,7 +130,7 @@ fn write_volume(pod: &Pod, volume: &Volume, folder: &Path, sources: &dyn Sources
 
 /// A `subPath` that is not there yet is a folder.
 fn make_folders_of(mounts: &[Mount]) -> io::Result<()> {
-    mounts.iter().filter(|mount| !mount.source.exists()).try_for_each(|mount| make_folder(&mount.source, 0o755))
+    mounts.iter().filter(|mount| !mount.source.exists()).try_for_each(|mount| make_folder(&mount.source, 0o700))
 }
 
 fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
@@ -139,7 +140,7 @@ fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
 fn message_file(container: &Container, scratch: &Path) -> io::Result<MessageFile> {
     let path = scratch.join("termination-log");
     File::create_new(&path)?;
-    fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     Ok(MessageFile { path, or_log: container.termination_message_policy == "FallbackToLogsOnError" })
 }
 
