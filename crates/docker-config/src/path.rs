@@ -82,7 +82,8 @@ fn hides_credential(name: &str) -> bool {
 
 /// `user:password` or `host?token=…`, as opposed to `host:port` or `https://host`.
 fn looks_like_pair(name: &str) -> bool {
-    let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let name = name.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(name, |(_, rest)| rest);
     let host = name.split('/').next().unwrap_or_default();
     let is_port = |port: &str| port.len() <= MAX_PORT_DIGITS && port.bytes().all(|b| b.is_ascii_digit());
     name.contains('?') || (!host.starts_with('[') && host.split_once(':').is_some_and(|(_, port)| !is_port(port)))

@@ -3,6 +3,7 @@
 mod bad;
 mod corpus;
 pub(crate) mod documents;
+mod fuzz;
 mod good;
 mod laws;
 

@@ -131,6 +131,7 @@ const DAMAGED: &[&str] = &[
     r#"{"auths": {"user:SECRET@a.io": {}}}"#,
     r#"{"auths": {"https://SECRET@a.io/v1/": {}}}"#,
     r#"{"auths": {"a.io?token=SECRET": {}}}"#,
+    r#"{"auths": {"user:SECRET://a.io": {}}}"#,
     r#"{"auths": {}, "credHelpers": {"a.io": ["SECRET"]}}"#,
     r#"{"auths": {"a.io": {"auth": "dXNlcjpw"}}, "credsStore": "SECRET", "HttpHeaders": {"A": "SECRET"}}"#,
     r#"{"a.io": {"auth": "SECRET"}}"#,
