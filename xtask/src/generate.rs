@@ -122,8 +122,8 @@ fn job_settings() -> String {
 }
 
 fn api_settings() -> String {
-    let intro = "`DATABASE_URL` (`postgresql://user@host:5432/name`) selects PostgreSQL and takes precedence over all `database` \
-                 keys that name a server. Lists: [guide](../guides/api.md#configuration).";
+    let intro = "`DATABASE_URL` (`postgresql://user@host:5432/name?sslmode=verify-full`) selects PostgreSQL and takes precedence over \
+                 all `database` keys that name a server. Lists: [guide](../guides/api.md#configuration).";
     let tables = &[("", hyperfleet_api::settings::table::TABLE)];
     SettingsPage { title: "Settings of the HyperFleet API", intro, has_file: true, tables }.render()
 }

@@ -45,6 +45,7 @@ impl Settings {
             match environment.text("DATABASE_URL") {
                 Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
                     settings.database.dialect = Dialect::Postgres;
+                    faults.extend(rules::url_fault(&url).map(str::to_owned));
                 }
                 Ok(Some(_)) => {
                     faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned());

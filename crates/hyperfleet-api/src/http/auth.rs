@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use super::jwt::Issuers;
-use super::proxies::Proxies;
+use super::proxies::{Proxies, Trust};
 use crate::authorization::{Grants, Identity, Permissions};
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
@@ -98,6 +98,11 @@ impl Authentication {
         }
         if self.is_system(head.headers) {
             let detail = "system identities may only write status and conditions";
+            return Err(Problem::new(Code::PermissionDenied, detail));
+        }
+        if self.tenancy.is_some() && self.proxies.trust(head.peer) == Trust::Stranger {
+            let detail = "the headers that set the tenancy are believed only from a proxy in server.proxies, and this request \
+                          comes from another address";
             return Err(Problem::new(Code::PermissionDenied, detail));
         }
         caller.tenancy = self.tenancy(head.headers)?;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Server, Settings};
+use super::{Dialect, Server, Settings};
 
 /// Every contradiction between settings.
 pub(super) fn faults(settings: &Settings) -> Vec<String> {
@@ -36,6 +36,10 @@ fn server(server: &Server) -> Vec<(bool, &'static str)> {
             "server.tenant.enabled: names no dimension in server.tenant.dimensions",
         ),
         (
+            !tenant.enabled || !proxies.is_empty(),
+            "server.tenant.enabled: tenancy headers are believed only from a proxy; name the proxies in server.proxies",
+        ),
+        (
             tenant.dimensions.iter().all(|dimension| is_header(&dimension.header)),
             "server.tenant.dimensions: a header is not a valid header name",
         ),
@@ -58,6 +62,11 @@ fn rest(settings: &Settings) -> Vec<(bool, &'static str)> {
             "database.password: give either it or database.password_file",
         ),
         (
+            database.dialect == Dialect::Sqlite || is_loopback(&database.host) || is_decided(&database.ssl.mode),
+            "database.ssl.mode: whether the connection is encrypted would be up to the network; set verify-full, or another \
+             mode than allow and prefer",
+        ),
+        (
             authorization.grants.is_empty() || server.jwt.enabled,
             "authorization.grants: has no effect without server.jwt.enabled",
         ),
@@ -71,6 +80,28 @@ fn rest(settings: &Settings) -> Vec<(bool, &'static str)> {
              reader's identity reads_pull_secrets in authorization.grants",
         ),
     ]
+}
+
+/// Checks that a URL of PostgreSQL says how the connection to another machine is encrypted.
+pub(super) fn url_fault(url: &str) -> Option<&'static str> {
+    let (rest, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let authority = rest.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    let address = authority.rsplit('@').next().unwrap_or_default();
+    let host = match address.strip_prefix('[') {
+        Some(ip) => ip.split(']').next().unwrap_or_default(),
+        None => address.split(':').next().unwrap_or_default(),
+    };
+    let mode = form_urlencoded::parse(parameters.as_bytes()).find(|(name, _)| name == "sslmode" || name == "ssl-mode");
+    let is_safe = host.is_empty() || is_loopback(host) || mode.is_some_and(|(_, mode)| is_decided(&mode));
+    (!is_safe).then_some(
+        "DATABASE_URL: does not say how the connection is encrypted: append ?sslmode=verify-full, or another mode than allow \
+         and prefer",
+    )
+}
+
+/// False for the modes with which the network decides whether a connection is encrypted.
+fn is_decided(mode: &str) -> bool {
+    !matches!(mode, "allow" | "prefer")
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -26,11 +26,28 @@ fn nothing_has_to_be_given() {
 
 #[test]
 fn a_database_url_takes_postgresql() {
-    let variables = Variables::from([("DATABASE_URL", "postgresql://user:hunter2@host/name")]);
+    let variables = Variables::from([("DATABASE_URL", "postgresql://user:hunter2@host/name?sslmode=verify-full")]);
     let settings = loaded("", &variables).unwrap();
     let source = settings.source(&variables).unwrap();
     assert!(matches!(source, Source::PostgresUrl(_)));
     assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
+}
+
+#[rstest]
+#[case("postgresql://user:hunter2@db.example.com/name", false)]
+#[case("postgresql://user:hunter2@db.example.com:5432/name?sslmode=prefer", false)]
+#[case("postgres://db.example.com/name?sslmode=allow&x=y", false)]
+#[case("postgresql://user:p@127.0.0.1@db.example.com/name", false)]
+#[case("postgresql://user:hunter2@db.example.com/name?sslmode=require", true)]
+#[case("postgresql://db.example.com/name?x=y&sslmode=disable", true)]
+#[case("postgresql://user@127.0.0.1:5432/name", true)]
+#[case("postgresql://user@[::1]:5432/name", true)]
+#[case("postgresql://user@localhost/name", true)]
+#[case("postgresql:///name?host=/run/postgresql", true)]
+fn a_url_says_how_its_connection_is_encrypted(#[case] url: &str, #[case] accepted: bool) {
+    let loaded = loaded("", &Variables::from([("DATABASE_URL", url)]));
+    assert_eq!(loaded.is_ok(), accepted, "{loaded:?}");
+    assert!(!format!("{loaded:?}").contains("hunter2"));
 }
 
 #[test]
@@ -61,6 +78,7 @@ fn a_url_of_another_database_is_refused() {
 #[case("database: {pool: {max_connections: 0}}", "database.pool.max_connections: must be a whole number of 1 or more")]
 #[case("changes: {max_events: 0}", "changes.max_events: must be a whole number of 1 or more")]
 #[case("server: {tenant: {system_header: a}}", "server.tenant.system_header: has no effect")]
+#[case("database: {dialect: postgres, host: db.example.com}", "database.ssl.mode: whether the connection is encrypted")]
 #[case("pull_secret: {readers: [a]}", "pull_secret.readers: not a key of this program: give the identity")]
 #[case("entities: [{kind: A, plural: as, plurals: b}]", "entities[0].plurals: unknown key; did you mean plural?")]
 fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {

@@ -6,11 +6,13 @@ use crate::rig::{DONE, Kind, Rig, cluster, path_of, report, unique};
 
 rules! {
     shared: off_by_default;
-    own: dimensions names_are_unique_within_a_tenancy system_callers_may_only_report;
+    own: dimensions names_are_unique_within_a_tenancy system_callers_may_only_report
+        headers_of_strangers_are_not_believed;
 }
 
 const SETTINGS: &str = r"
 server:
+  proxies: ['127.0.0.1', '::1']
   tenant:
     enabled: true
     system_header: X-HyperFleet-System
@@ -50,6 +52,19 @@ async fn dimensions(kind: Kind) {
     }
     // Reads are not filtered.
     rig.get("/clusters").await.is(200);
+}
+
+/// Any caller that reaches the server could otherwise act for any tenant.
+async fn headers_of_strangers_are_not_believed(kind: Kind) {
+    let without = SETTINGS.replace("  proxies: ['127.0.0.1', '::1']\n", "");
+    let fault = crate::rig::refusal(kind, &without).await;
+    assert!(fault.contains("server.proxies"), "{fault}");
+    let rig = Rig::start(kind, &SETTINGS.replace("'127.0.0.1', '::1'", "'10.9.8.0/24'")).await;
+    let headers = [("x-hyperfleet-org", "acme"), ("x-forwarded-for", "10.9.8.7")];
+    for line in ["POST /clusters", "PATCH /clusters/x", "DELETE /clusters/x", "POST /clusters/x/force-delete"] {
+        let refused = rig.send(line, &headers, cluster(&unique("c")).to_string()).await.problem("403 AUZ-001");
+        assert!(refused["detail"].as_str().unwrap().contains("server.proxies"), "{refused}");
+    }
 }
 
 async fn names_are_unique_within_a_tenancy(kind: Kind) {
