@@ -2,12 +2,12 @@
 
 mod connection;
 mod limits;
+mod options;
 mod stream;
 mod tls;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,25 +15,14 @@ use connection::Connection;
 use hyper_util::server::graceful::GracefulShutdown;
 use limits::Connections;
 use tokio::net::TcpListener;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::settings::Table;
 
 pub use limits::ConnectionLimits;
+pub use options::ServeOptions;
 pub use tls::{TlsError, tls};
-
-/// Timeouts and identity of a listener.
-#[derive(Clone)]
-pub struct ServeOptions {
-    /// Maximum time to complete the TLS handshake, to send the first byte, and to send the head of a request.
-    pub head_timeout: Duration,
-    /// Maximum time for open requests to complete during shutdown.
-    pub drain_timeout: Duration,
-    /// Certificate and key; without them the listener serves plain HTTP.
-    pub tls: Option<Arc<ServerConfig>>,
-}
 
 /// The address of a connection's other end, an extension of each of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,18 +184,6 @@ impl Listener {
             cut.cancel();
             tasks.wait().await;
         }
-    }
-}
-
-impl std::fmt::Debug for ServeOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { head_timeout, drain_timeout, tls } = self;
-        formatter
-            .debug_struct("ServeOptions")
-            .field("head_timeout", head_timeout)
-            .field("drain_timeout", drain_timeout)
-            .field("tls", &tls.is_some())
-            .finish()
     }
 }
 

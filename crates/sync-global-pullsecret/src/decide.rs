@@ -39,7 +39,7 @@ pub fn start(rules: Rules, journal: Journal, now: Timestamp) -> (State, Vec<Effe
         repairs: 0,
         faults: 0,
         unrecorded: false,
-        answered: true,
+        systemd: state::Systemd::Answered,
         reason: Reason::Starting,
         since: now,
         rules,

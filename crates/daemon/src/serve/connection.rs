@@ -19,8 +19,8 @@ use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::ServeOptions;
 use super::limits::{ConnectionLimits, Place};
+use super::options::ServeOptions;
 use super::stream::{FirstBytes, Stalled};
 
 /// Maximum number of requests at once on an HTTP/2 connection.

@@ -45,7 +45,7 @@ struct Current {
     checked: Instant,
 }
 
-/// What changes when the files do; `None` for one that is not there.
+/// The marks by which a change of the files is noticed; `None` for one that is not there.
 type Version = [Option<(SystemTime, u64, u64)>; 2];
 
 /// Reads a server's certificate and key from PEM files. They are read again when they have changed, so that a renewed

@@ -36,7 +36,7 @@ fn the_daemon_set_is_what_the_syncer_needs() {
     assert_eq!(value["spec"]["selector"]["matchLabels"].as_object().unwrap().len(), 1, "it can never be changed");
 }
 
-/// What runs privileged on every node, to the last field: a change of it is to be seen.
+/// The object that runs privileged on every node, to the last field: a change of it is to be seen.
 #[test]
 fn the_daemon_set_is_the_golden_one() {
     for (revision, golden) in [

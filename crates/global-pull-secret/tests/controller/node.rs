@@ -88,10 +88,10 @@ async fn the_volume_of_a_deleted_pod_is_unmounted_while_the_syncer_runs() {
     let _controller = Controller::start(&machine);
     machine.apply_additional();
     machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
-    assert!(machine.syncer_mounts().contains(&uid), "the syncer sees the volume, or this test proves nothing");
+    assert!(Machine::syncer_mounts().contains(&uid), "the syncer sees the volume, or this test proves nothing");
     machine.in_namespace(&["delete", "pod", "with-volume", "--now"]);
     until("the syncer does not hold the volume", async || {
-        let mounts = machine.syncer_mounts();
+        let mounts = Machine::syncer_mounts();
         (!mounts.is_empty() && !mounts.contains(&uid)).then_some(())
     })
     .await;

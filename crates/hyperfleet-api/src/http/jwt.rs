@@ -2,15 +2,13 @@
 
 mod files;
 mod keys;
-
-use std::path::PathBuf;
+mod settings;
 
 use http::HeaderMap;
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use keys::Keys;
 use regex::Regex;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::identity::Verified;
@@ -18,56 +16,10 @@ use super::proxies::Trust;
 use crate::authorization::Identity;
 use crate::problem::{Code, Problem, Rejection};
 
+pub use settings::IssuerSettings;
+
 /// Maximum clock skew between the issuer and this server.
 const LEEWAY_SECONDS: i64 = 30;
-
-/// A trusted issuer, an item of `server.jwt.configs[]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IssuerSettings {
-    /// The exact `iss` claim of its tokens.
-    pub issuer_url: String,
-    /// The URL of its keys; https, or http on loopback.
-    #[serde(default)]
-    pub jwk_cert_url: Option<String>,
-    /// The file that holds its keys.
-    #[serde(default)]
-    pub jwk_cert_file: Option<PathBuf>,
-    /// The file of the CA certificates for fetching keys.
-    #[serde(default)]
-    pub jwk_cert_ca_file: Option<PathBuf>,
-    /// Time for which fetched keys are trusted while their URL cannot be reached, such as `24h`. Keys are fetched again every five
-    /// minutes; one that the issuer has withdrawn is refused from then on.
-    #[serde(default = "max_key_age")]
-    pub jwk_max_age: String,
-    /// The header that carries the token.
-    #[serde(default = "authorization")]
-    pub header: String,
-    /// The required `aud` claim of its tokens; must be given.
-    #[serde(default)]
-    pub audience: Option<String>,
-    /// The claim that holds the caller's identity.
-    #[serde(default = "email")]
-    pub identity_claim: String,
-    /// A regular expression that must match the whole claim.
-    #[serde(default)]
-    pub identity_claim_pattern: Option<String>,
-    /// A header that holds the caller's identity instead of the claim; believed only from `server.proxies`.
-    #[serde(default)]
-    pub identity_header: Option<String>,
-}
-
-fn authorization() -> String {
-    "Authorization".to_owned()
-}
-
-fn max_key_age() -> String {
-    "24h".to_owned()
-}
-
-fn email() -> String {
-    "email".to_owned()
-}
 
 /// The trusted issuers.
 #[derive(Debug)]

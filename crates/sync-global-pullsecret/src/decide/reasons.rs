@@ -1,6 +1,6 @@
 //! The reason for a state.
 
-use super::state::{Next, Phase, SourceState, State};
+use super::state::{Next, Phase, SourceState, State, Systemd};
 use crate::reason::Reason;
 
 impl State {
@@ -17,7 +17,7 @@ impl State {
             | Phase::RestartingRolledBack { .. }
             | Phase::VerifyingRolledBack { .. } => Reason::RollingBack,
             Phase::Waiting { next } => self.reason_to_wait(next),
-            Phase::BackingOff if !self.answered => Reason::SystemdUnreachable,
+            Phase::BackingOff if self.systemd == Systemd::Silent => Reason::SystemdUnreachable,
             Phase::BackingOff => Reason::ContentFailed,
             Phase::Stopped => Reason::Stopping,
         }

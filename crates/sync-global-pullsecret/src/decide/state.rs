@@ -30,11 +30,20 @@ pub struct State {
     pub(super) faults: u8,
     /// The disk reported that the last record was not written, so the record on disk may be an older one.
     pub(super) unrecorded: bool,
-    /// systemd may have restarted the kubelet during the change under way. False only if it has answered no attempt.
-    pub(super) answered: bool,
+    /// The answers of systemd during the change under way.
+    pub(super) systemd: Systemd,
     pub(super) reason: Reason,
     pub(super) since: Timestamp,
     pub(super) rules: Rules,
+}
+
+/// The answers of systemd to the attempts of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Systemd {
+    /// It has answered none: the kubelet runs as before.
+    Silent,
+    /// It may have restarted the kubelet.
+    Answered,
 }
 
 /// The operator's choices.

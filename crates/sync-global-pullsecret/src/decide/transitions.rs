@@ -3,7 +3,8 @@
 use super::delays::{self, Delays};
 use super::journal::{Change, Failed, Stage};
 use super::state::{
-    Comparison, DiskResult, Effect, Event, FileVersion, MAX_ATTEMPTS, Next, Phase, SourceState, State, UnitResult,
+    Comparison, DiskResult, Effect, Event, FileVersion, MAX_ATTEMPTS, Next, Phase, SourceState, State, Systemd,
+    UnitResult,
 };
 use crate::content::ContentId;
 
@@ -209,7 +210,9 @@ impl State {
         }
         match (self.phase, result) {
             (Phase::Preparing { content }, DiskResult::Succeeded) => {
-                self.answered &= self.journal.change.is_some();
+                if self.journal.change.is_none() {
+                    self.systemd = Systemd::Silent;
+                }
                 self.journal.change = Some(Change { to: content, stage: Stage::Apply });
                 self.enter(Phase::Writing, Effect::Write(content))
             }
@@ -226,7 +229,10 @@ impl State {
             (Phase::RollingBack, DiskResult::Succeeded) => {
                 self.faults = 0;
                 // The kubelet runs with the previous file, if no attempt to restart it was answered.
-                if self.answered { self.activate_rolled_back() } else { self.finish_rollback(true) }
+                match self.systemd {
+                    Systemd::Answered => self.activate_rolled_back(),
+                    Systemd::Silent => self.finish_rollback(true),
+                }
             }
             (Phase::RollingBack, DiskResult::Failed | DiskResult::FileChanged) => self.fault(Next::RollBack),
             // Without the record, the next start rolls back once more, to the same content.
@@ -255,13 +261,12 @@ impl State {
         let expected = matches!(self.phase, Phase::Restarting { .. } | Phase::RestartingRolledBack { .. });
         if expected && unit != UnitResult::Unreachable {
             self.faults = 0;
-            self.answered = true;
+            self.systemd = Systemd::Answered;
         }
         match (self.phase, unit) {
             (Phase::Restarting { attempt }, UnitResult::Succeeded) => {
                 self.enter(Phase::Verifying { attempt }, Effect::Verify)
             }
-            (Phase::Restarting { attempt }, UnitResult::Failed) => self.failed(attempt),
             (Phase::Restarting { .. } | Phase::RestartingRolledBack { .. }, UnitResult::Unreachable)
                 if self.is_superseded() =>
             {
@@ -270,7 +275,7 @@ impl State {
             (Phase::Restarting { attempt }, UnitResult::Unreachable) if attempt < MAX_ATTEMPTS => {
                 self.fault(Next::Restart(attempt + 1))
             }
-            (Phase::Restarting { attempt }, UnitResult::Unreachable) => self.failed(attempt),
+            (Phase::Restarting { attempt }, UnitResult::Failed | UnitResult::Unreachable) => self.failed(attempt),
             (Phase::RestartingRolledBack { attempt }, UnitResult::Succeeded) => {
                 self.enter(Phase::VerifyingRolledBack { attempt }, Effect::Verify)
             }

@@ -144,7 +144,7 @@ impl Machine {
     }
 
     /// The mounts that the syncer of the DaemonSet sees; empty if none runs.
-    pub(crate) fn syncer_mounts(&self) -> String {
+    pub(crate) fn syncer_mounts() -> String {
         let of_process = |folder: PathBuf| {
             let command = fs::read_to_string(folder.join("cmdline")).ok()?;
             let is_syncer = command.contains("sync-global-pullsecret") && command.contains("--confirm-in");

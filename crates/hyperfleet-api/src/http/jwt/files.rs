@@ -24,7 +24,7 @@ struct Current {
     checked: Instant,
 }
 
-/// What changes when the file does.
+/// The marks by which a change of the file is noticed.
 type Version = Option<(SystemTime, u64, u64)>;
 
 impl KeyFile {

@@ -16,8 +16,8 @@ use jsonwebtoken::jwk::JwkSet;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::IssuerSettings;
 use super::files::KeyFile;
+use super::settings::IssuerSettings;
 use crate::problem::{Code, Problem, Rejection};
 
 /// Age from which keys are fetched again in the background.

@@ -8,7 +8,7 @@ use tokio::time::advance;
 
 use super::*;
 
-/// What the issuer does with a request.
+/// The reaction of the issuer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Does {
     /// Serves keys with these ids.
