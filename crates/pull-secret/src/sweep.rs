@@ -248,13 +248,12 @@ fn print(format: OutputFormat, finding: &Finding, action: Action) -> anyhow::Res
     let text = match format {
         OutputFormat::Json => {
             let mut line = serde_json::to_value(finding)?;
-            line["action"] = json!(action.text());
+            line.as_object_mut().map(|line| line.insert("action".to_owned(), json!(action.text())));
             format!("{line}\n")
         }
         OutputFormat::Table => {
             let cluster = finding.cluster.as_deref().unwrap_or("-");
-            output::plain(&format!("{}  {cluster}  {}  {}", finding.copy, finding.state, action.text())).to_string()
-                + "\n"
+            output::plain(&format!("{}  {cluster}  {}  {}", finding.copy, finding.state, action.text())) + "\n"
         }
     };
     output::print(text)?;
