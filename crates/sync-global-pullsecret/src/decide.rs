@@ -39,7 +39,11 @@ pub fn start(rules: Rules, journal: Journal, now: Timestamp) -> (State, Vec<Effe
         repairs: 0,
         faults: 0,
         unrecorded: false,
-        systemd: state::Systemd::Answered,
+        systemd: match journal.change {
+            // The content was found to be the cause before.
+            Some(Change { stage: Stage::RollBack, .. }) => state::Systemd::Answered,
+            _ => state::Systemd::Unknown,
+        },
         reason: Reason::Starting,
         since: now,
         rules,

@@ -42,7 +42,9 @@ pub struct State {
 pub(super) enum Systemd {
     /// It has answered none: the kubelet runs as before.
     Silent,
-    /// It may have restarted the kubelet.
+    /// It has not answered for this content; an earlier attempt, or an earlier process, may have restarted the kubelet.
+    Unknown,
+    /// It has answered for this content.
     Answered,
 }
 

@@ -184,8 +184,8 @@ impl State {
         }
     }
 
-    /// Records the content as failed if the change was rolled back because of it. `doubtful` says that the kubelet had
-    /// trouble with the previous file too.
+    /// Records the content as failed if the change was rolled back because of it. `doubtful` says that the content may
+    /// not be the cause: systemd did not answer, or the kubelet had trouble with the previous file too.
     fn finish_rollback(self, doubtful: bool) -> Step {
         let blamed = self.journal.change.filter(|change| change.stage == Stage::RollBack).map(|change| {
             let before = self.journal.failed.filter(|failed| failed.content == change.to);
@@ -210,9 +210,10 @@ impl State {
         }
         match (self.phase, result) {
             (Phase::Preparing { content }, DiskResult::Succeeded) => {
-                if self.journal.change.is_none() {
-                    self.systemd = Systemd::Silent;
-                }
+                self.systemd = match (self.journal.change, self.systemd) {
+                    (None, _) | (Some(_), Systemd::Silent) => Systemd::Silent,
+                    (Some(_), Systemd::Unknown | Systemd::Answered) => Systemd::Unknown,
+                };
                 self.journal.change = Some(Change { to: content, stage: Stage::Apply });
                 self.enter(Phase::Writing, Effect::Write(content))
             }
@@ -230,7 +231,7 @@ impl State {
                 self.faults = 0;
                 // The kubelet runs with the previous file, if no attempt to restart it was answered.
                 match self.systemd {
-                    Systemd::Answered => self.activate_rolled_back(),
+                    Systemd::Unknown | Systemd::Answered => self.activate_rolled_back(),
                     Systemd::Silent => self.finish_rollback(true),
                 }
             }
@@ -261,6 +262,8 @@ impl State {
         let expected = matches!(self.phase, Phase::Restarting { .. } | Phase::RestartingRolledBack { .. });
         if expected && unit != UnitResult::Unreachable {
             self.faults = 0;
+        }
+        if matches!(self.phase, Phase::Restarting { .. }) && unit != UnitResult::Unreachable {
             self.systemd = Systemd::Answered;
         }
         match (self.phase, unit) {
@@ -301,7 +304,9 @@ impl State {
                 self.compare()
             }
             (Phase::Verifying { attempt }, UnitResult::Unreachable) => self.fault(Next::Verify(attempt)),
-            (Phase::VerifyingRolledBack { attempt }, UnitResult::Succeeded) => self.finish_rollback(attempt > 1),
+            (Phase::VerifyingRolledBack { attempt }, UnitResult::Succeeded) => {
+                self.finish_rollback(attempt > 1 || self.systemd != Systemd::Answered)
+            }
             (Phase::VerifyingRolledBack { attempt }, UnitResult::Failed) => self.failed_rolled_back(attempt),
             (Phase::VerifyingRolledBack { attempt }, UnitResult::Unreachable) => {
                 self.fault(Next::VerifyRolledBack(attempt))

@@ -184,14 +184,16 @@ impl World {
         }
     }
 
-    /// Lets every effect succeed until nothing is left to do but to wait for failed content.
+    /// Lets every effect succeed until nothing is left to do but to wait for bad content.
     fn settle(&mut self) {
         if let Some(content) = self.source {
             self.take(Event::Source(SourceState::Content(id(content))));
         }
         for _effect in 0..200 {
-            if matches!(self.state.phase(), Phase::BackingOff | Phase::Synced | Phase::Idle) {
-                return;
+            match self.state.phase() {
+                Phase::Synced | Phase::Idle => return,
+                Phase::BackingOff if self.source == Some(BAD) => return,
+                _ => {}
             }
             self.go_on(Outcome::Good);
         }
@@ -217,10 +219,11 @@ fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// After any sequence of events the kubelet runs with the file as it is, and the file has the desired content; or the
-    /// desired content is known to be bad, and the file is one with which the kubelet runs.
+    /// After any sequence of events the kubelet runs with the file as it is, and the file has the desired content, at the
+    /// latest when it is tried again; or that content is bad and known to be, and the file is one with which the kubelet
+    /// runs.
     #[test]
     fn file_kubelet_and_journal_never_end_in_a_bad_state(
         first in prop::option::of(Just(0_u8)),
@@ -264,4 +267,25 @@ fn content_that_was_never_written_is_not_recorded_as_applied() {
     world.source = Some(2);
     world.settle();
     assert_eq!((world.file, world.kubelet), (Some(2), Some(Some(2))), "{world:?}");
+}
+
+/// Content is tried again soon if systemd answered none of the attempts, also if the process was restarted meanwhile.
+#[test]
+fn content_is_not_blamed_for_a_systemd_that_does_not_answer() {
+    use Occurrence::Published;
+    let [good, refused, killed] = [Outcome::Good, Outcome::Refused, Outcome::KilledBefore].map(Occurrence::Effect);
+    for is_killed in [false, true] {
+        let mut world = World::new(None);
+        world.apply_all([Published(2), good, good, good]);
+        if is_killed {
+            world.apply_all([killed, good]);
+        }
+        world.apply_all([refused, good, refused, good, refused]);
+        while world.state.phase() != Phase::BackingOff {
+            world.apply(good);
+        }
+        let failed = world.journal.failed;
+        assert_eq!(failed, Some(Failed { content: id(2), times: 0 }), "{is_killed}: {world:?}");
+        assert_eq!((world.file, world.kubelet), (None, Some(None)), "{is_killed}: {world:?}");
+    }
 }
