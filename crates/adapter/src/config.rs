@@ -147,6 +147,7 @@ impl Config {
         let client = hyperfleet_client::Settings {
             attempt_timeout: hyperfleet_api.timeout,
             ca_file: hyperfleet_api.ca_file.clone(),
+            plain_http_host: hyperfleet_api.plain_http_host.clone(),
             token: hyperfleet_api
                 .token_path
                 .clone()

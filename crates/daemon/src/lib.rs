@@ -12,6 +12,8 @@
 //! - A silent, slow or stalled client is closed, and silent ones give way: `serve::tests::connections`.
 //! - Probes answer while the daemon's own runtime is blocked: `probes::tests`.
 //! - A process that holds credentials leaves no core dump: `memory::tests::a_protected_process_leaves_no_core`.
+//! - A replaced file is read again, and content that cannot be used changes nothing:
+//!   `reload::tests::a_replaced_file_is_read_once_and_a_bad_one_is_kept_out`.
 //! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
 //!
 //! Retry a call within the time of a run:
@@ -50,6 +52,7 @@ pub mod backoff;
 pub mod environment;
 pub mod faults;
 pub mod file;
+pub mod host;
 pub mod log;
 pub mod memory;
 #[cfg(feature = "serve")]
@@ -62,6 +65,7 @@ pub mod program;
 pub mod proxy;
 #[cfg(feature = "serve")]
 pub mod readiness;
+pub mod reload;
 pub mod retry;
 #[cfg(feature = "serve")]
 pub mod serve;

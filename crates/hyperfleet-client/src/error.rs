@@ -25,6 +25,14 @@ pub enum SetupError {
         /// The file.
         path: PathBuf,
     },
+    /// The token would be sent over plain HTTP.
+    #[error(
+        "refused to send the bearer token to {host} in clear text; use an https address, or set plain_http_host to this host"
+    )]
+    ClearText {
+        /// The API's host.
+        host: String,
+    },
     /// The HTTP client could not be made.
     #[error("cannot set up the HTTP client; check the CA file, the system's certificates and the user agent")]
     Http {

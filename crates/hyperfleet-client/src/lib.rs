@@ -20,6 +20,7 @@
 
 mod calls;
 mod client;
+mod connections;
 mod error;
 mod list_query;
 mod observed;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use daemon::backoff::{Backoff, RetryPolicy};
 use reqwest::Url;
 
+use crate::SetupError;
+
 /// The path under which the API serves resources.
 const API_PATH: &str = "/api/hyperfleet/v1";
 
@@ -30,6 +32,8 @@ pub struct Settings {
     pub user_agent: String,
     /// The certificate authorities to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// The one host, beside this machine, to which the token may be sent over plain HTTP.
+    pub plain_http_host: Option<String>,
     /// The waits between the attempts of a call that may be repeated.
     pub retry: RetryPolicy,
     /// The method of status reports.
@@ -97,10 +101,21 @@ impl Settings {
             token: None,
             user_agent: concat!("hyperfleet-client/", env!("CARGO_PKG_VERSION")).to_owned(),
             ca_file: None,
+            plain_http_host: None,
             retry: RETRY,
             report_method: ReportMethod::default(),
             watch: WatchSettings::default(),
         }
+    }
+
+    /// Checks that the token stays secret on its way.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        let host = self.base_url.host();
+        let is_allowed = daemon::host::is_loopback(host) || self.plain_http_host.as_deref() == Some(host);
+        if self.token.is_some() && self.base_url.is_plain() && !is_allowed {
+            return Err(SetupError::ClearText { host: host.to_owned() });
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +139,11 @@ impl BaseUrl {
     /// The address, which holds no credential.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
+    }
+
+    /// The host: a name or an address.
+    pub(crate) fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
     }
 
     /// Returns true if requests are not encrypted.

@@ -1,6 +1,5 @@
 //! Sending a request and having its answer: who we are, how long, how often, how much.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +8,13 @@ use daemon::retry::{Budget, Failure};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
-use reqwest::{Certificate, Response, redirect};
+use reqwest::Response;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use crate::Settings;
+use crate::connections::Http;
 use crate::error::{Error, SetupError};
 use crate::request::Request;
 use crate::retry_after;
@@ -29,7 +29,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// The way to the API.
 #[derive(Debug)]
 pub(crate) struct Transport {
-    http: reqwest::Client,
+    http: Http,
     token: Option<TokenFile>,
     attempt_timeout: Duration,
     retry: RetryPolicy,
@@ -46,18 +46,9 @@ pub(crate) struct Answer {
 
 impl Transport {
     pub(crate) fn new(settings: &Settings) -> Result<Self, SetupError> {
-        let mut builder = reqwest::Client::builder()
-            .user_agent(settings.user_agent.as_str())
-            .redirect(redirect::Policy::none())
-            .connect_timeout(settings.attempt_timeout);
-        if settings.base_url.is_plain() {
-            // A proxy's operator could read tokens and pull secrets; and without TLS there is no certificate to check.
-            builder = builder.no_proxy().tls_certs_only([]);
-        } else if let Some(path) = &settings.ca_file {
-            builder = builder.tls_certs_only(authorities(path)?);
-        }
+        settings.check()?;
         Ok(Self {
-            http: builder.build().map_err(|source| SetupError::Http { source })?,
+            http: Http::new(settings)?,
             token: settings.token.clone().map(TokenFile::new),
             attempt_timeout: settings.attempt_timeout,
             retry: settings.retry,
@@ -118,8 +109,8 @@ impl Transport {
     }
 
     async fn send(&self, request: &Request, authorization: Option<HeaderValue>) -> Result<Response, Error> {
-        let mut builder =
-            self.http.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        let http = self.http.current();
+        let mut builder = http.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
         if !request.headers.contains_key(ACCEPT) {
             builder = builder.header(ACCEPT, "application/json");
         }
@@ -144,16 +135,6 @@ async fn in_time<T>(
 
 fn log_retry(failures: u32, wait: Duration, error: &Error) {
     tracing::warn!(failures, ?wait, %error, "retrying");
-}
-
-/// The certificates in a file, of which there must be one at least.
-fn authorities(path: &Path) -> Result<Vec<Certificate>, SetupError> {
-    let pem = std::fs::read(path).map_err(|source| SetupError::CaFile { path: path.to_path_buf(), source })?;
-    let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
-    if certificates.is_empty() {
-        return Err(SetupError::NoCertificate { path: path.to_path_buf() });
-    }
-    Ok(certificates)
 }
 
 /// Returns the error of a failed connection, without the address.
@@ -209,21 +190,5 @@ impl Answer {
             line: error.line(),
             column: error.column(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_without_certificates_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca.pem");
-        let mut settings = Settings::new("https://api".parse().unwrap());
-        settings.ca_file = Some(path.clone());
-        assert!(matches!(Transport::new(&settings), Err(SetupError::CaFile { .. })));
-        daemon::file::replace(&path, b"not pem").unwrap();
-        assert!(matches!(Transport::new(&settings), Err(SetupError::NoCertificate { .. })));
     }
 }

@@ -40,6 +40,10 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
         token: token.map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
         user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
         ca_file: path(&flags.ca_file, "HYPERFLEET_API_CA_FILE")?,
+        plain_http_host: flags
+            .plain_http_host
+            .clone()
+            .map_or_else(|| text("HYPERFLEET_API_PLAIN_HTTP_HOST"), |host| Ok(Some(host)))?,
         retry: RETRY,
         ..Settings::new(base_url)
     };

@@ -197,11 +197,12 @@ impl Settings {
     }
 
     fn client(&self, base_url: BaseUrl) -> hyperfleet_client::Settings {
-        let Api { timeout, ca_file, auth, .. } = &self.clients.hyperfleet_api;
+        let Api { timeout, ca_file, plain_http_host, auth, .. } = &self.clients.hyperfleet_api;
         let agent = format!("hyperfleet-sentinel/{} ({})", env!("CARGO_PKG_VERSION"), self.sentinel.name);
         hyperfleet_client::Settings {
             attempt_timeout: *timeout,
             ca_file: ca_file.clone(),
+            plain_http_host: plain_http_host.clone(),
             token: auth.token_path.clone().map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
             user_agent: agent,
             watch: WatchSettings { poll_interval: self.poll_interval, ..WatchSettings::default() },

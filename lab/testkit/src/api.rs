@@ -17,10 +17,15 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 /// A server in that folder, and the address that it listens on.
 pub async fn server(folder: &Path) -> (Child, String) {
+    server_with(folder, &[]).await
+}
+
+/// A server in that folder with these variables, and the address that it listens on.
+pub async fn server_with(folder: &Path, variables: &[(&str, &str)]) -> (Child, String) {
     let mut command = command(folder, &["--server-port=0", "--health-port=0", "--metrics-port=0"]);
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut child = command.envs(variables.iter().copied()).stdout(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
-    let address = line.strip_prefix("HyperFleet API on http://").unwrap().split(',').next().unwrap();
+    let (_, address) = line.split(',').next().unwrap().split_once("://").unwrap();
     (child, address.to_owned())
 }

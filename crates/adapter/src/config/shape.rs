@@ -130,6 +130,10 @@ daemon::settings! {
         /// Certificate authorities to trust, PEM
         #[serde(default)]
         pub ca_file: Option<PathBuf> = Row::at("spec.hyperfleetAPI.caFile").variable("HYPERFLEET_API_CA_FILE"),
+        /// The one host, beside this machine, to which the token may be sent over plain HTTP
+        #[serde(default)]
+        pub plain_http_host: Option<String> =
+            Row::at("spec.hyperfleetAPI.plainHttpHost").variable("HYPERFLEET_API_PLAIN_HTTP_HOST"),
         /// Form of reports: `PUT`, `POST`, or `PUT` with a fallback to `POST` where the API refuses it
         pub report_method: Method = Row::at("spec.hyperfleetAPI.reportMethod")
             .variable("HYPERFLEET_API_REPORT_METHOD")

@@ -1,8 +1,7 @@
 //! The identity of a server: certificate and key from files, read again when they change.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_rustls::rustls::ServerConfig;
@@ -12,8 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-/// Time between two looks at the files.
-const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+use crate::reload::Reloaded;
 
 /// A certificate or key that cannot be used. The files are named by their settings, not by their paths.
 #[derive(Debug, thiserror::Error)]
@@ -35,18 +33,8 @@ struct Identity {
     certificate: PathBuf,
     key: PathBuf,
     provider: Arc<CryptoProvider>,
-    current: Mutex<Current>,
+    pair: Reloaded<CertifiedKey>,
 }
-
-#[derive(Debug)]
-struct Current {
-    pair: Arc<CertifiedKey>,
-    version: Version,
-    checked: Instant,
-}
-
-/// The marks by which a change of the files is noticed; `None` for one that is not there.
-type Version = [Option<(SystemTime, u64, u64)>; 2];
 
 /// Reads a server's certificate and key from PEM files. They are read again when they have changed, so that a renewed
 /// certificate is used without a restart; a pair that cannot be used is reported, and the last good one stays.
@@ -66,35 +54,15 @@ pub fn tls(certificate_file: &Path, key_file: &Path) -> Result<Arc<ServerConfig>
 
 impl Identity {
     fn read(certificate: &Path, key: &Path, provider: Arc<CryptoProvider>) -> Result<Self, TlsError> {
-        // Before the content: a change in between is noticed.
-        let version = version(certificate, key);
-        let pair = Arc::new(pair(certificate, key, &provider)?);
-        let current = Mutex::new(Current { pair, version, checked: Instant::now() });
-        Ok(Self { certificate: certificate.to_path_buf(), key: key.to_path_buf(), provider, current })
+        let (certificate, key) = (certificate.to_path_buf(), key.to_path_buf());
+        let files = vec![certificate.clone(), key.clone()];
+        let pair = Reloaded::new("the server's certificate", files, || pair(&certificate, &key, &provider))?;
+        Ok(Self { certificate, key, provider, pair })
     }
 
-    /// The newest usable pair, as of `now`.
+    /// Returns the newest usable pair, as of `now`.
     fn at(&self, now: Instant) -> Arc<CertifiedKey> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.saturating_duration_since(current.checked) < CHECK_INTERVAL {
-            return Arc::clone(&current.pair);
-        }
-        current.checked = now;
-        let version = version(&self.certificate, &self.key);
-        if version != current.version {
-            // Reported once for each change, not for each handshake.
-            current.version = version;
-            match pair(&self.certificate, &self.key, &self.provider) {
-                Ok(pair) => {
-                    tracing::info!(operation = "reload", "the server's certificate is replaced");
-                    current.pair = Arc::new(pair);
-                }
-                Err(error) => {
-                    tracing::warn!(operation = "reload", "the server's certificate stays the last good one: {error}");
-                }
-            }
-        }
-        Arc::clone(&current.pair)
+        self.pair.at(now, || pair(&self.certificate, &self.key, &self.provider))
     }
 }
 
@@ -102,14 +70,6 @@ impl ResolvesServerCert for Identity {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.at(Instant::now()))
     }
-}
-
-fn version(certificate: &Path, key: &Path) -> Version {
-    use std::os::unix::fs::MetadataExt as _;
-    [certificate, key].map(|file| {
-        let meta = std::fs::metadata(file).ok()?;
-        Some((meta.modified().ok()?, meta.len(), meta.ino()))
-    })
 }
 
 fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
@@ -125,6 +85,7 @@ fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reload::CHECK_INTERVAL;
 
     /// Writes a new pair; returns its certificate.
     fn write(certificate: &Path, key: &Path) -> CertificateDer<'static> {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hyperfleet_client::{Client, Error, TokenSettings};
+use hyperfleet_client::{Client, Error, Settings, SetupError, TokenSettings};
+use rstest::rstest;
 use serde_json::json;
 
 use crate::server::{Reply, Server, budget};
@@ -55,4 +56,30 @@ async fn nothing_is_sent_without_the_token() {
     // The setting is named, not repeated: a token in the place of its path is a likely mistake.
     assert!(error.to_string().contains("the token file") && !error.to_string().contains("/nowhere/token"));
     assert_eq!(server.lines(), [""; 0]);
+}
+
+#[rstest]
+#[case("https://api.fleet", None, true)]
+#[case("http://localhost:8000", None, true)]
+#[case("http://127.0.0.1:8000", None, true)]
+#[case("http://[::1]:8000", None, true)]
+#[case("http://api.fleet:8000", None, false)]
+#[case("http://10.0.0.1", None, false)]
+#[case("http://localhost.fleet", None, false)]
+#[case("http://api.fleet:8000", Some("api.fleet"), true)]
+#[case("http://other.fleet:8000", Some("api.fleet"), false)]
+fn a_token_is_sent_in_clear_text_to_a_named_host_only(
+    #[case] url: &str,
+    #[case] plain_http_host: Option<&str>,
+    #[case] is_allowed: bool,
+) {
+    let mut settings = Settings::new(url.parse().unwrap());
+    settings.plain_http_host = plain_http_host.map(str::to_owned);
+    assert!(Client::new(settings.clone()).is_ok(), "without a token there is nothing to protect");
+    settings.token = Some(TokenSettings { path: "token".into(), cache_ttl: Duration::ZERO });
+    match Client::new(settings) {
+        Ok(_client) => assert!(is_allowed),
+        Err(SetupError::ClearText { host }) => assert!(!is_allowed && url.contains(&host)),
+        Err(other) => panic!("{other}"),
+    }
 }

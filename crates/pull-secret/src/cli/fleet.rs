@@ -97,4 +97,10 @@ pub(crate) struct ApiFlags {
     pub(crate) token_file: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = "The certificate authorities to trust, PEM [env: HYPERFLEET_API_CA_FILE]")]
     pub(crate) ca_file: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "HOST",
+        help = "The one host, beside this machine, to which the token may be sent over plain HTTP [env: HYPERFLEET_API_PLAIN_HTTP_HOST]"
+    )]
+    pub(crate) plain_http_host: Option<String>,
 }

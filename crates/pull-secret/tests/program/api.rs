@@ -1,10 +1,11 @@
 //! The HyperFleet API as its users start it.
 
+use std::path::Path;
 use std::process::Output;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use testkit::api::{command as program, server};
+use testkit::api::{command as program, server, server_with};
 use tokio::process::{Child, Command};
 
 const PASSWORD: &str = "Zq7wordThatMustNotShow";
@@ -114,6 +115,52 @@ async fn the_grants_of_an_identity_are_printed() {
     assert!(output_text(&unknown).contains("no item of server.jwt.configs"), "{}", output_text(&unknown));
     let open = run("--as x").await;
     assert!(output_text(&open).contains("authentication is off"), "{}", output_text(&open));
+}
+
+/// The guide's certificate is served; a client trusts it by the guide's authority, and nothing by another one.
+#[tokio::test]
+async fn the_certificates_of_the_guide_are_served_and_trusted() {
+    let guide = include_str!("../../../../docs/guides/api.md");
+    let commands: Vec<&str> = guide.lines().filter(|line| line.starts_with("    openssl ")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let make = async |folder: &Path| {
+        let script = format!("set -e; cd '{}'\n{}", folder.display(), commands.join("\n"));
+        let output = Command::new("bash").args(["-c", &script]).output().await.unwrap();
+        assert!(output.status.success(), "{}", output_text(&output));
+    };
+    make(folder.path()).await;
+    let tls = [
+        ("HYPERFLEET_SERVER_TLS_ENABLED", "true"),
+        ("HYPERFLEET_SERVER_TLS_CERT_FILE", "tls.crt"),
+        ("HYPERFLEET_SERVER_TLS_KEY_FILE", "tls.key"),
+    ];
+    let (child, address) = server_with(folder.path(), &tls).await;
+    let port = address.rsplit_once(':').unwrap().1;
+    let url = format!("https://hyperfleet-api.hyperfleet-system.svc:{port}/api/hyperfleet/v1/clusters");
+    let get = async |authority: &Path| {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "--fail", "--noproxy", "*", "--resolve"]);
+        curl.arg(format!("hyperfleet-api.hyperfleet-system.svc:{port}:127.0.0.1")).arg("--cacert").arg(authority);
+        curl.arg(&url).output().await.unwrap()
+    };
+    let trusted = get(&folder.path().join("ca.crt")).await;
+    assert!(trusted.status.success(), "{}", output_text(&trusted));
+    let other = tempfile::tempdir().unwrap();
+    make(other.path()).await;
+    let refused = get(&other.path().join("ca.crt")).await;
+    assert_eq!(refused.status.code(), Some(60), "{}", output_text(&refused));
+    assert_eq!(stop(child).await, Some(0));
+}
+
+/// A token that would pass a network in clear text is not read, let alone sent.
+#[tokio::test]
+async fn a_token_is_not_sent_in_clear_text() {
+    let mut command =
+        testkit::program::pull_secret(&["status", "--api", "http://api.fleet:8000", "--token-file", "none"]);
+    let output = command.output().await.unwrap();
+    let text = output_text(&output);
+    assert!(text.contains("refused to send the bearer token to api.fleet in clear text"), "{text}");
+    assert_eq!(output.status.code(), Some(2), "{text}");
 }
 
 #[tokio::test]

@@ -117,6 +117,8 @@ daemon::settings! {
             Row::at("clients.hyperfleet_api.timeout").flag("hyperfleet-api-timeout").default("10s"),
         /// Certificate authorities to trust, PEM
         pub ca_file: Option<PathBuf> = Row::at("clients.hyperfleet_api.ca_file"),
+        /// The one host, beside this machine, to which the token may be sent over plain HTTP
+        pub plain_http_host: Option<String> = Row::at("clients.hyperfleet_api.plain_http_host"),
         /// Authentication
         pub auth: Auth,
     }

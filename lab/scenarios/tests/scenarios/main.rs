@@ -13,6 +13,7 @@ mod deployment;
 mod explain;
 mod go_services;
 mod guides;
+mod hardening;
 mod leaks;
 mod local;
 mod processes;
