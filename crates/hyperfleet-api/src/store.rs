@@ -145,7 +145,7 @@ impl Store {
 
     /// Returns the same page as JSON texts.
     pub async fn list_objects(&self, query: &Query) -> Result<Page<String>, StoreError> {
-        let mut snapshot = self.database.snapshot().await?;
+        let mut snapshot = self.snapshot(query).await?;
         if query.search.is_blank() {
             let (rows, total) = list(&mut snapshot, query, "r.object").await?;
             snapshot.commit().await?;
@@ -159,6 +159,10 @@ impl Store {
         Ok(Page { items: ids.iter().filter_map(|id| objects.remove(id)).collect(), total })
     }
 
+    async fn snapshot(&self, query: &Query) -> Result<Transaction, StoreError> {
+        if query.search.is_blank() { self.database.snapshot().await } else { self.database.snapshot_of_search().await }
+    }
+
     /// Returns the ids and JSON texts of the next resources that match the query, in the order of ids after `after`, as many
     /// as fit into the batch but at least one; and the version of the change stream at which they were read.
     pub async fn scan(
@@ -167,7 +171,7 @@ impl Store {
         after: &str,
         batch: Batch,
     ) -> Result<(Vec<(String, String)>, i64), StoreError> {
-        let mut snapshot = self.database.snapshot().await?;
+        let mut snapshot = self.snapshot(query).await?;
         let mut parameters = Parameters::default();
         let sql = format!(
             "SELECT r.id, CAST(OCTET_LENGTH(r.object) AS BIGINT) FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",

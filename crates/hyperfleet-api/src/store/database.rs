@@ -4,9 +4,13 @@ mod interrupt;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
@@ -17,6 +21,8 @@ use interrupt::Interrupt;
 #[derive(Clone, Debug)]
 pub struct Database {
     pools: Pools,
+    /// Turns of searches, which may take long: half of the connections serve everything else.
+    searches: Arc<Semaphore>,
     meter: QueryMeter,
 }
 
@@ -40,6 +46,8 @@ pub struct Transaction {
     open: Open,
     /// Ends the running statement when the transaction is dropped; only for reads on SQLite.
     interrupt: Option<Interrupt>,
+    /// The turn of a search; it ends with the transaction.
+    turn: Option<OwnedSemaphorePermit>,
     meter: QueryMeter,
 }
 
@@ -74,7 +82,12 @@ macro_rules! either {
 
 impl Database {
     pub(super) fn new(pools: Pools) -> Self {
-        Self { pools, meter: QueryMeter::default() }
+        let connections = match &pools {
+            Pools::Sqlite { readers, .. } => readers.options().get_max_connections(),
+            Pools::Postgres(pool) => pool.options().get_max_connections(),
+        };
+        let turns = usize::try_from(connections / 2).unwrap_or(1).max(1);
+        Self { pools, searches: Arc::new(Semaphore::new(turns)), meter: QueryMeter::default() }
     }
 
     /// Returns the meter of its statements.
@@ -125,6 +138,15 @@ impl Database {
         Ok(transaction)
     }
 
+    /// Begins a snapshot for a search when it is its turn; a caller that stops waiting loses its place.
+    pub async fn snapshot_of_search(&self) -> Result<Transaction, StoreError> {
+        let turn = Arc::clone(&self.searches).acquire_owned().await;
+        let mut transaction = self.snapshot().await?;
+        // The semaphore is never closed.
+        transaction.turn = turn.ok();
+        Ok(transaction)
+    }
+
     /// Begins a transaction of reads and writes. On SQLite it takes the single write lock; on PostgreSQL rows are locked as
     /// they are read.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
@@ -137,7 +159,8 @@ impl Database {
 
     fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
         let meter = self.meter.clone();
-        open.map(|open| Transaction { open, interrupt: None, meter }).map_err(|error| self.meter.failed(error.into()))
+        open.map(|open| Transaction { open, interrupt: None, turn: None, meter })
+            .map_err(|error| self.meter.failed(error.into()))
     }
 
     /// Closes all connections.
@@ -223,7 +246,7 @@ impl Transaction {
 
     /// Commits the transaction. Changes may be published only after it.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let Self { open, meter, interrupt: _until_the_end } = self;
+        let Self { open, meter, interrupt: _until_the_end, turn: _likewise } = self;
         let committed = async {
             match open {
                 Open::Sqlite(transaction) => transaction.commit().await?,

@@ -1,5 +1,6 @@
 //! Statements that are given up end, so that their connection serves others.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::store::sql::Parameters;
@@ -9,16 +10,48 @@ use crate::store::{PoolSettings, Source, Store};
 const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000000000) \
                        SELECT COUNT(*) FROM n";
 
-#[tokio::test]
-async fn a_statement_ends_with_its_request() {
-    let folder = tempfile::tempdir().unwrap();
+fn store(folder: &Path, max_connections: u32, acquire_timeout: Duration) -> Store {
     let pool = PoolSettings {
-        max_connections: 1,
-        acquire_timeout: Duration::from_secs(20),
+        max_connections,
+        acquire_timeout,
         max_lifetime: Duration::from_mins(1),
         idle_timeout: Duration::from_mins(1),
     };
-    let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
+    Store::open(&Source::Sqlite { path: folder.join("test.db") }, pool).unwrap()
+}
+
+/// Reads get a connection while as many searches as there are connections run, or wait for their turn.
+#[tokio::test]
+async fn searches_leave_connections_to_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 4, Duration::from_millis(100));
+    let database = store.database();
+    let searches = [(); 4].map(|()| database.clone()).map(|database| {
+        tokio::spawn(async move {
+            let mut snapshot = database.snapshot_of_search().await.unwrap();
+            snapshot.fetch(ENDLESS.to_owned(), Parameters::default()).await.map(drop)
+        })
+    });
+    while database.searches.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..10 {
+        let rows = database.fetch("SELECT 1".to_owned(), Parameters::default()).await.unwrap();
+        assert_eq!(rows[0].number(0).unwrap(), 1);
+    }
+    for search in searches {
+        search.abort();
+        assert!(search.await.unwrap_err().is_cancelled());
+    }
+    // Their turns have ended with them.
+    drop(database.snapshot_of_search().await.unwrap());
+    assert_eq!(database.searches.available_permits(), 2);
+}
+
+#[tokio::test]
+async fn a_statement_ends_with_its_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), 1, Duration::from_secs(20));
     let database = store.database();
     let fetch = async |sql: &str| database.fetch(sql.to_owned(), Parameters::default()).await.unwrap()[0].number(0);
     let given_up = Duration::from_millis(50);
