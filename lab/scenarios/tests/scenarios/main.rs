@@ -7,6 +7,7 @@
     reason = "in a test that is the right way to fail"
 )]
 
+mod attacks;
 mod copies;
 mod demo;
 mod deployment;
