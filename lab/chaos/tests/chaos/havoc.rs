@@ -8,9 +8,10 @@ use tokio::time::{Instant, sleep};
 use super::dice::Dice;
 use super::world::World;
 
-/// The parts, as [`World`] has them, by how often they are struck; then Jobs, and connections to the broker.
-const WEIGHTS: [u64; 9] = [4, 4, 2, 2, 3, 2, 2, 6, 1];
+/// The parts, as [`World`] has them, by how often they are struck; then Jobs, connections to the broker, and the broker.
+const WEIGHTS: [u64; 10] = [4, 4, 2, 2, 3, 2, 2, 6, 1, 1];
 const JOBS: usize = 7;
+const CONNECTIONS: usize = 8;
 /// A part is down for up to this.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(2);
 const LONGEST_PEACE: Duration = Duration::from_secs(1);
@@ -41,9 +42,14 @@ pub(crate) async fn havoc(world: &mut World, mut dice: Dice, end: Instant) {
                     world.struck("a Job", signal);
                 }
             }
-            _ => {
-                world.cut_connections().await;
+            CONNECTIONS => {
+                world.broker.cut_connections().await;
                 world.struck("the broker's connections", Signal::KILL);
+            }
+            _ => {
+                if world.broker.restart(signal, outage).await {
+                    world.struck("the broker", signal);
+                }
             }
         }
     }

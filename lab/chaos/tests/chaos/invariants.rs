@@ -62,7 +62,7 @@ impl Judge {
             wrong = self.in_store(world).await;
         }
         if wrong.is_empty() {
-            let left = world.messages().await;
+            let left = world.broker.messages().await;
             wrong = left.into_iter().map(|(queue, count)| format!("{count} messages are in {queue}")).collect();
         }
         wrong

@@ -11,6 +11,7 @@
     reason = "in a test that is the right way to fail, and to show progress"
 )]
 
+mod broker;
 mod dice;
 mod fleet;
 mod havoc;

@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
-use tokio::process::Command;
 use tokio::time::sleep;
 
+use super::broker::Broker;
 use super::fleet::CREDENTIAL;
 use super::part::Part;
 use testkit::environment;
@@ -59,7 +59,7 @@ pub(crate) struct World {
     /// The emulators' data; on a memory file system where there is one, as a busy disk may take seconds for a write.
     data: TempDir,
     ports: Ports,
-    broker: Broker,
+    pub(crate) broker: Broker,
     database: Database,
     blows: BTreeMap<String, usize>,
 }
@@ -69,13 +69,6 @@ struct Ports {
     api: u16,
     store: u16,
     kubernetes: u16,
-}
-
-/// A virtual host of its own on the real RabbitMQ.
-struct Broker {
-    url: String,
-    program: PathBuf,
-    host: String,
 }
 
 /// A database of its own on the real PostgreSQL.
@@ -96,7 +89,7 @@ impl World {
         let memory = std::path::Path::new("/dev/shm");
         let data = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let ports = Ports::free();
-        let broker = Broker::make(&broker, program.into(), ports).await;
+        let broker = Broker::make(&broker, program.into(), ports.api).await;
         let database = Database::make(server, ports).await;
         let (parts, blows, wrong) = (Vec::new(), BTreeMap::new(), Vec::new());
         let mut world = Self { parts, wrong, folder, data, ports, broker, database, blows };
@@ -205,7 +198,7 @@ impl World {
         let part = |name, arguments, environment| Part::new(self.folder.path(), name, arguments, environment);
         let free = "--health-port 0 --metrics-port 0";
         let broker =
-            |kind: &str| vec![("BROKER_TYPE", kind.to_owned()), ("BROKER_RABBITMQ_URL", self.broker.url.clone())];
+            |kind: &str| vec![("BROKER_TYPE", kind.to_owned()), ("BROKER_RABBITMQ_URL", self.broker.url().to_owned())];
         let adapter = |name| part(name, words("adapter --config adapter.yaml"), broker("rabbitmq"));
         let sentinel = |name| {
             let url = self.api_url();
@@ -264,20 +257,6 @@ impl World {
         known.lines().rev().take(60).filter_map(|line| line.parse().ok()).filter(is_job).collect()
     }
 
-    pub(crate) async fn cut_connections(&self) {
-        self.broker.control(&["close_all_connections", "--vhost", &self.broker.host, "chaos"]).await;
-    }
-
-    /// The messages that are left, by queue.
-    pub(crate) async fn messages(&self) -> Vec<(String, u64)> {
-        let question = ["--formatter", "json", "list_queues", "-p", &self.broker.host, "name", "messages"];
-        let queues: Vec<serde_json::Value> = serde_json::from_str(&self.broker.control(&question).await).unwrap();
-        let message = |queue: serde_json::Value| {
-            (queue["name"].as_str().unwrap().to_owned(), queue["messages"].as_u64().unwrap())
-        };
-        queues.into_iter().map(message).filter(|(_, count)| *count > 0).collect()
-    }
-
     /// Ends every part as its operator would, and reads what they have said.
     pub(crate) async fn stop(&mut self) -> Vec<String> {
         let mut wrong = std::mem::take(&mut self.wrong);
@@ -314,7 +293,7 @@ impl World {
             // One that an emulator has left behind.
             let _ended = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
         }
-        self.broker.control(&["delete_vhost", &self.broker.host]).await;
+        self.broker.end().await;
         self.database.end().await;
     }
 }
@@ -327,23 +306,6 @@ impl Ports {
         let mut free = (first..32_000).filter(is_free);
         let mut next = || free.next().unwrap();
         Self { api: next(), store: next(), kubernetes: next() }
-    }
-}
-
-impl Broker {
-    async fn make(url: &str, program: PathBuf, ports: Ports) -> Self {
-        let host = format!("chaos-{}-{}", std::process::id(), ports.api);
-        let (server, _) = url.rsplit_once('/').unwrap();
-        let broker = Self { url: format!("{server}/{host}"), program, host };
-        broker.control(&["add_vhost", &broker.host]).await;
-        broker.control(&["set_permissions", "-p", &broker.host, "guest", ".*", ".*", ".*"]).await;
-        broker
-    }
-
-    async fn control(&self, arguments: &[&str]) -> String {
-        let output = Command::new(&self.program).arg("-q").args(arguments).output().await.unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
     }
 }
 
