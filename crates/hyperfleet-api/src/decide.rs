@@ -9,5 +9,6 @@ mod draft;
 pub mod mapped;
 pub mod misplaced;
 pub mod report;
+pub mod restore;
 pub mod rules;
 pub mod transitions;

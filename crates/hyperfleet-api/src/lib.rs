@@ -36,6 +36,7 @@
 //! | Text of a user never becomes SQL, HTML or a log line. | `search::tests::properties`; `tests/pages/escaping.rs`; `tests/api/injection.rs` |
 //! | A search selects the same resources in memory, in SQLite and in PostgreSQL. | `search::tests::databases` |
 //! | A change stream sends each change once and in order; it can be resumed from every version that it has sent. | `tests/api/watch_many.rs`, `events_come_once_and_in_order` |
+//! | After a restore no position and no generation is given a second time. | `tests/api/restore.rs` |
 //! | Concurrent writers on several servers lose no update. | `tests/faults/concurrency.rs`; `tests/api/watch_many.rs`, `concurrent_writers_lose_nothing` |
 //! | No response contains text of a database driver or of the program's internals. | every response in `tests/api`, `Answer::check` |
 //! | The `OpenAPI` document and the server agree. | `tests/openapi` |
@@ -65,6 +66,7 @@ pub mod problem;
 pub mod rekey;
 pub mod render;
 pub mod resource;
+pub mod restore;
 pub mod sealed;
 pub mod search;
 pub mod server;

@@ -109,7 +109,7 @@ codes! {
     PreconditionFailed = "CNF-002", PRECONDITION_FAILED, "Precondition Failed", "conflict";
     /// The resource's state, its children or its references forbid it.
     State = "CNF-003", CONFLICT, "State Conflict", "conflict";
-    /// The change stream no longer holds what came after that version.
+    /// The change stream does not hold what came after that version, or the database was restored since.
     Gone = "CNF-004", GONE, "Resource Version Too Old", "conflict";
     /// A body or header that is too large.
     TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";

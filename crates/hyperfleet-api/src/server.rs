@@ -24,6 +24,7 @@ use crate::http::{Api, Limits, Parts, router};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::rekey::{self, Rekeyed};
+use crate::restore;
 use crate::service::Service;
 use crate::settings::{Settings, table};
 use crate::spec_schema::SpecSchemas;
@@ -202,6 +203,9 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
                     && let Some(missing) = rekey::missing(&keys, parts.api.keyring())
                 {
                     return Err(StoreError::Schema(missing.to_string()));
+                }
+                if parts.store.is_restoring().await.unwrap_or_default() {
+                    return Err(StoreError::Schema(restore::UNFINISHED.to_owned()));
                 }
                 return Ok(());
             }

@@ -6,6 +6,7 @@ mod failure;
 mod mapped;
 mod read;
 mod report;
+mod restore;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -8,11 +8,13 @@ mod error;
 mod feed;
 pub mod meter;
 mod pending;
+mod restore;
 mod rows;
 pub mod schema;
 mod sealed;
 pub mod sql;
 mod transition;
+mod version;
 mod write;
 
 use std::collections::BTreeMap;
@@ -37,6 +39,7 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedError, Retention};
 pub use pending::Pending;
 pub use rows::Stored;
+pub use version::Version;
 pub use write::{Lock, TRANSITIONS_KEPT, Write};
 
 /// The store of resources, transitions and changes. Clones share their connections.
@@ -170,7 +173,7 @@ impl Store {
         query: &Query,
         after: &str,
         batch: Batch,
-    ) -> Result<(Vec<(String, String)>, i64), StoreError> {
+    ) -> Result<(Vec<(String, String)>, Version), StoreError> {
         let mut snapshot = self.snapshot(query).await?;
         let mut parameters = Parameters::default();
         let sql = format!(
@@ -184,7 +187,7 @@ impl Store {
         let fitting = found.iter().take(batch.fitting(sizes.into_iter())).map(|row| row.text(0));
         let ids = fitting.collect::<Result<Vec<_>, _>>()?;
         let mut objects = objects(&mut snapshot, &ids).await?;
-        let version = change::newest(&mut snapshot).await?;
+        let version = version::newest(&mut snapshot).await?;
         snapshot.commit().await?;
         let in_order = ids.into_iter().filter_map(|id| objects.remove(&id).map(|object| (id, object)));
         Ok((in_order.collect(), version))
@@ -216,11 +219,13 @@ impl Store {
     }
 
     /// Notifies the readers of the change stream of a new version.
-    pub fn announce(&self, version: i64) {
+    pub fn announce(&self, version: Version) {
         self.newest.send_if_modified(|newest| {
-            let newer = version > newest.version;
-            newest.version = version.max(newest.version);
-            newer
+            let is_newer = version.epoch != newest.version.epoch || version.number > newest.version.number;
+            if is_newer {
+                newest.version = version;
+            }
+            is_newer
         });
     }
 

@@ -2,6 +2,7 @@
 
 mod grants;
 mod rekey;
+mod restored;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,7 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
         Some(ApiCommand::Rekey(flags)) => rekey::rekey(&settings(flags)?),
+        Some(ApiCommand::Restored(flags)) => restored::restored(&settings(flags)?),
         Some(ApiCommand::Grants(GrantsArguments { identity, flags })) => grants::grants(identity, &settings(flags)?),
         Some(ApiCommand::Openapi(flags)) => {
             let registry = settings(flags)?.registry().map_err(Faults::of_configuration)?;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::render;
 use crate::search::Search;
-use crate::store::{Change, ChangeKind};
+use crate::store::{Change, ChangeKind, Version};
 
 /// The resources of one stream.
 #[derive(Debug, Default)]
@@ -49,24 +49,29 @@ impl Selection {
         self.known.insert(id, Known { is_held: true, version });
     }
 
-    /// Returns the lines for these changes.
-    pub(super) fn events(&mut self, changes: Vec<(i64, Change)>, deadline: Instant) -> Result<Bytes, TooSlow> {
+    /// Returns the lines for these changes, all of the epoch of `after`.
+    pub(super) fn events(
+        &mut self,
+        after: &Version,
+        changes: Vec<(i64, Change)>,
+        deadline: Instant,
+    ) -> Result<Bytes, TooSlow> {
         let mut lines = Vec::new();
-        for (version, change) in changes {
+        for (number, change) in changes {
             if Instant::now() > deadline {
                 return Err(TooSlow);
             }
-            lines.extend(self.event_of(version, change).into_iter().flatten());
+            lines.extend(self.event_of(&after.at(number), change).into_iter().flatten());
         }
         Ok(lines.into())
     }
 
     /// The event of a change for this client: a resource that begins to match is added, one that ceases to match is deleted.
     /// `None` if the client has a later version or is not affected.
-    fn event_of(&mut self, version: i64, change: Change) -> Option<Bytes> {
+    fn event_of(&mut self, version: &Version, change: Change) -> Option<Bytes> {
         let Change { kind, resource_id, object, .. } = change;
         let known = self.known.get(&resource_id).copied();
-        if known.is_some_and(|known| known.version >= version) {
+        if known.is_some_and(|known| known.version >= version.number) {
             return None;
         }
         let matches = kind != ChangeKind::Deleted && self.matches(&object);
@@ -81,9 +86,9 @@ impl Selection {
         if kind == ChangeKind::Deleted || (self.complete && !matches) {
             self.known.remove(&resource_id);
         } else {
-            self.known.insert(resource_id, Known { is_held: matches, version });
+            self.known.insert(resource_id, Known { is_held: matches, version: version.number });
         }
-        Some(event(event_kind.as_str(), version, &object))
+        Some(event(event_kind.as_str(), &version.to_string(), &object))
     }
 
     fn matches(&self, object: &str) -> bool {
@@ -99,6 +104,6 @@ impl Selection {
 }
 
 /// An event line with a serialised object.
-pub(super) fn event(kind: &str, version: i64, object: &str) -> Bytes {
+pub(super) fn event(kind: &str, version: &str, object: &str) -> Bytes {
     Bytes::from(format!("{{\"type\":\"{kind}\",\"resource_version\":\"{version}\",\"object\":{object}}}\n"))
 }

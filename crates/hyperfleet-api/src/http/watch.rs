@@ -16,7 +16,7 @@ use super::{Api, response};
 use crate::problem::{Code, Problem, Rejection};
 use crate::search::Search;
 use crate::service::{Address, Caller};
-use crate::store::{Batch, Change, FeedError, Query};
+use crate::store::{Batch, Change, FeedError, Query, Version};
 
 /// Maximum of one read; a stream holds two of them if its reader is slow.
 const BATCH: Batch = Batch { items: 500, bytes: 256 * 1024 };
@@ -37,7 +37,7 @@ struct Watch {
     kind: String,
     selection: Selection,
     /// The version up to which all changes are sent.
-    version: i64,
+    version: Version,
     phase: Phase,
 }
 
@@ -54,7 +54,7 @@ enum Phase {
 }
 
 /// The version of the events of the current state. A client that resumes from it gets the current state again.
-const BEGINNING: i64 = 0;
+const BEGINNING: &str = "0";
 
 /// Opens a stream of the changes of a kind: after `version`, or without one after the current state.
 pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>) -> Result<Response, Rejection> {
@@ -68,21 +68,18 @@ pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>)
         api.service().get(&Address { descriptor, owner_id: None, id }).await?;
     }
     let store = api.service().store();
-    let version = match version {
-        None => BEGINNING,
-        Some(text) => {
-            let fault = || Problem::validation("resource_version must be one that a change stream has returned");
-            text.parse().ok().filter(|version| *version >= 0).ok_or_else(fault)?
-        }
-    };
+    let fault = || Problem::validation("resource_version must be one that a change stream has returned");
+    let given = version.filter(|version| *version != BEGINNING);
+    let given = given.map(|text| Version::parse(text).ok_or_else(fault)).transpose()?;
     let open = api.parts.streams.open(&caller.identity).map_err(full)?;
-    let begins = version == BEGINNING;
-    let version = if begins {
-        store.newest_version().await?
-    } else {
-        // A version that is too old is refused with 410 instead of an event in the stream.
-        store.changes_since(version, kind, Batch { items: 0, bytes: 0 }).await.map_err(gone)?;
-        version
+    let begins = given.is_none();
+    let version = match given {
+        None => store.newest_version().await?,
+        Some(version) => {
+            // A version that is too old is refused with 410 instead of an event in the stream.
+            store.changes_since(&version, kind, Batch { items: 0, bytes: 0 }).await.map_err(gone)?;
+            version
+        }
     };
     let owner_id = owner_id.map(str::to_owned);
     let watch = Watch {
@@ -120,7 +117,8 @@ fn gone(error: FeedError) -> Rejection {
     match error {
         FeedError::Gone => Problem::new(
             Code::Gone,
-            "the changes after that resource_version are no longer kept: watch again without resource_version",
+            "the changes after that resource_version are not kept, or it was given before the database was restored: watch again \
+             without resource_version",
         )
         .into(),
         FeedError::Store(error) => error.into(),
@@ -162,16 +160,16 @@ impl Watch {
                     let after = after.clone();
                     self.read_state(&after).await?
                 }
-                Phase::CatchUp(until) if self.version >= *until => {
+                Phase::CatchUp(until) if self.version.number >= *until => {
                     self.phase = Phase::Follow;
-                    bookmark(self.version, &self.kind)
+                    bookmark(&self.version, &self.kind)
                 }
                 Phase::CatchUp(_) => self.read_changes().await?,
                 Phase::Follow => {
                     let store = self.api.service().store().clone();
-                    let beyond = store.wait_beyond(self.version);
+                    let beyond = store.wait_beyond(&self.version);
                     match tokio::time::timeout(self.api.parts.limits.bookmark, beyond).await {
-                        Err(_quiet) => bookmark(self.version, &self.kind),
+                        Err(_quiet) => bookmark(&self.version, &self.kind),
                         Ok(waited) => {
                             waited?;
                             self.read_changes().await?
@@ -191,12 +189,12 @@ impl Watch {
         let (objects, version) = service.store().scan(&self.query, after, BATCH).await?;
         self.phase = match objects.last() {
             Some((last, _)) => Phase::State(last.clone()),
-            None => Phase::CatchUp(version),
+            None => Phase::CatchUp(version.number),
         };
         let mut lines = Vec::new();
         for (id, object) in objects {
             lines.extend(event(ADDED, BEGINNING, &object));
-            self.selection.hold(id, version);
+            self.selection.hold(id, version.number);
         }
         Ok(lines.into())
     }
@@ -204,7 +202,7 @@ impl Watch {
     /// Reads the next batch of changes.
     async fn read_changes(&mut self) -> Result<Bytes, FeedError> {
         let store = self.api.service().store().clone();
-        match store.changes_since(self.version, &self.kind, BATCH).await {
+        match store.changes_since(&self.version, &self.kind, BATCH).await {
             Ok((feed, version)) => {
                 let lines = self.select(feed.changes).await;
                 self.version = version;
@@ -221,11 +219,12 @@ impl Watch {
     async fn select(&mut self, changes: Vec<(i64, Change)>) -> Result<Bytes, TooSlow> {
         let deadline = Instant::now() + self.api.parts.limits.request;
         if !self.selection.evaluates() {
-            return self.selection.events(changes, deadline);
+            return self.selection.events(&self.version, changes, deadline);
         }
+        let epoch = self.version.clone();
         let mut selection = std::mem::take(&mut self.selection);
         let evaluated = tokio::task::spawn_blocking(move || {
-            let lines = selection.events(changes, deadline);
+            let lines = selection.events(&epoch, changes, deadline);
             (selection, lines)
         });
         let (selection, lines) = evaluated.await.map_err(|_panicked_or_stopping| TooSlow)?;
@@ -237,13 +236,13 @@ impl Watch {
     fn end(&mut self, code: Code) -> Bytes {
         self.phase = Phase::Ended;
         let problem = json!({ "code": code.as_str(), "status": code.status().as_u16(), "title": code.title() });
-        event("ERROR", self.version, &problem.to_string())
+        event("ERROR", &self.version.to_string(), &problem.to_string())
     }
 }
 
 /// The type of the events of the current state.
 const ADDED: &str = crate::store::ChangeKind::Added.as_str();
 
-fn bookmark(version: i64, kind: &str) -> Bytes {
-    event("BOOKMARK", version, &json!({ "kind": kind }).to_string())
+fn bookmark(version: &Version, kind: &str) -> Bytes {
+    event("BOOKMARK", &version.to_string(), &json!({ "kind": kind }).to_string())
 }

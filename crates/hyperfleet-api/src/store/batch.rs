@@ -1,5 +1,7 @@
 //! The size of one read of the change stream, and the newest version that is known.
 
+use super::version::Version;
+
 /// Limits of one read of the change stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -10,9 +12,9 @@ pub struct Batch {
 }
 
 /// The newest version that is known, and the number of times that the database could not be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Newest {
-    pub(super) version: i64,
+    pub(super) version: Version,
     pub(super) failures: u64,
 }
 

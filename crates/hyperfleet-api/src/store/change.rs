@@ -2,9 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::database::Transaction;
-use super::error::StoreError;
-use super::sql::{Parameters, Value};
+use super::sql::Value;
 
 /// A change of a resource, as readers of the change stream receive it.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,10 +60,4 @@ impl ChangeKind {
     pub(super) fn parse(text: &str) -> Option<Self> {
         [Self::Added, Self::Modified, Self::Deleted].into_iter().find(|kind| kind.as_str() == text)
     }
-}
-
-/// Returns the newest version in a snapshot.
-pub(super) async fn newest(snapshot: &mut Transaction) -> Result<i64, StoreError> {
-    let sql = "SELECT version FROM change_counter".to_owned();
-    snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::batch::Batch;
-use super::change::{Change, ChangeKind, newest};
+use super::change::{Change, ChangeKind};
 use super::sql::{Parameters, Value};
+use super::version::{self, Version, newest};
 use super::{Store, StoreError, rows};
 
 /// Limits of the stored changes.
@@ -28,7 +29,7 @@ pub struct Feed {
 /// Changes since a version that cannot be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// The changes after the version are no longer stored, or the database never gave that version.
+    /// The changes after the version are no longer stored, or the version is of another epoch.
     #[error("the change stream does not reach back to that version")]
     Gone,
     /// The database failed.
@@ -42,19 +43,20 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 impl Store {
     /// Returns the changes of a kind among the next `limit` versions after `version`, as many as fit into `bytes` but at
     /// least one; and the last version that was read.
-    pub async fn changes_since(&self, version: i64, kind: &str, batch: Batch) -> Result<(Feed, i64), FeedError> {
+    pub async fn changes_since(&self, after: &Version, kind: &str, batch: Batch) -> Result<(Feed, Version), FeedError> {
         let mut snapshot = self.database().snapshot().await?;
         let newest = newest(&mut snapshot).await?;
-        if version == newest {
+        if *after == newest {
             snapshot.commit().await?;
             return Ok((Feed::default(), newest));
         }
+        let (version, is_ours) = (after.number, after.epoch == newest.epoch);
         let sql = "SELECT COALESCE(MIN(version), 0) FROM changes".to_owned();
         let oldest = snapshot.fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))?;
-        if version > newest || oldest == 0 || version < oldest - 1 {
+        if !is_ours || version > newest.number || oldest == 0 || version < oldest - 1 {
             return Err(FeedError::Gone);
         }
-        let limit = newest.min(version.saturating_add(batch.items));
+        let limit = newest.number.min(version.saturating_add(batch.items));
         let of_kind = |columns: &str, until: i64| {
             let mut parameters = Parameters::default();
             let sql = format!(
@@ -87,24 +89,26 @@ impl Store {
             };
             feed.changes.push((row.number(0)?, change));
         }
-        Ok((feed, read_up_to))
+        Ok((feed, after.at(read_up_to)))
     }
 
     /// Returns the newest version.
-    pub async fn newest_version(&self) -> Result<i64, StoreError> {
-        let sql = "SELECT version FROM change_counter".to_owned();
-        self.database().fetch(sql, Parameters::default()).await?.first().map_or(Ok(0), |row| row.number(0))
+    pub async fn newest_version(&self) -> Result<Version, StoreError> {
+        let sql = format!("SELECT {} FROM change_counter", version::COLUMNS);
+        let rows = self.database().fetch(sql, Parameters::default()).await?;
+        rows.first().map(Version::read).transpose()?.ok_or(StoreError::Damaged { location: "change_counter" })
     }
 
-    /// Returns as soon as there is a version after that one; fails if the database cannot be asked.
+    /// Returns as soon as there is a version after that one, or another epoch; fails if the database cannot be asked.
     ///
     /// This server's own commits notify; [`Store::follow`] finds those of other servers.
-    pub async fn wait_beyond(&self, version: i64) -> Result<(), StoreError> {
+    pub async fn wait_beyond(&self, version: &Version) -> Result<(), StoreError> {
         let mut newest = self.newest.subscribe();
         let failures = newest.borrow().failures;
         loop {
-            let state = *newest.borrow_and_update();
-            if state.version > version {
+            let state = newest.borrow_and_update().clone();
+            let is_known = !state.version.epoch.is_empty();
+            if is_known && (state.version.epoch != version.epoch || state.version.number > version.number) {
                 return Ok(());
             }
             if state.failures != failures || newest.changed().await.is_err() {

@@ -22,6 +22,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0002-keys.sqlite.sql"),
         postgres: include_str!("schema/0002-keys.postgres.sql"),
     },
+    Migration {
+        id: "0003-epoch",
+        sqlite: include_str!("schema/0003-epoch.sqlite.sql"),
+        postgres: include_str!("schema/0003-epoch.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

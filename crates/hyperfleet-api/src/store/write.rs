@@ -7,7 +7,8 @@ use super::database::Transaction;
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::transition;
+use super::version::Version;
+use super::{transition, version};
 use crate::resource::Resource;
 
 /// Maximum number of transitions stored for a resource.
@@ -144,7 +145,7 @@ impl Write {
     }
 
     /// Assigns versions to the recorded changes and commits; returns the newest version, if any.
-    pub async fn commit(mut self) -> Result<Option<i64>, StoreError> {
+    pub async fn commit(mut self) -> Result<Option<Version>, StoreError> {
         let changes = std::mem::take(&mut self.changes);
         let version = if changes.is_empty() { None } else { Some(self.number(changes).await?) };
         self.transaction.commit().await?;
@@ -156,17 +157,19 @@ impl Write {
         self.transaction.roll_back().await
     }
 
-    async fn number(&mut self, changes: Vec<Change>) -> Result<i64, StoreError> {
+    async fn number(&mut self, changes: Vec<Change>) -> Result<Version, StoreError> {
         let mut parameters = Parameters::default();
         let count = i64::try_from(changes.len()).unwrap_or(i64::MAX);
         let sql = format!(
-            "UPDATE change_counter SET version = version + {} WHERE id = 1 RETURNING version",
-            parameters.add(Value::Number(count))
+            "UPDATE change_counter SET version = version + {} WHERE id = 1 RETURNING {}",
+            parameters.add(Value::Number(count)),
+            version::COLUMNS,
         );
         let rows = self.transaction.fetch(sql, parameters).await?;
         let damaged = StoreError::Damaged { location: "change_counter" };
-        let newest = rows.first().map(|row| row.number(0)).transpose()?.ok_or(damaged)?;
-        let numbered = changes.into_iter().zip(newest - count + 1..).map(|(change, version)| change.values(version));
+        let newest = rows.first().map(Version::read).transpose()?.ok_or(damaged)?;
+        let numbered =
+            changes.into_iter().zip(newest.number - count + 1..).map(|(change, version)| change.values(version));
         self.insert_rows("changes (version, kind, resource_id, type, time, object)", numbered.collect()).await?;
         Ok(newest)
     }

@@ -38,6 +38,7 @@ mod problems;
 mod pull_secret;
 mod references;
 mod reports;
+mod restore;
 mod search;
 mod service;
 mod shutdown;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::rig::stream::Stream;
+use crate::rig::stream::{Stream, number};
 use crate::rig::{DONE, Kind, Rig, report};
 
 rules! {
@@ -58,7 +58,7 @@ async fn events_come_once_and_in_order(kind: Kind) {
                     break event;
                 }
             };
-            let version: i64 = event["resource_version"].as_str().unwrap().parse().unwrap();
+            let version = number(event["resource_version"].as_str().unwrap());
             assert!(version > last, "{version} after {last}");
             last = version;
             let of = format!("{} {}", event["type"].as_str().unwrap(), event["object"]["generation"]);

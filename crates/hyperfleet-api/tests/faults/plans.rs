@@ -118,7 +118,7 @@ async fn ask(process: &Process, mut sent: impl AsyncFnMut() -> Vec<String>) -> B
         }
         all.insert(path, sent().await);
     }
-    let mut watch = process.client.watch("/clusters?watch=true&resource_version=10000").await;
+    let mut watch = process.client.watch_from("/clusters", 10_000).await;
     assert_eq!(watch.next().await.unwrap()["type"], "DELETED");
     all.insert("changes since", sent().await);
     all

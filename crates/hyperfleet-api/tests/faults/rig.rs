@@ -261,6 +261,15 @@ impl Client {
         assert_eq!(response.status(), 200);
         Watch { response, rest: Vec::new() }
     }
+
+    /// Opens a stream of the changes after the one with that number.
+    pub(crate) async fn watch_from(&self, path: &str, number: u64) -> Watch {
+        // The bookmark of a stream that selects nothing has the epoch.
+        let mut nothing = self.watch(&format!("{path}?watch=true&search=id='none'")).await;
+        let bookmark = nothing.next().await.unwrap();
+        let (epoch, _) = bookmark["resource_version"].as_str().unwrap().split_once('-').unwrap();
+        self.watch(&format!("{path}?watch=true&resource_version={epoch}-{number}")).await
+    }
 }
 
 /// An open change stream.

@@ -32,6 +32,8 @@ pub(crate) enum ApiCommand {
     Migrate(MigrateArguments),
     /// Encrypt every stored pull secret with the first of `pull_secret.keys`, as `serve` does every ten minutes
     Rekey(ApiFlags),
+    /// Make a database that was restored from a backup ready for use; run it before any server
+    Restored(ApiFlags),
     /// Print what an identity may do with these settings
     Grants(GrantsArguments),
     /// Print the `OpenAPI` document of what is served with these settings

@@ -6,6 +6,7 @@ use std::process::Output;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::api::{command as program, server, server_with};
+use testkit::environment::{missing, variable};
 use tokio::process::{Child, Command};
 
 const PASSWORD: &str = "Zq7wordThatMustNotShow";
@@ -48,7 +49,7 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
     let fresh = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
     assert_eq!(
         (fresh.status.code(), &fresh.stdout[..]),
-        (Some(1), &b"0001-resources\n0002-keys\n"[..]),
+        (Some(1), &b"0001-resources\n0002-keys\n0003-epoch\n"[..]),
         "{}",
         output_text(&fresh)
     );
@@ -161,6 +162,67 @@ async fn a_token_is_not_sent_in_clear_text() {
     let text = output_text(&output);
     assert!(text.contains("refused to send the bearer token to api.fleet in clear text"), "{text}");
     assert_eq!(output.status.code(), Some(2), "{text}");
+}
+
+/// Creates a cluster, runs the guide's commands that back up, changes it, runs those that restore, and reads it.
+async fn backed_up_and_restored(folder: &Path, variables: &[(&str, &str)], back_up: &str, restore: &str) {
+    const CLUSTER: &str = r#"{"kind": "Cluster", "id": "cls-1", "name": "one", "spec": {"region": "backed-up"}}"#;
+    let request = async |arguments: &str| {
+        let (child, address) = server_with(folder, variables).await;
+        let url = format!("http://{address}/api/hyperfleet/v1/clusters");
+        let answer = shell(folder, &arguments.replace("URL", &url)).await;
+        assert_eq!(stop(child).await, Some(0));
+        answer
+    };
+    request(&format!("curl -sS --fail URL -d '{CLUSTER}'")).await;
+    shell(folder, back_up).await;
+    request(r#"curl -sS --fail -X PATCH URL/cls-1 -d '{"spec": {"region": "lost"}}'"#).await;
+    let printed = shell(folder, restore).await;
+    assert!(printed.contains("generations of 1 resources raised by 1000000"), "{printed}");
+    let cluster: Value = serde_json::from_str(&request("curl -sS --fail URL/cls-1").await).unwrap();
+    assert_eq!((&cluster["generation"], &cluster["spec"]["region"]), (&1_000_001.into(), &"backed-up".into()));
+}
+
+async fn shell(folder: &Path, script: &str) -> String {
+    let programs = testkit::program::path("pull-secret");
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("set -e\n{script}")]).current_dir(folder).env("no_proxy", "*");
+    command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.parent().unwrap().display()));
+    let output = command.output().await.unwrap();
+    assert!(output.status.success(), "{script}\n{}", output_text(&output));
+    output_text(&output)
+}
+
+/// The indented lines of the guide's section on restoring, below the line that begins so.
+fn block(beginning: &str) -> String {
+    let guide = include_str!("../../../../docs/guides/api.md");
+    let section = guide.split("## Back up and restore\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let (_, below) = section.split_once(&format!("\n{beginning}")).unwrap();
+    let lines = below.lines().skip_while(|line| !line.starts_with("    ")).map_while(|line| line.strip_prefix("    "));
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+#[tokio::test]
+async fn the_guides_restore_of_sqlite_works() {
+    let folder = tempfile::tempdir().unwrap();
+    daemon::file::replace(&folder.path().join("config.yaml"), b"log: {level: info}\n").unwrap();
+    backed_up_and_restored(folder.path(), &[], &block("Back up SQLite"), &block("Restore SQLite")).await;
+}
+
+#[tokio::test]
+async fn the_guides_restore_of_postgresql_works() {
+    let found = variable("REAL_POSTGRESQL_URL").or_else(|| missing("REAL_POSTGRESQL_URL is not set: no PostgreSQL"));
+    let Some(server) = found else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (base, _) = server.rsplit_once('/').unwrap();
+    let name = format!("guide_{}", std::process::id());
+    shell(folder.path(), &format!("psql -q '{server}' -c 'CREATE DATABASE {name}'")).await;
+    let url = format!("{base}/{name}");
+    daemon::file::replace(&folder.path().join("config.yaml"), b"log: {level: info}\n").unwrap();
+    let with_url = |block: String| format!("export DATABASE_URL='{url}'\n{block}");
+    let (back_up, restore) = (with_url(block("Back up PostgreSQL")), with_url(block("Restore PostgreSQL")));
+    backed_up_and_restored(folder.path(), &[("DATABASE_URL", &url)], &back_up, &restore).await;
+    shell(folder.path(), &format!("psql -q '{server}' -c 'DROP DATABASE {name} WITH (FORCE)'")).await;
 }
 
 #[tokio::test]

@@ -20,4 +20,5 @@ mod local;
 mod processes;
 mod real_fleet;
 mod registry_keys;
+mod restore;
 mod status;

@@ -1,7 +1,7 @@
 //! Databases for tests: a new SQLite file, or a new database on a real PostgreSQL.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyperfleet_api::store::{PoolSettings, Source, Store};
@@ -52,8 +52,7 @@ impl Database {
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
             Kind::Postgresql => {
                 let (server, name) = (postgresql().unwrap(), format!("rules_{}", uuid::Uuid::now_v7().simple()));
-                let mut connection = PgConnection::connect(&server).await.unwrap();
-                sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+                execute(&server, &format!("CREATE DATABASE {name}")).await;
                 Self::Postgresql { server, name }
             }
         }
@@ -67,6 +66,39 @@ impl Database {
                 let (server, _) = server.rsplit_once('/').unwrap();
                 ("DATABASE_URL", format!("{server}/{name}"))
             }
+        }
+    }
+
+    /// A backup of it. No server may be running.
+    pub(crate) async fn back_up(&self) -> Self {
+        match self {
+            Self::Sqlite(folder) => {
+                let backup = tempfile::tempdir().unwrap();
+                copy_files(folder.path(), backup.path());
+                Self::Sqlite(backup)
+            }
+            Self::Postgresql { server, name } => {
+                let backup = format!("backup_{}", uuid::Uuid::now_v7().simple());
+                execute(server, &format!("CREATE DATABASE {backup} TEMPLATE {name}")).await;
+                Self::Postgresql { server: server.clone(), name: backup }
+            }
+        }
+    }
+
+    /// Replaces its content by that of a backup. No server may be running.
+    pub(crate) async fn restore(&self, backup: &Self) {
+        match (self, backup) {
+            (Self::Sqlite(folder), Self::Sqlite(backup)) => {
+                for file in std::fs::read_dir(folder.path()).unwrap() {
+                    std::fs::remove_file(file.unwrap().path()).unwrap();
+                }
+                copy_files(backup.path(), folder.path());
+            }
+            (Self::Postgresql { server, name }, Self::Postgresql { name: backup, .. }) => {
+                execute(server, &format!("DROP DATABASE {name}")).await;
+                execute(server, &format!("CREATE DATABASE {name} TEMPLATE {backup}")).await;
+            }
+            _ => panic!("the backup is of another kind of database"),
         }
     }
 
@@ -111,6 +143,29 @@ impl Database {
                     bytes.extend(rows.into_iter().flat_map(|(row,)| row.into_bytes()));
                 }
                 bytes
+            }
+        }
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    for file in std::fs::read_dir(from).unwrap() {
+        let path = file.unwrap().path();
+        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// Executes a statement that needs no database. A closed connection counts as one to a template for a moment.
+async fn execute(server: &str, sql: &str) {
+    let mut connection = PgConnection::connect(server).await.unwrap();
+    loop {
+        match sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await {
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55006") => {
+                tokio::task::yield_now().await;
+            }
+            done => {
+                done.unwrap();
+                return;
             }
         }
     }

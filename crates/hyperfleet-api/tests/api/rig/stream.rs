@@ -71,6 +71,11 @@ impl Stream {
     }
 }
 
+/// The number of a version, which counts within its epoch.
+pub(crate) fn number(version: &str) -> i64 {
+    version.split_once('-').unwrap().1.parse().unwrap()
+}
+
 /// `MODIFIED name@generation`.
 pub(crate) fn short(event: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
