@@ -11,4 +11,5 @@ pub mod misplaced;
 pub mod report;
 pub mod restore;
 pub mod rules;
+pub mod tombstone;
 pub mod transitions;

@@ -92,7 +92,7 @@ pub const BASE_PATH: &str = "/api/hyperfleet/v1";
 pub const MAX_NAME: usize = 100;
 
 /// Path segments after an id that are not children.
-const RESERVED_SEGMENTS: [&str; 2] = ["statuses", "force-delete"];
+const RESERVED_SEGMENTS: [&str; 3] = ["statuses", "force-delete", "tombstones"];
 
 /// The kinds that are served.
 #[derive(Clone, Debug)]

@@ -74,3 +74,4 @@ pub mod service;
 pub mod settings;
 pub mod spec_schema;
 pub mod store;
+pub mod tombstone;

@@ -12,6 +12,7 @@ mod schemas;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 
 use serde_json::{Map, Value, json};
 
@@ -86,5 +87,6 @@ fn tags(registry: &Registry) -> Vec<Value> {
 
 fn component_schemas(registry: &Registry) -> Map<String, Value> {
     // Common schemas come last, so that no kind can replace one of them.
-    schemas::of_kinds(registry).into_iter().chain(requests::of_kinds(registry)).chain(schemas::common()).collect()
+    let of_kinds = schemas::of_kinds(registry).into_iter().chain(requests::of_kinds(registry));
+    of_kinds.chain(schemas::common()).chain(tombstones::schemas()).collect()
 }

@@ -268,17 +268,24 @@ async fn prune_changes(parts: &ServerParts) {
     loop {
         tick.tick().await;
         // The next pass prunes what this one could not.
-        let pruning = parts.store.prune(parts.settings.retention(), Timestamp::now());
+        let pruning = prune(parts, Timestamp::now());
         let failure = match tokio::time::timeout(MAINTENANCE_TIMEOUT, pruning).await {
-            Ok(Ok(_removed)) => None,
+            Ok(Ok(())) => None,
             Ok(Err(error)) => Some(causes(&error)),
             Err(_elapsed) => Some("timed out".to_owned()),
         };
         if let (Some(cause), false) = (&failure, failed) {
-            tracing::warn!(operation = "prune", cause, "cannot remove old changes; retrying");
+            tracing::warn!(operation = "prune", cause, "cannot remove old changes and tombstones; retrying");
         }
         failed = failure.is_some();
     }
+}
+
+/// Removes changes and tombstones beyond their retention.
+async fn prune(parts: &ServerParts, now: Timestamp) -> Result<(), StoreError> {
+    parts.store.prune(parts.settings.retention(), now).await?;
+    let oldest = now.checked_sub(parts.settings.tombstones.retention).unwrap_or(Timestamp::MIN);
+    parts.store.prune_tombstones(oldest).await.map(drop)
 }
 
 /// Encrypts pull secrets anew whose key is not the first, until an old key can be withdrawn.

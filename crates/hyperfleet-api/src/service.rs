@@ -9,6 +9,7 @@ mod report;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 mod write;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ mod rows;
 pub mod schema;
 mod sealed;
 pub mod sql;
+mod tombstone;
 mod transition;
 mod version;
 mod write;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use daemon::retry::Budget;
+use fleet_model::StoredCopy;
 use http::header::IF_MATCH;
 use http::{HeaderValue, Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::MAX_PAGE_SIZE;
 use crate::client::Client;
@@ -152,6 +153,18 @@ impl<'a> Calls<'a> {
     /// Requests the deletion of a resource, which its adapters finish; `None` if it does not exist. Not retried.
     pub async fn delete(&self, plural: &str, id: &str) -> Result<Option<Resource>, Error> {
         if_present(self.ask(self.request("delete", Method::DELETE, &[plural, id])?).await)
+    }
+
+    /// Reports that copies in a tombstone are deleted; a tombstone without copies is removed.
+    pub async fn swept(&self, plural: &str, id: &str, copies: &[StoredCopy]) -> Result<(), Error> {
+        let path = ["tombstones", plural, id, "swept"];
+        let mut request = self.request("report as swept", Method::POST, &path)?.json(&json!({ "copies": copies }))?;
+        request.repeatable = true;
+        match self.ask(request).await {
+            // Another sweep was first.
+            Err(error) if error.is_absent() => Ok(()),
+            result => result.map(drop),
+        }
     }
 
     pub(crate) async fn page<T: DeserializeOwned>(&self, path: &[&str], query: &ListQuery) -> Result<Page<T>, Error> {

@@ -51,7 +51,7 @@ pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
 pub use view::View;
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
-pub use wire::{FieldError, NewResource, Page, Problem, Reference, Resource, ResourceStatus};
+pub use wire::{FieldError, NewResource, Page, Problem, Reference, Resource, ResourceStatus, Tombstone};
 
 /// Maximum number of items of a page.
 pub const MAX_PAGE_SIZE: u32 = 100;

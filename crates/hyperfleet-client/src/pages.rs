@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::calls::Calls;
 use crate::error::Error;
 use crate::list_query::ListQuery;
-use crate::wire::{Page, Resource};
+use crate::wire::{Page, Resource, Tombstone};
 use crate::{MAX_PAGE_SIZE, Report};
 
 /// Maximum number of repetitions of a list that shrank while it was read.
@@ -49,6 +49,12 @@ impl<'a> Calls<'a> {
     pub fn list_all(&self, plural: &str, query: ListQuery) -> Pages<'a> {
         let order = query.order.or_else(|| Some("id asc".to_owned()));
         Pages::new(self.clone(), &[plural], ListQuery { order, ..query }, |resource: &Resource| &resource.id)
+    }
+
+    /// Lists the tombstones of the resources of a kind that were removed by force.
+    pub async fn tombstones(&self, plural: &str) -> Result<Vec<Tombstone>, Error> {
+        let path = ["tombstones", plural];
+        Pages::new(self.clone(), &path, ListQuery::default(), |item: &Tombstone| &item.id).collect().await
     }
 
     /// Lists the last report of every adapter about a resource.

@@ -2,11 +2,13 @@
 
 mod problem;
 mod resource;
+mod tombstone;
 
 use serde::{Deserialize, Deserializer};
 
 pub use problem::{FieldError, Problem};
 pub use resource::{NewResource, Reference, Resource, ResourceStatus};
+pub use tombstone::Tombstone;
 
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -4,10 +4,11 @@
 //! secret is compared with the clusters that the API has. The secrets are listed before the clusters, so that a new cluster is
 //! never missed; before a deletion the caller asks the API for that one cluster again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fleet_model::{ClusterId, Incarnation, StoredCopy, names};
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 /// The labels of the secrets that are considered.
@@ -16,6 +17,35 @@ pub const LABELS: [(&str, &str); 2] =
 
 /// The clusters that the API has, with their incarnations.
 pub type Clusters = BTreeMap<ClusterId, Option<Incarnation>>;
+
+/// The record that the API keeps of a cluster that was deleted by force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The id of the tombstone.
+    pub id: String,
+    /// The cluster's id.
+    pub cluster: String,
+    /// The cluster's incarnation.
+    pub incarnation: Option<Incarnation>,
+    /// The copies that its adapters had reported.
+    pub copies: Vec<StoredCopy>,
+    /// The time of the forced deletion.
+    pub removed: Timestamp,
+}
+
+/// Time after a forced deletion in which a run of the cluster's last Job may still write a copy.
+const LAST_RUN: SignedDuration = SignedDuration::from_hours(1);
+
+/// The secrets that a sweep has listed and not deleted, and where it has listed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// The project and the location of the listed secrets.
+    pub project: (String, Option<String>),
+    /// True if the management cluster's Kubernetes Secrets were listed too.
+    pub kubernetes: bool,
+    /// The secrets of deleted clusters that are still there.
+    pub left: BTreeSet<StoredCopy>,
+}
 
 /// A secret as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,14 +84,20 @@ pub enum State {
     InUse,
     /// The API has another cluster with this id: the secret is an earlier one's.
     DifferentIncarnation,
-    /// The API has no cluster with this id. The secret may also belong to another fleet that uses the project.
+    /// The API has no such cluster any more, and a tombstone of it: it was deleted by force.
+    ForceDeleted,
+    /// The API has no cluster with this id, and no tombstone of it. The secret may also belong to another fleet that uses the project.
     Unknown,
     /// The label names no cluster.
     Unlabelled,
 }
 
-/// Compares secrets with the API's clusters.
-pub fn compare(listed: impl IntoIterator<Item = Listed>, clusters: &Clusters) -> Vec<Finding> {
+/// Compares secrets with the API's clusters and tombstones.
+pub fn compare(
+    listed: impl IntoIterator<Item = Listed>,
+    clusters: &Clusters,
+    tombstones: &[Tombstone],
+) -> Vec<Finding> {
     let finding = |listed: Listed| {
         let Listed { copy, mut labels, mut annotations, revision } = listed;
         let cluster = labels.remove(names::LABEL_CLUSTER_ID);
@@ -71,7 +107,18 @@ pub fn compare(listed: impl IntoIterator<Item = Listed>, clusters: &Clusters) ->
         };
         let incarnation = annotations.remove(name);
         let recorded = incarnation.as_deref().and_then(|text| text.parse().ok());
-        let state = state(cluster.as_deref(), recorded.as_ref(), clusters);
+        let is_buried = |tombstone: &Tombstone| {
+            Some(&tombstone.cluster) == cluster.as_ref()
+                && match (&recorded, &tombstone.incarnation) {
+                    (Some(recorded), Some(buried)) => recorded == buried,
+                    // A secret without a record of its incarnation is the tombstone's if that names it.
+                    _ => tombstone.copies.contains(&copy),
+                }
+        };
+        let state = match state(cluster.as_deref(), recorded.as_ref(), clusters) {
+            State::Unknown if tombstones.iter().any(is_buried) => State::ForceDeleted,
+            state => state,
+        };
         Finding { copy, cluster, incarnation, state, revision }
     };
     listed.into_iter().map(finding).collect()
@@ -88,11 +135,30 @@ fn state(cluster: Option<&str>, recorded: Option<&Incarnation>, clusters: &Clust
     }
 }
 
+// === impl Tombstone ===
+
+impl Tombstone {
+    /// Returns the copies of which a sweep has shown that they are gone.
+    pub fn gone(&self, covered: &Covered, now: Timestamp) -> Vec<StoredCopy> {
+        if now.duration_since(self.removed) < LAST_RUN {
+            return Vec::new();
+        }
+        let is_covered = |copy: &&StoredCopy| match copy {
+            StoredCopy::Secret { project, location, .. } => {
+                (project, location) == (&covered.project.0, &covered.project.1)
+            }
+            StoredCopy::KubernetesSecret { .. } => covered.kubernetes,
+        };
+        let gone = self.copies.iter().filter(is_covered).filter(|copy| !covered.left.contains(copy));
+        gone.cloned().collect()
+    }
+}
+
 impl State {
     /// Returns true if a secret in this state is deleted. A secret of an unknown cluster is only deleted on request.
     pub const fn is_swept(self, with_unknown: bool) -> bool {
         match self {
-            Self::DifferentIncarnation => true,
+            Self::DifferentIncarnation | Self::ForceDeleted => true,
             Self::Unknown => with_unknown,
             Self::InUse | Self::Unlabelled => false,
         }
@@ -104,6 +170,7 @@ impl fmt::Display for State {
         formatter.pad(match self {
             Self::InUse => "in use",
             Self::DifferentIncarnation => "earlier cluster with the id",
+            Self::ForceDeleted => "cluster deleted by force",
             Self::Unknown => "unknown to the API",
             Self::Unlabelled => "names no cluster",
         })
@@ -139,17 +206,65 @@ mod tests {
     #[case::with_an_invalid_label(Some("CLS_1"), None, State::Unlabelled)]
     fn states(#[case] cluster: Option<&str>, #[case] incarnation: Option<&str>, #[case] expected: State) {
         let clusters = Clusters::from([("cls-1".parse().unwrap(), Some(NOW.parse().unwrap()))]);
-        let findings = compare([listed(cluster, incarnation)], &clusters);
+        let findings = compare([listed(cluster, incarnation)], &clusters, &[]);
         assert_eq!(findings.iter().map(|finding| finding.state).collect::<Vec<_>>(), [expected]);
     }
 
     #[test]
     fn only_what_is_certainly_left_behind_is_deleted_without_a_request() {
         let swept = |with_unknown| {
-            [State::InUse, State::DifferentIncarnation, State::Unknown, State::Unlabelled]
-                .map(|state: State| state.is_swept(with_unknown))
+            use State::{DifferentIncarnation, ForceDeleted, InUse, Unknown, Unlabelled};
+            [InUse, DifferentIncarnation, ForceDeleted, Unknown, Unlabelled].map(|state| state.is_swept(with_unknown))
         };
-        assert_eq!(swept(false), [false, true, false, false]);
-        assert_eq!(swept(true), [false, true, true, false]);
+        assert_eq!(swept(false), [false, true, true, false, false]);
+        assert_eq!(swept(true), [false, true, true, true, false]);
+    }
+
+    fn copy(project: &str) -> StoredCopy {
+        StoredCopy::Secret { project: project.to_owned(), location: None, name: "s".to_owned() }
+    }
+
+    fn tombstone(incarnation: Option<&str>, copies: &[StoredCopy]) -> Tombstone {
+        Tombstone {
+            id: "t".to_owned(),
+            cluster: "cls-9".to_owned(),
+            incarnation: incarnation.map(|text| text.parse().unwrap()),
+            copies: copies.to_vec(),
+            removed: NOW.parse().unwrap(),
+        }
+    }
+
+    #[rstest]
+    #[case::the_incarnation(Some(NOW), tombstone(Some(NOW), &[]), State::ForceDeleted)]
+    #[case::an_earlier_one(Some("2026-01-01T00:00:00Z"), tombstone(Some(NOW), &[copy("p-1")]), State::Unknown)]
+    #[case::no_record_but_the_copy(None, tombstone(Some(NOW), &[copy("p-1")]), State::ForceDeleted)]
+    #[case::no_record_and_another_copy(None, tombstone(Some(NOW), &[copy("p-2")]), State::Unknown)]
+    fn a_tombstone_tells_what_is_left_behind(
+        #[case] recorded: Option<&str>,
+        #[case] tombstone: Tombstone,
+        #[case] expected: State,
+    ) {
+        let state = |clusters: &Clusters| {
+            compare([listed(Some("cls-9"), recorded)], clusters, std::slice::from_ref(&tombstone))[0].state
+        };
+        assert_eq!(state(&Clusters::new()), expected);
+        // A restored database may have both: the cluster wins.
+        let living = recorded.unwrap_or(NOW).parse().unwrap();
+        assert_eq!(state(&Clusters::from([("cls-9".parse().unwrap(), Some(living))])), State::InUse);
+    }
+
+    #[test]
+    fn a_copy_is_gone_when_a_sweep_has_covered_it_after_the_last_run() {
+        let applied = StoredCopy::KubernetesSecret { namespace: "n".to_owned(), name: "s".to_owned() };
+        let tombstone = tombstone(Some(NOW), &[copy("p-1"), copy("p-2"), applied.clone()]);
+        let removed: Timestamp = NOW.parse().unwrap();
+        let after = |minutes: i64| removed + SignedDuration::from_mins(minutes);
+        let mut covered = Covered { project: ("p-1".to_owned(), None), kubernetes: false, left: BTreeSet::new() };
+        assert_eq!(tombstone.gone(&covered, after(59)), []);
+        assert_eq!(tombstone.gone(&covered, after(60)), [copy("p-1")]);
+        covered.kubernetes = true;
+        assert_eq!(tombstone.gone(&covered, after(60)), [copy("p-1"), applied.clone()]);
+        covered.left.insert(copy("p-1"));
+        assert_eq!(tombstone.gone(&covered, after(60)), [applied]);
     }
 }

@@ -9,8 +9,9 @@ use daemon::output;
 use daemon::retry::Budget;
 use fleet_model::{Incarnation, StoredCopy, names};
 use hyperfleet_client::{Client, ListQuery, Resource};
+use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
-use pull_secret_job::sweep::{self, Clusters, Finding, Listed, State};
+use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, State, Tombstone};
 use secret_store::{Endpoint, GoogleSecretManager, SecretStore as _};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -35,11 +36,11 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
     let places = Places::connect(arguments).await?;
     // The secrets first: a cluster that is created meanwhile is in the list of clusters.
     let listed = places.list().await?;
-    let clusters = match clusters(client, &budget).await {
-        Ok(clusters) => clusters,
+    let (clusters, tombstones) = match known(client, &budget).await {
+        Ok(known) => known,
         Err(error) => return Ok(client::refused(&error)),
     };
-    let findings = sweep::compare(listed, &clusters);
+    let findings = sweep::compare(listed, &clusters, &tombstones);
     let is_asked = |finding: &&Finding| arguments.cluster.is_none() || finding.cluster == arguments.cluster;
     let with_unknown = arguments.unknown || arguments.cluster.is_some();
     let findings: Vec<Finding> = findings.iter().filter(is_asked).cloned().collect();
@@ -54,6 +55,7 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
         );
     }
     let mut summary = Summary { listed: findings.len(), left_behind: left.len(), deleted: 0, kept: 0 };
+    let mut covered = places.covered();
     for finding in &findings {
         let is_swept = finding.state.is_swept(with_unknown);
         let action = match (is_swept, arguments.dry_run) {
@@ -65,11 +67,22 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
             },
         };
         summary.count(action);
+        if finding.state != State::InUse && action != Action::Deleted {
+            covered.left.insert(finding.copy.clone());
+        }
         if finding.state != State::InUse {
             print(arguments.output, finding, action)?;
         }
     }
     summary.print(arguments.output)?;
+    if !arguments.dry_run {
+        let asked = |tombstone: &&Tombstone| arguments.cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
+        for tombstone in tombstones.iter().filter(asked) {
+            if let Err(error) = report_swept(client, tombstone, &covered, &budget).await {
+                return Ok(client::refused(&error));
+            }
+        }
+    }
     Ok(if summary.kept == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -97,6 +110,44 @@ async fn clusters(client: &Client, budget: &Budget) -> Result<Clusters, hyperfle
         clusters.extend(page.iter().filter_map(|cluster| Some((cluster.id.parse().ok()?, incarnation(cluster)))));
     }
     Ok(clusters)
+}
+
+/// Reads the clusters and the tombstones. An API without tombstones has none.
+async fn known(client: &Client, budget: &Budget) -> Result<(Clusters, Vec<Tombstone>), hyperfleet_client::Error> {
+    // Tombstones first: a cluster that is deleted by force meanwhile is unknown instead of in use.
+    let tombstones = match client.within(budget).tombstones("clusters").await {
+        Ok(tombstones) => tombstones,
+        Err(error) if error.is_absent() || error.status() == Some(403) => {
+            output::note(format_args!("warning: no tombstones are read: {error}"));
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    Ok((clusters(client, budget).await?, tombstones.into_iter().map(tombstone).collect()))
+}
+
+fn tombstone(read: hyperfleet_client::Tombstone) -> Tombstone {
+    Tombstone {
+        id: read.id,
+        cluster: read.resource_id,
+        incarnation: read.incarnation.to_string().parse().ok(),
+        copies: read.copies.into_iter().filter_map(|copy| serde_json::from_value(copy).ok()).collect(),
+        removed: read.removed_time,
+    }
+}
+
+/// Reports the copies of a tombstone that are gone.
+async fn report_swept(
+    client: &Client,
+    tombstone: &Tombstone,
+    covered: &Covered,
+    budget: &Budget,
+) -> Result<(), hyperfleet_client::Error> {
+    let gone = tombstone.gone(covered, Timestamp::now());
+    if gone.is_empty() {
+        return Ok(());
+    }
+    client.within(budget).swept("clusters", &tombstone.id, &gone).await
 }
 
 fn incarnation(cluster: &Resource) -> Option<Incarnation> {
@@ -145,6 +196,12 @@ impl Places {
             }
         };
         Ok(Self { project: arguments.project.clone(), location: arguments.location.clone(), store, cluster })
+    }
+
+    /// Returns the scope of the sweep, with no secret left.
+    fn covered(&self) -> Covered {
+        let (project, location) = (self.project.clone(), self.location.clone());
+        Covered { project: (project, location), kubernetes: self.cluster.is_some(), ..Covered::default() }
     }
 
     async fn list(&self) -> anyhow::Result<Vec<Listed>> {

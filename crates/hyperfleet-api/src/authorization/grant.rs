@@ -10,6 +10,7 @@ use super::verb::Verb;
 pub const ANY: &str = "*";
 
 /// A grant, an item of `authorization.grants`. It fits the identities of one issuer that have the subject or the claim.
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own, which an operator sets by name")]
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantSettings {
@@ -41,6 +42,9 @@ pub struct GrantSettings {
     /// May remove resources without waiting for adapters.
     #[serde(default)]
     pub force_deletes: bool,
+    /// May read the tombstones that forced deletions leave, and report their copies as deleted.
+    #[serde(default)]
+    pub sweeps: bool,
 }
 
 /// The claim that a grant demands.
@@ -66,6 +70,7 @@ pub struct Identity {
 }
 
 /// A checked grant.
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own, which an operator sets by name")]
 #[derive(Debug)]
 pub(super) struct Grant {
     pub(super) name: String,
@@ -77,6 +82,7 @@ pub(super) struct Grant {
     pub(super) reads_pull_secrets: bool,
     pub(super) chooses_destination: bool,
     pub(super) force_deletes: bool,
+    pub(super) sweeps: bool,
 }
 
 /// The identities of an issuer that a grant fits.
@@ -127,6 +133,7 @@ impl Grant {
             reads_pull_secrets: settings.reads_pull_secrets,
             chooses_destination: settings.chooses_destination,
             force_deletes: settings.force_deletes,
+            sweeps: settings.sweeps,
         };
         grant.check()
     }
@@ -134,8 +141,9 @@ impl Grant {
     /// Refuses members without effect.
     fn check(self) -> Result<Self, (&'static str, String)> {
         let writes = self.verbs.contains(&Verb::Create) || self.verbs.contains(&Verb::Update);
-        if self.verbs.is_empty() && self.reports_as.is_empty() && !self.force_deletes {
-            return Err(("verbs", "the grant allows nothing: give verbs, reports_as or force_deletes".to_owned()));
+        if self.verbs.is_empty() && self.reports_as.is_empty() && !self.force_deletes && !self.sweeps {
+            let fault = "the grant allows nothing: give verbs, reports_as, force_deletes or sweeps";
+            return Err(("verbs", fault.to_owned()));
         }
         if self.reads_pull_secrets && !self.verbs.contains(&Verb::Get) {
             return Err(("reads_pull_secrets", "has no effect without the verb get".to_owned()));

@@ -34,6 +34,7 @@ pub struct Denied {
 }
 
 /// The permissions of one caller for one kind.
+#[expect(clippy::struct_excessive_bools, reason = "each is a permission of its own, which an operator sets by name")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KindPermissions {
     /// The kind.
@@ -48,6 +49,8 @@ pub struct KindPermissions {
     pub chooses_destination: bool,
     /// May remove without waiting for adapters.
     pub force_deletes: bool,
+    /// May read and sweep tombstones.
+    pub sweeps: bool,
     /// The grants that give this.
     pub grants: Vec<String>,
 }
@@ -83,6 +86,11 @@ impl Permissions {
     /// Allows a removal without waiting for adapters.
     pub fn allow_force_delete(&self, scope: Scope<'_>) -> Result<String, Denied> {
         self.find(scope, &format!("force_deletes on {scope}"), |grant| grant.force_deletes)
+    }
+
+    /// Allows reading tombstones, and reporting their copies as deleted.
+    pub fn allow_sweep(&self, scope: Scope<'_>) -> Result<String, Denied> {
+        self.find(scope, &format!("sweeps on {scope}"), |grant| grant.sweeps)
     }
 
     /// Allows reading pull secrets in clear.
@@ -123,6 +131,7 @@ impl Permissions {
                 reads_pull_secrets: any(|grant| grant.reads_pull_secrets),
                 chooses_destination: any(|grant| grant.chooses_destination),
                 force_deletes: any(|grant| grant.force_deletes),
+                sweeps: any(|grant| grant.sweeps),
                 grants: fitting.iter().map(|grant| grant.name.clone()).collect(),
             })
         };

@@ -44,6 +44,9 @@ pub(super) fn check(
             }
         }
         Route::ForceDelete(address) => drop(permissions.allow_force_delete(scope(address))?),
+        Route::Tombstones(descriptor) | Route::Swept { descriptor, .. } => {
+            permissions.allow_sweep(Scope::Kind(&descriptor.kind))?;
+        }
         Route::Statuses(address) if writes => drop(permissions.allow_some_report(scope(address))?),
         Route::Statuses(address) | Route::History(address) => drop(permissions.allow(Verb::Get, scope(address))?),
     }

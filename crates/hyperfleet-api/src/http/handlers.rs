@@ -16,6 +16,7 @@ use crate::authorization::{Scope, Verb};
 use crate::decide::body::{self, Creation};
 use crate::decide::change::RequestInfo;
 use crate::decide::report::{self, NewReport};
+use crate::decide::tombstone;
 use crate::entity::Descriptor;
 use crate::page;
 use crate::problem::{Code, FieldError, Problem, Rejection};
@@ -76,6 +77,8 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         }
         Route::Statuses(address) => statuses(api, &address, &parameters).await,
         Route::History(address) => history(api, &address, &parameters).await,
+        Route::Tombstones(descriptor) => tombstones(api, descriptor, &parameters).await,
+        Route::Swept { descriptor, id } => swept(api, descriptor, id, body).await,
     }
 }
 
@@ -128,7 +131,7 @@ async fn force_delete(
     request: &RequestInfo,
 ) -> Result<Response, Rejection> {
     let reason = body::reason(body::object(body)?)?;
-    let children = api.service().force_delete(address, request).await?.join(",");
+    let children = api.service().force_delete(address, &reason, request).await?.join(",");
     let (caller, id) = (&request.caller, address.id);
     tracing::warn!(operation = "force-delete", caller, id, reason, children, "removed without waiting for adapters");
     Ok(response::empty(StatusCode::NO_CONTENT))
@@ -149,6 +152,21 @@ async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> R
     let page = api.service().history(address, paging.offset(), paging.size).await?;
     let items: Vec<Value> = page.items.iter().map(|transition| json!(transition)).collect();
     Ok(response::page(paging.page, page.total, &items))
+}
+
+async fn tombstones(api: &Api, descriptor: &Descriptor, parameters: &Parameters) -> Result<Response, Rejection> {
+    let paging = parameters.paging()?;
+    let page = api.service().tombstones(descriptor, paging.offset(), paging.size).await?;
+    let items: Vec<Value> = page.items.iter().map(|tombstone| json!(tombstone)).collect();
+    Ok(response::page(paging.page, page.total, &items))
+}
+
+async fn swept(api: &Api, descriptor: &Descriptor, id: &str, body: &[u8]) -> Result<Response, Rejection> {
+    let copies = tombstone::swept(body::object(body)?)?;
+    let tombstone = api.service().swept(descriptor, id, &copies).await?;
+    let left = tombstone.copies.len();
+    tracing::info!(operation = "sweep", id, resource_id = tombstone.resource_id, left, "copies of a tombstone swept");
+    Ok(if left == 0 { response::empty(StatusCode::NO_CONTENT) } else { response::json(StatusCode::OK, &tombstone) })
 }
 
 /// The kind and the body of a new resource.

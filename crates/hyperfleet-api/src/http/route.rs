@@ -31,6 +31,15 @@ pub(super) enum Route<'a> {
     Statuses(Address<'a>),
     /// The transitions of a resource's conditions.
     History(Address<'a>),
+    /// The tombstones of a kind.
+    Tombstones(&'a Descriptor),
+    /// The report that copies of a tombstone are deleted.
+    Swept {
+        /// The kind of the removed resource.
+        descriptor: &'a Descriptor,
+        /// The id of the tombstone.
+        id: &'a str,
+    },
 }
 
 /// The endpoint that a path names; `None` if nothing is served there.
@@ -53,6 +62,8 @@ pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'
     match segments.as_slice() {
         ["openapi"] => Some(Route::OpenApi),
         ["openapi.html"] => Some(Route::OpenApiPage),
+        ["tombstones", plural] => Some(Route::Tombstones(registry.plural(plural)?)),
+        ["tombstones", plural, id, "swept"] => Some(Route::Swept { descriptor: registry.plural(plural)?, id }),
         [plural, rest @ ..] => {
             let descriptor = if *plural == "resources" { None } else { Some(registry.plural(plural)?) };
             below(Scope { descriptor, owner_id: None }, rest, registry)
@@ -103,19 +114,27 @@ impl Route<'_> {
             Self::Item(address) | Self::ForceDelete(address) | Self::Statuses(address) | Self::History(address) => {
                 Some(address)
             }
-            Self::Service | Self::OpenApi | Self::OpenApiPage | Self::Collection { .. } => None,
+            Self::Service
+            | Self::OpenApi
+            | Self::OpenApiPage
+            | Self::Collection { .. }
+            | Self::Tombstones(_)
+            | Self::Swept { .. } => None,
         }
     }
 
     /// The methods that it supports.
     pub(super) fn allowed(&self) -> &'static [Method] {
         match self {
-            Self::Service | Self::OpenApi | Self::OpenApiPage | Self::Page(_) | Self::History(_) => {
-                &[Method::GET, Method::HEAD]
-            }
+            Self::Service
+            | Self::OpenApi
+            | Self::OpenApiPage
+            | Self::Page(_)
+            | Self::History(_)
+            | Self::Tombstones(_) => &[Method::GET, Method::HEAD],
             Self::Collection { .. } => &[Method::GET, Method::HEAD, Method::POST],
             Self::Item(_) => &[Method::GET, Method::HEAD, Method::PATCH, Method::DELETE],
-            Self::ForceDelete(_) => &[Method::POST],
+            Self::ForceDelete(_) | Self::Swept { .. } => &[Method::POST],
             Self::Statuses(_) => &[Method::GET, Method::HEAD, Method::PUT, Method::POST],
         }
     }
@@ -149,6 +168,8 @@ impl Route<'_> {
             Self::ForceDelete(address) => of(address) + "/force-delete",
             Self::Statuses(address) => of(address) + "/statuses",
             Self::History(address) => of(address) + "/statuses/history",
+            Self::Tombstones(descriptor) => format!("{BASE_PATH}/tombstones/{}", descriptor.plural),
+            Self::Swept { descriptor, .. } => format!("{BASE_PATH}/tombstones/{}/-/swept", descriptor.plural),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::operation::{Access, Operation, SuccessResponse};
 use super::parameters::{self, shared};
 use super::reference::schema;
 use super::scope::Scope;
+use super::tombstones;
 use crate::entity::{BASE_PATH, Registry};
 
 /// All paths: the service's own, those of each kind, those below a parent, and those of every kind.
@@ -15,6 +16,7 @@ pub(super) fn all(registry: &Registry) -> Map<String, Value> {
     let mut paths = service();
     for descriptor in registry.descriptors() {
         paths.extend(group(&Scope { descriptor: Some(descriptor), parent: None }, registry));
+        paths.extend(tombstones::paths(descriptor));
         if let Some(parent) = descriptor.parent_kind.as_deref().and_then(|kind| registry.kind(kind)) {
             paths.extend(group(&Scope { descriptor: Some(descriptor), parent: Some(parent) }, registry));
         }
@@ -184,7 +186,7 @@ fn force_delete(scope: &Scope<'_>) -> Operation {
         summary: format!("Remove {} without waiting for its adapters", scope.one()),
         description:
             "Only after its deletion was requested. Its descendants are removed as well and references to it are cleared. \
-             Objects in clouds and clusters remain."
+             Objects in clouds and clusters remain: `/tombstones` lists what its adapters have reported of them."
                 .to_owned(),
         body: Some((schema("ForceDelete"), examples::force_delete())),
         responses: vec![SuccessResponse::empty("The resource is removed.")],

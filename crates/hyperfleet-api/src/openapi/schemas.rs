@@ -214,7 +214,7 @@ fn change_event() -> Value {
     })
 }
 
-fn list(description: &str, item: &Value) -> Value {
+pub(super) fn list(description: &str, item: &Value) -> Value {
     json!({
         "description": description,
         "type": "object",

@@ -23,6 +23,11 @@ pub(super) fn show(registry: &Registry) -> String {
         Endpoint::new("GET", "/", "Browse the resources of a kind"),
         Endpoint::new("GET", "/ui/{plural}/{id}", "Browse one resource with its timeline"),
     ];
+    let tombstones = format!("{BASE_PATH}/tombstones/{{plural}}");
+    let tombstones = [
+        Endpoint::new("GET", &tombstones, "Read the tombstones that forced deletions leave"),
+        Endpoint::new("POST", &format!("{tombstones}/{{id}}/swept"), "Report that copies in a tombstone are deleted"),
+    ];
     let any = endpoints(&format!("{BASE_PATH}/resources"), "resource of any kind", "resources of all kinds");
     let main = html! {
         h1 { "HyperFleet API" }
@@ -37,6 +42,7 @@ pub(super) fn show(registry: &Registry) -> String {
             (section(&capitalised(&descriptor.plural), &endpoints_of_kind(descriptor, parent)))
         }
         (section("Any kind", &any))
+        (section("Tombstones", &tombstones))
     };
     frame::page(&Frame { title: "API", navigation: navigation(registry, None), main, as_of: None })
 }

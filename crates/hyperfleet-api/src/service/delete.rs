@@ -1,9 +1,12 @@
 //! Deletes resources with their children, and removes them by force.
 
+use uuid::Uuid;
+
 use super::mapped::MappedFacts;
 use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, change, lock, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion::{self, Deletion};
+use crate::decide::tombstone;
 use crate::resource::Resource;
 use crate::store::{ChangeKind, Lock, Stored, Write};
 
@@ -21,8 +24,13 @@ impl Service {
     }
 
     /// Removes a terminating resource and all below it without waiting for adapters. Returns the ids of the removed
-    /// resources below it.
-    pub async fn force_delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Vec<String>, Failure> {
+    /// resources below it. Each leaves a tombstone with the copies that its adapters have reported.
+    pub async fn force_delete(
+        &self,
+        address: &Address<'_>,
+        reason: &str,
+        request: &RequestInfo,
+    ) -> Result<Vec<String>, Failure> {
         transact!(self, _mapped = MappedFacts::default(), write => {
             let root = lock(&mut write, address, Lock::Remove).await?;
             deletion::check_force(&root.resource)?;
@@ -30,6 +38,8 @@ impl Service {
             for stored in tree.iter().rev() {
                 self.clear_references_to(&mut write, &stored.resource, &tree, request).await?;
                 self.remove(&mut write, &stored.resource, request).await?;
+                let id = Uuid::now_v7().to_string();
+                write.bury(&tombstone::bury(&stored.resource, id, reason, request)).await?;
             }
             tree.into_iter().skip(1).map(|stored| stored.resource.id).collect()
         })
@@ -103,7 +113,7 @@ impl Service {
             if let Some(parent) = parent {
                 deletion::check_child(&parent.resource, resource, self.descriptor(resource)?)?;
             }
-            for referrer in write.referrers(&resource.id).await? {
+            for referrer in write.referrers(&resource.id, None).await? {
                 if tree.iter().all(|inside| inside.resource.id != referrer.resource.id) {
                     return Err(deletion::referenced(resource, &referrer.resource).into());
                 }
@@ -120,7 +130,7 @@ impl Service {
         tree: &[Stored],
         request: &RequestInfo,
     ) -> Result<(), Failure> {
-        for before in write.referrers(&resource.id).await? {
+        for before in write.referrers(&resource.id, Some(Lock::Change)).await? {
             let mut after = before.clone();
             for targets in after.resource.state.references.values_mut() {
                 targets.retain(|target| target.id != resource.id);

@@ -22,6 +22,8 @@ daemon::settings! {
         pub database: DatabaseSettings,
         /// The change stream
         pub changes: Changes,
+        /// Tombstones of forced deletions
+        pub tombstones: Tombstones,
         /// Permissions of callers
         #[serde(default)]
         pub authorization: Authorization,
@@ -191,6 +193,15 @@ daemon::settings! {
         pub stall_timeout: Duration = Row::at("changes.stall_timeout").default("30s").least("100ms"),
         /// Maximum time between two lines of a change stream
         pub bookmark_interval: Duration = Row::at("changes.bookmark_interval").default("15s").within("100ms", "30s"),
+    }
+}
+
+daemon::settings! {
+    /// Tombstones of forced deletions.
+    #[derive(Copy)]
+    pub struct Tombstones {
+        /// Maximum time that a tombstone is kept whose copies are not swept
+        pub retention: Duration = Row::at("tombstones.retention").default("2160h"),
     }
 }
 

@@ -32,7 +32,8 @@ pub struct QueryLabels {
 const OPERATIONS: [(&str, &str); 4] =
     [("SELECT", "select"), ("INSERT", "insert"), ("UPDATE", "update"), ("DELETE", "delete")];
 
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
+    "tombstones",
     "resource_labels",
     "resource_conditions",
     "resource_references",

@@ -27,6 +27,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0003-epoch.sqlite.sql"),
         postgres: include_str!("schema/0003-epoch.postgres.sql"),
     },
+    Migration {
+        id: "0004-tombstones",
+        sqlite: include_str!("schema/0004-tombstones.sqlite.sql"),
+        postgres: include_str!("schema/0004-tombstones.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

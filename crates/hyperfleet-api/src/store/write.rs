@@ -39,6 +39,10 @@ impl Write {
         Self { transaction, changes: Vec::new() }
     }
 
+    pub(super) fn transaction(&mut self) -> &mut Transaction {
+        &mut self.transaction
+    }
+
     /// Locks a resource until the end of the transaction and returns it.
     pub async fn lock(&mut self, id: &str, lock: Lock) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
@@ -54,14 +58,15 @@ impl Write {
         self.select(&sql, parameters, Some(Lock::Remove)).await
     }
 
-    /// Returns the resources that refer to this one. While it is locked for removal there are no others.
-    pub async fn referrers(&mut self, id: &str) -> Result<Vec<Stored>, StoreError> {
+    /// Returns the resources that refer to this one. While it is locked for removal there are no others. They may change
+    /// meanwhile unless they are locked too.
+    pub async fn referrers(&mut self, id: &str, lock: Option<Lock>) -> Result<Vec<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
             "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {})",
             parameters.add(Value::Text(id.to_owned()))
         );
-        self.select(&sql, parameters, None).await
+        self.select(&sql, parameters, lock).await
     }
 
     /// Returns the number of children of a resource, and the number of those that are not terminating.
@@ -235,14 +240,14 @@ impl Write {
         Ok(())
     }
 
-    async fn delete(&mut self, table: &str, column: &str, id: &str) -> Result<(), StoreError> {
+    pub(super) async fn delete(&mut self, table: &str, column: &str, id: &str) -> Result<(), StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!("DELETE FROM {table} WHERE {column} = {}", parameters.add(Value::Text(id.to_owned())));
         self.transaction.execute(sql, parameters).await.map(drop)
     }
 
     /// Inserts rows in batches, because the number of parameters of a statement is limited.
-    async fn insert_rows(&mut self, columns: &str, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
+    pub(super) async fn insert_rows(&mut self, columns: &str, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
         const ROWS_PER_STATEMENT: usize = 500;
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {

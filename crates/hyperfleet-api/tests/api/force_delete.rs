@@ -1,13 +1,15 @@
 //! Forced deletion: removal without waiting for adapters, with a reason.
 
-use serde_json::json;
+use hyperfleet_api::resource::Target;
+use hyperfleet_api::store::{Lock, Store};
+use serde_json::{Value, json};
 
 use crate::rig::log::logged;
 use crate::rig::{Kind, Rig, path_of, unique};
 
 rules! {
     shared: only_soft_deleted_resources reasons with_all_descendants is_written_to_the_log;
-    own: clears_references_to_it;
+    own: clears_references_to_it a_concurrent_change_of_a_referrer_is_kept;
 }
 
 async fn only_soft_deleted_resources(rig: &Rig) {
@@ -59,7 +61,7 @@ async fn is_written_to_the_log(rig: &Rig) {
     let reason = format!("{}\r\n{{\"level\":\"fake\"}} \u{1b}[31mred", unique("stuck"));
     rig.ask(&format!("POST {parent}/force-delete"), json!({ "reason": reason })).await.is(204);
     let logged = logged();
-    let lines: Vec<serde_json::Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let line = lines
         .iter()
         .find(|line| line["reason"].as_str().is_some_and(|one| one.contains(reason.split('\r').next().unwrap())));
@@ -69,20 +71,58 @@ async fn is_written_to_the_log(rig: &Rig) {
     assert!(lines.iter().all(|line| line["level"] != "fake"));
 }
 
-async fn clears_references_to_it(kind: Kind) {
-    let yaml = r"
+const DOORS: &str = r"
 entities:
   - { kind: Key, plural: keys, required_adapters: [smith] }
   - { kind: Door, plural: doors, references: [{ ref_type: opens, target_kind: Key }] }
 ";
-    let rig = Rig::start(kind, yaml).await;
-    let make = async |kind: &str, more: serde_json::Value| {
+
+/// Stores a reference to a terminating resource, which the API refuses.
+async fn refer(store: &Store, door: &Value, key: &Value) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut write = store.write().await.unwrap();
+    let before = write.lock(&text(&door["id"]), Lock::Change).await.unwrap().unwrap();
+    let mut after = before.clone();
+    let target = Target { id: text(&key["id"]), kind: text(&key["kind"]), href: text(&key["href"]) };
+    after.resource.state.references.insert("opens".to_owned(), vec![target]);
+    write.update(&before.resource, &after).await.unwrap();
+    write.commit().await.unwrap();
+}
+
+/// Every round is a race: before the referrers were locked, the deletion wrote some of them back as it had read them.
+async fn a_concurrent_change_of_a_referrer_is_kept(kind: Kind) {
+    let rig = Rig::start(kind, DOORS).await;
+    let store = rig.database.store();
+    for round in 0..25 {
+        let key = rig.create("/keys", json!({ "kind": "Key", "name": unique("x"), "spec": {} })).await;
+        rig.ask(&format!("DELETE {}", path_of(&key)), None).await.is(202);
+        let door = json!({ "kind": "Door", "name": unique("x"), "spec": {} });
+        let door = rig.create("/doors", door).await;
+        refer(&store, &door, &key).await;
+        let door = path_of(&door);
+        let (patch, force) = (format!("PATCH {door}"), format!("POST {}/force-delete", path_of(&key)));
+        let patches = async {
+            for number in 0..4 {
+                rig.ask(&patch, json!({ "spec": { "n": number } })).await.is(200);
+            }
+        };
+        let ((), forced) = tokio::join!(patches, rig.ask(&force, json!({ "reason": "x" })));
+        forced.is(204);
+        let after = rig.get(&door).await.is(200).body();
+        assert_eq!((&after["spec"]["n"], after.get("references")), (&json!(3), None), "round {round}");
+    }
+    store.database().close().await;
+}
+
+async fn clears_references_to_it(kind: Kind) {
+    let rig = Rig::start(kind, DOORS).await;
+    let make = async |kind: &str, more: Value| {
         let body = json!({ "kind": kind, "name": unique("x"), "spec": {}, "references": more });
         rig.create(if kind == "Key" { "/keys" } else { "/doors" }, body).await
     };
     let (one, two) = (make("Key", json!(null)).await, make("Key", json!(null)).await);
     let door = make("Door", json!({ "opens": [{ "id": one["id"] }, { "id": two["id"] }] })).await;
-    let force = async |key: &serde_json::Value| {
+    let force = async |key: &Value| {
         rig.ask(&format!("DELETE {}", path_of(key)), None).await.problem("409 CNF-003");
         // A reference protects only a target that is not being deleted.
         rig.ask(&format!("POST {}/force-delete", path_of(key)), json!({ "reason": "x" })).await.problem("409 CNF-003");

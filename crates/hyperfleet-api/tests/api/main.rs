@@ -44,5 +44,6 @@ mod service;
 mod shutdown;
 mod specs;
 mod tenancy;
+mod tombstones;
 mod watch;
 mod watch_many;

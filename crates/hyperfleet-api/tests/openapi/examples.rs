@@ -100,6 +100,8 @@ fn expected(id: &str, method: &str) -> &'static [u16] {
         // Their parent is missing in the path.
         ("createNodePool" | "createVersion", _) => &[422],
         _ if id.starts_with("create") => &[201],
+        // There is no such tombstone.
+        _ if id.ends_with("Swept") => &[404],
         (_, "put") => &[201],
         (_, "patch") => &[200],
         // A first report, a later one, or one about an old generation.

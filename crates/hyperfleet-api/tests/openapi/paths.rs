@@ -41,6 +41,10 @@ async fn every_path_is_documented() {
             expected.insert(format!("/api/hyperfleet/v1/{collection}{rest}"));
         }
     }
+    for kind in ["clusters", "nodepools", "channels", "versions", "wifconfigs"] {
+        expected.insert(format!("/api/hyperfleet/v1/tombstones/{kind}"));
+        expected.insert(format!("/api/hyperfleet/v1/tombstones/{kind}/{{}}/swept"));
+    }
     assert_eq!(documented, expected);
     rig.end().await;
 }

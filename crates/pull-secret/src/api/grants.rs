@@ -55,12 +55,21 @@ fn table(identity: &Identity, permissions: &[KindPermissions]) -> String {
         text.push_str("  no grant: every call is denied\n");
     }
     for of_kind in permissions {
-        let KindPermissions { kind, verbs, reports_as, reads_pull_secrets, chooses_destination, force_deletes, grants } =
-            of_kind;
+        let KindPermissions {
+            kind,
+            verbs,
+            reports_as,
+            reads_pull_secrets,
+            chooses_destination,
+            force_deletes,
+            sweeps,
+            grants,
+        } = of_kind;
         let further = [
             (*reads_pull_secrets, "reads pull secrets"),
             (*chooses_destination, "chooses destinations"),
             (*force_deletes, "force-deletes"),
+            (*sweeps, "sweeps tombstones"),
         ];
         let further = further.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
         let reports = (!reports_as.is_empty()).then(|| format!("reports as {}", reports_as.join(", ")));

@@ -8,8 +8,12 @@ use secret_store::{NewSecret, Replication, SecretStore as _};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use testkit::fleet::{PROJECT, Up, condition, document, folder, is_available, namespace, run, secret_key, view};
+use testkit::api::server_with;
+use testkit::fleet::{
+    PROJECT, Player, Up, condition, document, folder, is_available, namespace, run, secret_key, view,
+};
 use testkit::program;
+use testkit::rig::{Signal, signal};
 
 const ID: &str = "cls-1";
 const OTHER_PROJECT: &str = "my-project-2";
@@ -215,6 +219,37 @@ async fn the_deletion_of_a_recreated_cluster_leaves_the_former_ones_secrets_to_t
     assert_eq!(code, Some(0));
     assert!(!is_stored(&up, PROJECT).await);
     assert_eq!(up.applied_secret(ID).await, None);
+}
+
+/// Without a tombstone the secrets could be another fleet's, and would have to be named.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_forced_deletion_leaves_is_swept() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    available(&up).await;
+    up.player.create("cls-2", &document("b")).await;
+    up.player.make_ready(&up.cluster().await, "cls-2", 1).await;
+    up.player.until("cls-2", |cluster| is_available(cluster, 1)).await;
+    up.interrupt().await;
+    // The API alone: an adapter would begin to clean up.
+    let config = folder.path().join("api.yaml");
+    let (mut api, address) = server_with(folder.path(), &[("HYPERFLEET_CONFIG", config.to_str().unwrap())]).await;
+    Player::of(&format!("http://{address}")).delete(ID).await;
+    let url = format!("http://{address}/api/hyperfleet/v1/clusters/{ID}/force-delete");
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--fail", &url, "-d", r#"{"reason": "the hosted cluster is lost"}"#]).env("no_proxy", "*");
+    assert!(curl.status().await.unwrap().success());
+    signal(&api, Signal::TERM);
+    api.wait().await.unwrap();
+    let up = Up::in_folder(folder.path()).await;
+    assert!(is_stored(&up, PROJECT).await);
+    let (code, lines) = sweep(&up, &[]).await;
+    let of_cluster: Vec<_> = lines.iter().filter(|line| line["cluster"] == ID).collect();
+    assert_eq!(code, Some(0), "{lines:#?}");
+    assert!(of_cluster.iter().all(|line| line["state"] == "forceDeleted" && line["action"] == "deleted"), "{lines:#?}");
+    assert!(!is_stored(&up, PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, None);
+    assert_eq!(up.applied_secret("cls-2").await, Some(document("b")), "a living cluster keeps its secrets");
 }
 
 fn sweeping(up: &Up, flags: &[&str]) -> Command {
