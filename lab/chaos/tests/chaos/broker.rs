@@ -17,7 +17,7 @@ pub(crate) struct Broker {
     url: String,
     program: PathBuf,
     host: String,
-    /// The script that ends and starts the server, and its instance; `None` for a server of somebody else.
+    /// The script that ends and starts the server, and its instance; `None` for a server that was running before.
     script: Option<(String, String)>,
 }
 
