@@ -44,7 +44,7 @@ fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
         let parts = parts(&plan).await?;
         let what = format!("{} of {}", plan.name, plan.resource_type);
         let subscription = plan.subscription.clone();
-        let adapter = Adapter::prepare(plan, parts, cli::build().0).await?;
+        let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await?;
         output::note(format_args!(
             "{what}, events from {subscription}, probes on {}, metrics on {}. Ctrl-C stops it.",
             adapter.health_address(),

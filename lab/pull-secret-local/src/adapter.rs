@@ -50,6 +50,6 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
     let parts = adapter::Parts { broker, cluster, leadership: None };
-    let adapter = Adapter::prepare(plan.map_err(Faults::of_configuration)?, parts, cli::build().0).await;
+    let adapter = Box::pin(Adapter::prepare(plan.map_err(Faults::of_configuration)?, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")
 }

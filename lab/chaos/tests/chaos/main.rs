@@ -47,7 +47,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_every_cluster_ends_with_the_right_secret() {
-    LocalSet::new().run_until(chaos()).await;
+    LocalSet::new().run_until(Box::pin(chaos())).await;
 }
 
 async fn chaos() {
