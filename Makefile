@@ -30,7 +30,7 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 
 # The chaos run leaves nothing of the machine to others, so it comes after them.
 tests-on-real-parts:
-	cargo test --locked --workspace -- --skip whatever_is_killed
+	cargo test --locked --workspace --no-fail-fast -- --skip whatever_is_killed
 	cargo test --locked --workspace --test chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
