@@ -213,7 +213,8 @@ impl Machine {
             "kind": "Pod",
             "metadata": {"name": name, "namespace": self.namespace},
             "spec": {
-                "restartPolicy": "Never",
+                // A restart of the kubelet cancels a container's start that is under way.
+                "restartPolicy": "OnFailure",
                 "imagePullSecrets": secrets,
                 "containers": [{"name": "main", "image": image, "imagePullPolicy": pull.policy, "args": ["echo", "pulled"]}],
             },
