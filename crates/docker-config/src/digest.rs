@@ -43,6 +43,11 @@ impl Digest {
         KeyedDigest(mac.finalize().into_bytes().into())
     }
 
+    /// Returns HMAC-SHA-256 over this digest under a key that only a reader of that other document knows.
+    pub fn keyed_by(&self, other: &Self) -> KeyedDigest {
+        self.keyed(&other.0)
+    }
+
     pub(crate) fn finish(hasher: Sha256) -> Self {
         Self(hasher.finalize().into())
     }

@@ -81,6 +81,9 @@ names! {
     ANNOTATION_VERSION = "hyperfleet-version";
     /// Number that the next version will get; present only while a run adds one.
     ANNOTATION_ANNOUNCED = "hyperfleet-announced";
+    /// HMAC-SHA256 of the announced version's content under a key from the current one's; present only while a run adds one.
+    /// A later run tells by it a version that a killed run has added from one that was added by hand.
+    ANNOTATION_ANNOUNCED_DIGEST = "hyperfleet-announced-digest";
     /// HMAC-SHA256 of the current pull secret's canonical form; written if `DIGEST_KEY_FILE` is set.
     ANNOTATION_DIGEST = "hyperfleet-digest";
     /// Numbers of the versions that this project added and has not destroyed, ascending, separated by commas.

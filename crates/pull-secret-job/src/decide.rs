@@ -9,7 +9,8 @@
 //! * **Announce, add, confirm.** Both writes of the record are under the secret's etag. A run of an older generation fails
 //!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then observes again, and puts
 //!   the newer content back on top.
-//! * **Only versions that this project is known to have added are destroyed.**
+//! * **Only versions that this project is known to have added are destroyed.** An announcement carries a digest of the content,
+//!   so that a version which a killed run has added is told from one that was added by hand.
 //! * **A secret of another incarnation of the cluster is not changed**, unless it is taken over explicitly: generations of
 //!   two incarnations cannot be compared, and the content may be another owner's.
 //!
@@ -158,9 +159,9 @@ fn create(desired: &Desired) -> Plan {
         generation: desired.identity.generation,
         incarnation: desired.identity.incarnation.clone(),
         version: Some(first),
-        announced: None,
         digest: desired.published_digest.clone(),
         added: BTreeSet::from([first]),
+        ..Record::default()
     };
     let mut annotations = BTreeMap::new();
     record.write(&mut annotations);
@@ -198,15 +199,37 @@ impl View<'_> {
         }
     }
 
+    /// Digest of a version that can be read.
+    fn content(&self, number: VersionNumber) -> Option<Digest> {
+        match self.observed.versions.get(&number)? {
+            VersionState::Live(content) => Some(*content),
+            VersionState::Disabled | VersionState::Destroyed => None,
+        }
+    }
+
     fn is_live(&self, number: VersionNumber) -> bool {
-        matches!(self.observed.versions.get(&number), Some(VersionState::Live(_)))
+        self.content(number).is_some()
     }
 
     /// The versions of this project, without those that are destroyed.
     fn added(&self) -> BTreeSet<VersionNumber> {
         let is_destroyed =
             |number: &VersionNumber| self.observed.versions.get(number) == Some(&VersionState::Destroyed);
-        self.record.added.union(&self.observed.added).copied().filter(|number| !is_destroyed(number)).collect()
+        let added = self.record.added.iter().chain(&self.observed.added).copied().chain(self.unconfirmed());
+        added.filter(|number| !is_destroyed(number)).collect()
+    }
+
+    /// The announced version, if it holds what was announced: a run has added it, but was killed before it confirmed.
+    fn unconfirmed(&self) -> Option<VersionNumber> {
+        let announced = self.record.announced?;
+        let found = self.announced_digest(self.content(announced)?);
+        found.filter(|found| self.record.announced_digest.as_ref() == Some(found)).map(|_| announced)
+    }
+
+    /// The digest by which an announced version of this content is recognised, if the current version can be read.
+    fn announced_digest(&self, content: Digest) -> Option<String> {
+        let current = self.record.version.and_then(|current| self.content(current))?;
+        Some(content.keyed_by(&current).to_string())
     }
 
     /// The head holds the desired content: repair labels and record, destroy the surplus.
@@ -216,9 +239,7 @@ impl View<'_> {
         if self.record.announced == Some(head) {
             record.added.insert(head);
         }
-        let surplus = self.surplus(head, &mut record);
-        let plan = Plan::new(reason, Cause::Holds(head)).holding(head).destroying(surplus);
-        plan.recording(self.secret, &record, Some(&self.desired.labels))
+        self.confirm(Plan::new(reason, Cause::Holds(head)).holding(head), head, record)
     }
 
     /// Another run has stored other content since this one did; this run's version is an old one now.
@@ -227,22 +248,39 @@ impl View<'_> {
         Plan::new(Reason::Superseded, Cause::Overtaken(head)).recording(self.secret, &record, None)
     }
 
-    /// Announces, adds, confirms, then destroys the surplus.
+    /// Announces, adds, destroys the surplus, confirms: four writes where an old version is pruned.
     fn add(&self, number: VersionNumber, cause: Cause) -> Plan {
         let generation = self.desired.identity.generation.max(self.record.generation);
         let incarnation = self.incarnation();
-        let claim =
-            Record { generation, incarnation, announced: Some(number), added: self.added(), ..self.record.clone() };
+        let claim = Record {
+            generation,
+            incarnation,
+            announced: Some(number),
+            announced_digest: self.announced_digest(self.desired.content),
+            added: self.added(),
+            ..self.record.clone()
+        };
         let mut record = self.confirmed(number);
         record.added.insert(number);
-        let labels = Some(&self.desired.labels);
         let plan = Plan::new(Reason::SecretStored, cause)
             .holding(number)
-            .recording(self.secret, &claim, labels)
-            .then(Action::Add { content: Content::Desired, number })
-            .recording(self.secret, &record, labels);
-        let surplus = self.surplus(number, &mut record);
-        plan.destroying(surplus).recording(self.secret, &record, labels)
+            .recording(self.secret, &claim, Some(&self.desired.labels))
+            .then(Action::Add { content: Content::Desired, number });
+        self.confirm(plan, number, record)
+    }
+
+    /// Destroys the surplus and records `current`. The recorded version, and those above it, are destroyed after the record
+    /// has changed only: a newer generation may need them, and the announcement is verified by the recorded one.
+    fn confirm(&self, plan: Plan, current: VersionNumber, mut record: Record) -> Plan {
+        let labels = Some(&self.desired.labels);
+        let mut older = self.surplus(current, &mut record);
+        let recent = older.split_off(&self.record.version.unwrap_or(VersionNumber::FIRST));
+        let confirmed = Record { added: record.added.union(&recent).copied().collect(), ..record.clone() };
+        plan.destroying(older).recording(self.secret, &confirmed, labels).destroying(recent).recording(
+            self.secret,
+            &record,
+            labels,
+        )
     }
 
     fn confirmed(&self, version: VersionNumber) -> Record {
@@ -252,7 +290,8 @@ impl View<'_> {
             self.desired.published_digest.clone().or_else(|| self.record.digest.clone().filter(|_| same_content));
         let generation = self.desired.identity.generation.max(self.record.generation);
         let incarnation = self.incarnation();
-        Record { generation, incarnation, version: Some(version), announced: None, digest, added: self.added() }
+        let version = Some(version);
+        Record { generation, incarnation, version, digest, added: self.added(), ..Record::default() }
     }
 
     /// The incarnation to record: this run's, or the recorded one if this run knows none.
@@ -298,7 +337,7 @@ impl View<'_> {
         strays.extend(Some(newest).filter(|newest| self.is_managed(*newest)));
         record.added.retain(|number| !strays.contains(number));
         record.added.insert(number);
-        record = Record { version: Some(number), announced: None, ..record };
+        record = Record { version: Some(number), announced: None, announced_digest: None, ..record };
         plan.destroying(strays).recording(self.secret, &record, None)
     }
 

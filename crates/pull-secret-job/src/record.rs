@@ -20,6 +20,8 @@ pub struct Record {
     pub version: Option<VersionNumber>,
     /// Number that a version is about to get. A killed run leaves it behind.
     pub announced: Option<VersionNumber>,
+    /// Digest of the announced version's content, keyed by the current version's.
+    pub announced_digest: Option<String>,
     /// The keyed digest of the current content.
     pub digest: Option<String>,
     /// Versions that this project has added and not destroyed. No other version is ever destroyed.
@@ -40,6 +42,7 @@ impl Record {
             incarnation: text(names::ANNOTATION_INCARNATION).and_then(|text| text.parse().ok()),
             version: text(names::ANNOTATION_VERSION).and_then(|text| text.parse().ok()),
             announced: text(names::ANNOTATION_ANNOUNCED).and_then(|text| text.parse().ok()),
+            announced_digest: text(names::ANNOTATION_ANNOUNCED_DIGEST).map(str::to_owned),
             digest: text(names::ANNOTATION_DIGEST).map(str::to_owned),
             added: added.split(',').filter_map(|number| number.parse().ok()).collect(),
         }
@@ -54,6 +57,7 @@ impl Record {
             (names::ANNOTATION_INCARNATION, self.incarnation.as_ref().map(ToString::to_string)),
             (names::ANNOTATION_VERSION, self.version.map(|version| version.to_string())),
             (names::ANNOTATION_ANNOUNCED, self.announced.map(|version| version.to_string())),
+            (names::ANNOTATION_ANNOUNCED_DIGEST, self.announced_digest.clone()),
             (names::ANNOTATION_DIGEST, self.digest.clone()),
             (names::ANNOTATION_ADDED, Some(added.join(",")).filter(|added| !added.is_empty())),
         ];
@@ -79,6 +83,7 @@ mod tests {
         let written = annotations(&[
             ("hyperfleet-added", "3,4,10"),
             ("hyperfleet-announced", "11"),
+            ("hyperfleet-announced-digest", "hmac-sha256:01"),
             ("hyperfleet-digest", "hmac-sha256:00"),
             ("hyperfleet-generation", "7"),
             ("hyperfleet-incarnation", "2026-01-02T03:04:05Z"),

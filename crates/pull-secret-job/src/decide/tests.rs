@@ -33,13 +33,14 @@ fn secret(generation: u64, version: u64, added: &[u64]) -> Metadata {
     announcing(generation, version, 0, added)
 }
 
-/// The same, left by a run that has announced a version.
+/// The same, left by a run that has announced a version of the desired content while `old` was the current one.
 fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> Metadata {
     let record = Record {
         generation: Generation::new(generation),
         incarnation: None,
         version: VersionNumber::new(version),
         announced: VersionNumber::new(announced),
+        announced_digest: (announced > 0).then(|| content("desired").keyed_by(&content("old")).to_string()),
         digest: desired().published_digest,
         added: added.iter().copied().map(number).collect(),
     };
@@ -121,7 +122,7 @@ fn other_content_is_announced_added_and_confirmed() {
 }
 
 #[test]
-fn the_surplus_is_destroyed_last_and_only_own_versions() {
+fn the_surplus_is_destroyed_before_the_confirmation_and_only_own_versions() {
     check(
         &desired(),
         &observed(secret(4, 9, &[3, 6, 9]), &[(9, "old")]),
@@ -129,11 +130,48 @@ fn the_surplus_is_destroyed_last_and_only_own_versions() {
             "SecretStored: version 9, the newest, holds other content",
             "announce version 10 [generation 5, added 3,6,9]",
             "add version 10 and read it back",
-            "record version 10 as the current one [generation 5, added 3,6,9,10]",
             "destroy version 3",
             "record version 10 as the current one [generation 5, added 6,9,10]",
         ],
     );
+}
+
+#[test]
+fn the_version_that_was_current_is_destroyed_after_the_confirmation() {
+    let keep_one = Desired { retain: 1, ..desired() };
+    check(
+        &keep_one,
+        &observed(secret(4, 9, &[6, 9]), &[(9, "old")]),
+        &[
+            "SecretStored: version 9, the newest, holds other content",
+            "announce version 10 [generation 5, added 6,9]",
+            "add version 10 and read it back",
+            "destroy version 6",
+            "record version 10 as the current one [generation 5, added 9,10]",
+            "destroy version 9",
+            "record version 10 as the current one [generation 5, added 10]",
+        ],
+    );
+}
+
+#[test]
+fn a_version_that_a_killed_run_has_added_is_told_from_one_that_was_added_by_hand() {
+    let keep_one = Desired { retain: 1, ..desired() };
+    let left = |announced: &str| {
+        let mut secret = announcing(5, 7, 8, &[7]);
+        let digest = content(announced).keyed_by(&content("old")).to_string();
+        secret.annotations.insert("hyperfleet-announced-digest".to_owned(), digest);
+        render(&store(&keep_one, &observed(secret, &[(7, "old"), (8, "left")])))
+    };
+    assert!(left("left").ends_with(
+        "announce version 9 [generation 5, added 7,8]\n\
+         add version 9 and read it back\n\
+         record version 9 as the current one [generation 5, added 7,8,9]\n\
+         destroy version 7\n\
+         destroy version 8\n\
+         record version 9 as the current one [generation 5, added 9]"
+    ));
+    assert!(!left("other").contains("destroy version 8"));
 }
 
 #[test]
@@ -226,6 +264,7 @@ fn a_version_of_another_writer_is_never_destroyed() {
         &observed(secret(5, 7, &[7]), &[(7, "desired"), (8, "desired")]),
         &[
             "SecretUnchanged: version 8, the newest, holds this pull secret",
+            "record version 8 as the current one [generation 5, added 7]",
             "destroy version 7",
             "record version 8 as the current one [generation 5, added ]",
         ],
@@ -274,6 +313,7 @@ fn of_two_versions_of_the_same_content_the_higher_stays() {
         &raced,
         &[
             "SecretStored: version 2, the newest, holds this pull secret",
+            "record version 2 as the current one [generation 5, added 1,2]",
             "destroy version 1",
             "record version 2 as the current one [generation 5, added 2]",
         ],
@@ -508,8 +548,8 @@ fn a_run_that_knows_no_incarnation_keeps_the_recorded_one() {
     assert_eq!(annotations.get("hyperfleet-incarnation").map(String::as_str), Some("2026-01-01T00:00:00Z"));
 }
 
-/// Many runs, of any generation and content, killed anywhere, each alone: whatever they leave, a run of the newest
-/// generation brings the secret right, and the run after it finds nothing to do.
+/// Many runs, of any generation and content, killed anywhere, each alone, and versions added by hand between them: whatever
+/// they leave, a run of the newest generation brings the secret right, and the run after it finds nothing to do.
 mod laws {
     use proptest::prelude::*;
 
@@ -523,8 +563,18 @@ mod laws {
     }
 
     impl World {
+        /// The versions from the recorded one up, as a run reads them.
         fn observe(&self) -> Observed {
-            Observed { secret: self.secret.clone(), versions: self.versions.clone(), added: BTreeSet::new() }
+            let recorded = self.secret.as_ref().and_then(|secret| Record::read(&secret.annotations).version);
+            let versions = self.versions.range(recorded.unwrap_or(VersionNumber::FIRST)..);
+            let versions = versions.map(|(number, state)| (*number, *state)).collect();
+            Observed { secret: self.secret.clone(), versions, added: BTreeSet::new() }
+        }
+
+        fn add(&mut self, state: VersionState) -> VersionNumber {
+            let next = self.versions.last_key_value().map_or(VersionNumber::FIRST, |(last, _)| last.next());
+            self.versions.insert(next, state);
+            next
         }
 
         /// Carries out the first `steps` actions.
@@ -535,10 +585,12 @@ mod laws {
                         let (labels, annotations) = (labels.clone(), annotations.clone());
                         self.secret = Some(Metadata { labels, annotations, etag: String::new() });
                     }
-                    Action::Add { number, .. } => {
-                        let next = self.versions.last_key_value().map_or(VersionNumber::FIRST, |(last, _)| last.next());
-                        assert_eq!(*number, next, "a plan announces the number that its version gets");
-                        self.versions.insert(next, VersionState::Live(desired.content));
+                    Action::Add { content, number } => {
+                        let state = match content {
+                            Content::Desired => VersionState::Live(desired.content),
+                            Content::CopyOf(source) => self.versions[source],
+                        };
+                        assert_eq!(*number, self.add(state), "a plan announces the number that its version gets");
                     }
                     Action::Destroy(number) => {
                         self.versions.insert(*number, VersionState::Destroyed);
@@ -551,9 +603,13 @@ mod laws {
 
     proptest! {
         #[test]
-        fn every_history_converges(history in prop::collection::vec((1_u64..4, 0_u8..3, 0_usize..6, 0_usize..4), 1..12)) {
+        fn every_history_converges(
+            history in prop::collection::vec((1_u64..4, 0_u8..3, 0_usize..7, 0_usize..4, any::<bool>()), 1..12)
+        ) {
             let mut world = World::default();
-            for (generation, name, steps, retain) in history {
+            let by_hand = VersionState::Live(content("by hand"));
+            let mut added_by_hand = BTreeSet::new();
+            for (generation, name, steps, retain, then_by_hand) in history {
                 let run = Desired {
                     identity: identity(generation),
                     content: content(&name.to_string()),
@@ -561,6 +617,10 @@ mod laws {
                     ..desired()
                 };
                 world.apply(&store(&run, &world.observe()), &run, steps);
+                // The first version of a secret counts as this project's, whoever has added it.
+                if then_by_hand && !world.versions.is_empty() {
+                    added_by_hand.insert(world.add(by_hand));
+                }
             }
             let last = Desired { identity: identity(9), ..desired() };
             let plan = store(&last, &world.observe());
@@ -574,6 +634,9 @@ mod laws {
             let record = Record::read(&world.secret.clone().unwrap().annotations);
             prop_assert!(record.added.len() <= last.retain, "{:?}", record);
             prop_assert!(record.added.iter().all(|number| world.versions.contains_key(number)), "{:?}", record);
+            let recorded_or_by_hand = record.added.union(&added_by_hand).copied().collect::<BTreeSet<_>>();
+            prop_assert!(live.iter().all(|(number, _)| recorded_or_by_hand.contains(number)), "{:?} {:?}", live, record);
+            prop_assert!(added_by_hand.iter().all(|number| world.versions[number] == by_hand), "{:?}", world.versions);
             let again = store(&last, &world.observe());
             prop_assert_eq!(again.reason, Reason::SecretUnchanged);
             prop_assert_eq!(again.actions, vec![]);

@@ -12,6 +12,8 @@ use testkit::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
 
 /// The call by which a run announces a version, after getSecret and two versions.
 const CLAIM: usize = 4;
+/// The call by which it adds the version.
+const ADDITION: usize = CLAIM + 1;
 
 /// A store so slow that a Job can be stopped while it waits for an answer.
 async fn slow() -> Rig {
@@ -83,6 +85,19 @@ async fn what_an_older_generation_has_left_on_top_is_mended_by_its_next_run(#[ca
     assert_eq!(rig.versions().await, ["a", "c", "b"]);
     assert_eq!(run(&rig, "b", "2").await.reason(), "Superseded");
     assert_eq!(live(&rig).await, ["a", "c"]);
+}
+
+/// The next run has other content, so that it does not continue with what it finds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_a_killed_run_has_added_is_pruned_like_any_other() {
+    let rig = slow().await;
+    run(&rig, "a", "1").await;
+    let mut killed = stopped_in(&rig, "b", "2", ADDITION).await;
+    killed.kill().await.unwrap();
+    assert_eq!(rig.versions().await, ["a", "b"]);
+    let next = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3").env("RETAIN_VERSIONS", "1")).await;
+    assert_eq!(next.reason(), "SecretStored", "{next:#?}");
+    assert_eq!(live(&rig).await, ["c"]);
 }
 
 /// The newer generation has announced, but dies before it adds: what the older one stored stays.

@@ -89,7 +89,11 @@ async fn old_versions_are_destroyed_but_the_last_few() {
         rig.stored(name).await;
     }
     assert_eq!(rig.versions().await, ["a", "b", "c"]);
+    let calls = rig.calls();
     rig.stored("d").await;
+    let writes = ["updateSecret", "addVersion", "destroyVersion"];
+    let written: Vec<_> = rig.methods_since(calls).into_iter().filter(|method| writes.contains(method)).collect();
+    assert_eq!(written, ["updateSecret", "addVersion", "destroyVersion", "updateSecret"], "a rotation is four writes");
     assert_eq!(rig.versions().await, ["destroyed", "b", "c", "d"]);
     let one = rig.run(rig.job(&pull_secret("e")).args(["--retain-versions", "1"])).await;
     assert_eq!(one.code, Some(0));
