@@ -3,6 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+use crate::text;
+
 /// Maximum characters of the excerpt of a source line.
 const MAX_EXCERPT: usize = 100;
 
@@ -56,7 +58,7 @@ impl SyntaxError {
         let skipped = column.saturating_sub(MAX_EXCERPT / 2);
         let line = source.get(line_start..line_end).unwrap_or_default();
         let shown = line.chars().skip(skipped).take(MAX_EXCERPT);
-        let excerpt = shown.map(|shown| if shown.is_control() { ' ' } else { shown }).collect::<String>();
+        let excerpt = text::on_one_line(shown);
         let width = characters(self.span.start..self.span.end.min(line_end));
         let indent = column - skipped;
         ParseError {

@@ -29,7 +29,7 @@ impl Parser<'_> {
 
     fn quote(&self) -> String {
         let span = self.token().map_or(0..0, |token| token.span.clone());
-        text::shortened(self.source.get(span).unwrap_or_default(), MAX_QUOTE)
+        text::shortened(&text::on_one_line(self.source.get(span).unwrap_or_default().chars()), MAX_QUOTE)
     }
 
     fn likely_mistake(&self) -> Option<String> {
