@@ -1,4 +1,8 @@
-//! Limits the runs of each project: a token bucket for writes, and a maximum number of concurrent runs.
+//! Limits the runs of each project: writes in any minute, and concurrent runs.
+//!
+//! A run counts with an estimate of its writes from its start until its end, and for a minute after it with the writes that its
+//! Job reports. So whatever delays Jobs, an outage included, no sixty seconds have more writes than the quota, unless a run
+//! needs more than the estimate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -8,12 +12,21 @@ use tokio::time::Instant;
 /// The limits of one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Maximum number of writes per minute; 0 is no limit.
+    /// Maximum number of writes in any minute; 0 is no limit.
     pub writes_per_minute: u32,
-    /// Number of writes that one run needs.
+    /// Number of writes that a run is expected to need.
     pub writes_per_run: u32,
     /// Maximum number of concurrent runs; 0 is no limit.
     pub runs_at_once: u32,
+}
+
+/// Writes of a Job, as its Pods have reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Writes of the Pods that have reported.
+    pub writes: u32,
+    /// Number of Pods that have ended without a report.
+    pub silent_pods: u32,
 }
 
 /// The runs and reservations of all projects.
@@ -23,23 +36,50 @@ pub struct Limits {
     projects: BTreeMap<String, Project>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Project {
-    /// Writes that are available; negative if waiting runs have reserved more than that.
-    tokens: f64,
-    filled: Instant,
     running: BTreeSet<String>,
-    /// The times at which runs with a reservation may start. Their writes are taken already, so that each waits its own time.
-    reserved: BTreeMap<String, Instant>,
+    /// The runs that have ended within the last minute, in order of their ends.
+    ended: VecDeque<Ended>,
+    /// The runs that wait for writes, in order of arrival; each has its turn, so that no other run goes before it.
+    waiting: VecDeque<Waiting>,
     /// Resources whose runs wait for a free slot, in order of arrival.
     queue: VecDeque<String>,
     queued: BTreeSet<String>,
 }
 
+#[derive(Debug)]
+struct Ended {
+    run: String,
+    at: Instant,
+    writes: u32,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    run: String,
+    resource: String,
+    /// Time at which it is to ask again.
+    due: Instant,
+}
+
+/// Period that the quota of writes applies to.
+const WINDOW: Duration = Duration::from_mins(1);
 /// Time until a run without a free slot asks again, unless a slot becomes free before.
 const MAX_SLOT_WAIT: Duration = Duration::from_secs(30);
-/// Time after which an unused reservation is dropped.
-const RESERVATION_TTL: Duration = Duration::from_mins(10);
+/// Time after which a run that has not asked again loses its turn.
+const TURN_TTL: Duration = Duration::from_mins(10);
+
+// === impl Spent ===
+
+impl std::iter::Sum for Spent {
+    fn sum<I: Iterator<Item = Self>>(pods: I) -> Self {
+        pods.fold(Self::default(), |sum, pod| Self {
+            writes: sum.writes.saturating_add(pod.writes),
+            silent_pods: sum.silent_pods.saturating_add(pod.silent_pods),
+        })
+    }
+}
 
 // === impl Limits ===
 
@@ -52,7 +92,7 @@ impl Limits {
     /// Starts a run of a resource, or returns the time until it may be tried again.
     pub fn try_start(&mut self, project: &str, run: &str, resource: &str, now: Instant) -> Result<(), Duration> {
         let quota = self.quota;
-        let project = self.project(project, now);
+        let project = self.projects.entry(project.to_owned()).or_default();
         if project.running.contains(run) {
             return Ok(());
         }
@@ -63,15 +103,15 @@ impl Limits {
             return Err(MAX_SLOT_WAIT);
         }
         if quota.writes_per_minute > 0 {
-            project.take(run, quota, now)?;
+            project.take_turn(run, resource, quota, now)?;
         }
         project.running.insert(run.to_owned());
         Ok(())
     }
 
     /// Records a running Job, whichever replica has created it.
-    pub fn mark_running(&mut self, project: &str, run: &str, now: Instant) {
-        self.project(project, now).running.insert(run.to_owned());
+    pub fn mark_running(&mut self, project: &str, run: &str) {
+        self.projects.entry(project.to_owned()).or_default().running.insert(run.to_owned());
     }
 
     /// Releases the slot of a run that was not started after all. Its slot is offered at the next end of a run.
@@ -81,34 +121,41 @@ impl Limits {
         }
     }
 
-    /// Records the end of a run, and returns the resources whose runs have a free slot now.
-    pub fn finish(&mut self, project: &str, run: &str, now: Instant) -> Vec<String> {
+    /// Records the end of a run, and returns the resources whose runs have a free slot or their turn now. `ended` is the time of
+    /// the end if it is known; a run that was not known to be running counts only with it.
+    pub fn finish(&mut self, project: &str, run: &str, ended: Option<Instant>, now: Instant) -> Vec<String> {
         let quota = self.quota;
-        let Some(state) = self.projects.get_mut(project) else { return Vec::new() };
-        state.running.remove(run);
+        let is_recent = ended.is_some_and(|ended| now.saturating_duration_since(ended) < WINDOW);
+        if !is_recent && !self.projects.contains_key(project) {
+            return Vec::new();
+        }
+        let state = self.projects.entry(project.to_owned()).or_default();
+        let was_running = state.running.remove(run);
+        if quota.writes_per_minute > 0 && (was_running || is_recent) {
+            state.record_end(Ended { run: run.to_owned(), at: ended.unwrap_or(now), writes: quota.writes_per_run });
+        }
+        state.forget(now);
         let count = state.free(quota).min(state.queue.len());
-        let next: Vec<String> = state.queue.drain(..count).collect();
+        let mut next: Vec<String> = state.queue.drain(..count).collect();
         for resource in &next {
             state.queued.remove(resource);
         }
-        // A project with a full bucket need not be remembered.
-        let full = now.saturating_duration_since(state.filled) >= Duration::from_mins(1);
-        if state.running.is_empty() && state.reserved.is_empty() && full {
+        let turns = (0..state.waiting.len()).take_while(|before| state.missing(*before, quota) == 0).count();
+        next.extend(state.waiting.iter().take(turns).map(|waiting| waiting.resource.clone()));
+        if state.running.is_empty() && state.ended.is_empty() && state.waiting.is_empty() {
             self.projects.remove(project);
         }
         next
     }
 
-    fn project(&mut self, project: &str, now: Instant) -> &mut Project {
-        let tokens = f64::from(self.quota.writes_per_minute);
-        self.projects.entry(project.to_owned()).or_insert_with(|| Project {
-            tokens,
-            filled: now,
-            running: BTreeSet::new(),
-            reserved: BTreeMap::new(),
-            queue: VecDeque::new(),
-            queued: BTreeSet::new(),
-        })
+    /// Counts a run that has ended with the writes that its Job reports, in place of the estimate.
+    pub fn charge(&mut self, project: &str, run: &str, spent: Spent) {
+        let estimate = self.quota.writes_per_run;
+        let ended =
+            self.projects.get_mut(project).and_then(|state| state.ended.iter_mut().find(|ended| ended.run == run));
+        if let Some(ended) = ended {
+            ended.writes = spent.writes.saturating_add(spent.silent_pods.saturating_mul(estimate));
+        }
     }
 
     /// Returns the number of concurrent runs.
@@ -128,27 +175,60 @@ impl Project {
         }
     }
 
-    /// Takes the writes that a run needs, or reserves them and returns the time until they are available.
-    fn take(&mut self, run: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
-        if let Some(due) = self.reserved.get(run) {
-            let left = due.saturating_duration_since(now);
-            if !left.is_zero() {
-                return Err(left);
-            }
-            self.reserved.remove(run);
+    /// Adds an end, unless it is known, in the order of time.
+    fn record_end(&mut self, ended: Ended) {
+        if self.ended.iter().all(|known| known.run != ended.run) {
+            let at = self.ended.partition_point(|known| known.at <= ended.at);
+            self.ended.insert(at, ended);
+        }
+    }
+
+    /// Forgets the ends before the window and the runs that have not asked again.
+    fn forget(&mut self, now: Instant) {
+        while self.ended.front().is_some_and(|ended| now.saturating_duration_since(ended.at) >= WINDOW) {
+            self.ended.pop_front();
+        }
+        self.waiting.retain(|waiting| now.saturating_duration_since(waiting.due) < TURN_TTL);
+    }
+
+    /// Takes the writes that a run needs, or queues the run and returns the time until its turn.
+    fn take_turn(&mut self, run: &str, resource: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
+        self.forget(now);
+        let turn = self.waiting.iter().position(|waiting| waiting.run == run);
+        let missing = self.missing(turn.unwrap_or(self.waiting.len()), quota);
+        if missing == 0 {
+            turn.and_then(|turn| self.waiting.remove(turn));
             return Ok(());
         }
-        let most = f64::from(quota.writes_per_minute);
-        let passed = now.saturating_duration_since(self.filled).as_secs_f64();
-        self.tokens = (self.tokens + passed * most / 60.0).min(most) - f64::from(quota.writes_per_run);
-        self.filled = now;
-        if self.tokens >= 0.0 {
-            return Ok(());
+        let wait = self.time_until_free(missing, quota, now);
+        let due = now + wait;
+        match turn.and_then(|turn| self.waiting.get_mut(turn)) {
+            Some(waiting) => waiting.due = due,
+            None => self.waiting.push_back(Waiting { run: run.to_owned(), resource: resource.to_owned(), due }),
         }
-        let wait = Duration::from_secs_f64(-self.tokens * 60.0 / most).max(Duration::from_millis(10));
-        self.reserved.retain(|_, due| now.saturating_duration_since(*due) < RESERVATION_TTL);
-        self.reserved.insert(run.to_owned(), now + wait);
         Err(wait)
+    }
+
+    /// Number of writes that a run lacks while so many others wait before it.
+    fn missing(&self, before: usize, quota: Quota) -> u64 {
+        let expected = u64::try_from(self.running.len() + before + 1).unwrap_or(u64::MAX);
+        let reported: u64 = self.ended.iter().map(|ended| u64::from(ended.writes)).sum();
+        let needed = expected.saturating_mul(u64::from(quota.writes_per_run)).saturating_add(reported);
+        needed.saturating_sub(u64::from(quota.writes_per_minute))
+    }
+
+    /// Time until so many writes have left the window. Those of running Jobs do so a minute after now at the earliest; what is
+    /// missing beyond is spread by the quota's rate, so that waiting runs do not ask all at once.
+    fn time_until_free(&self, missing: u64, quota: Quota, now: Instant) -> Duration {
+        let mut left = missing;
+        for ended in &self.ended {
+            left = left.saturating_sub(u64::from(ended.writes));
+            if left == 0 {
+                return (ended.at + WINDOW).saturating_duration_since(now).max(Duration::from_millis(10));
+            }
+        }
+        let share = f64::from(u32::try_from(left).unwrap_or(u32::MAX)) / f64::from(quota.writes_per_minute);
+        WINDOW.mul_f64(share.min(10.0)).max(Duration::from_secs(1))
     }
 }
 
@@ -156,53 +236,115 @@ impl Project {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     fn limits(writes_per_minute: u32, runs_at_once: u32) -> Limits {
-        Limits::new(Quota { writes_per_minute, writes_per_run: 3, runs_at_once })
+        Limits::new(Quota { writes_per_minute, writes_per_run: 4, runs_at_once })
+    }
+
+    /// Runs that start one after the other and end at once.
+    fn start_and_end(limits: &mut Limits, runs: std::ops::Range<u32>, now: Instant) {
+        for run in runs {
+            let run = run.to_string();
+            assert_eq!(limits.try_start("p", &run, "a", now), Ok(()));
+            limits.finish("p", &run, Some(now), now);
+        }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_project_is_given_no_more_writes_than_its_quota() {
+    async fn no_minute_has_more_writes_than_the_quota() {
         let (mut limits, start) = (limits(600, 0), Instant::now());
-        assert!((0..200).all(|run| limits.try_start("p", &run.to_string(), "a", start).is_ok()));
-        let wait = limits.try_start("p", "next", "a", start).unwrap_err();
-        assert_eq!(wait.as_millis(), 300);
-        assert!(limits.try_start("other", "next", "a", start).is_ok());
-        assert!(limits.try_start("p", "next", "a", start + wait).is_ok());
-        let minute = start + Duration::from_mins(1);
-        let later = (0..1_000).filter(|run| limits.try_start("p", &format!("b{run}"), "a", minute).is_ok()).count();
-        assert_eq!(later, 199);
+        start_and_end(&mut limits, 0..75, start);
+        let half = start + 30 * SECOND;
+        start_and_end(&mut limits, 75..150, half);
+        assert_eq!(limits.try_start("p", "next", "a", half), Err(30 * SECOND), "until the first have left the minute");
+        assert_eq!(limits.try_start("other", "next", "a", half), Ok(()));
+        let minute = start + WINDOW;
+        let started = (0..1_000).filter(|run| limits.try_start("p", &format!("b{run}"), "a", minute).is_ok()).count();
+        assert_eq!(started, 74, "and one waits that came before");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_runs_have_reservations_of_their_own() {
+    async fn a_run_counts_as_long_as_its_job_may_write() {
+        let (mut limits, start) = (limits(8, 0), Instant::now());
+        for run in ["a", "b"] {
+            assert_eq!(limits.try_start("p", run, run, start), Ok(()));
+        }
+        let hour = start + 60 * WINDOW;
+        assert!(limits.try_start("p", "c", "c", hour).is_err(), "an outage has delayed both; they may write now");
+        limits.finish("p", "a", None, hour);
+        assert_eq!(limits.try_start("p", "c", "c", hour), Err(WINDOW), "it may have written just before its end");
+        assert_eq!(limits.try_start("p", "c", "c", hour + WINDOW), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_writes_that_a_job_reports_replace_the_estimate() {
+        let (mut limits, now) = (limits(12, 0), Instant::now());
+        start_and_end(&mut limits, 0..3, now);
+        assert!(limits.try_start("p", "c", "c", now).is_err());
+        limits.charge("p", "0", Spent { writes: 0, silent_pods: 0 });
+        assert_eq!(limits.try_start("p", "c", "c", now), Ok(()), "one had nothing to write");
+        assert!(limits.try_start("p", "d", "cls-d", now).is_err());
+        limits.charge("p", "2", Spent { writes: 0, silent_pods: 0 });
+        assert_eq!(limits.finish("p", "0", Some(now), now), ["cls-d"], "its turn has come early");
+        limits.charge("p", "1", Spent { writes: 3, silent_pods: 2 });
+        assert_eq!(limits.projects["p"].ended.iter().map(|ended| ended.writes).collect::<Vec<_>>(), [0, 11, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_runs_have_their_turns() {
         let (mut limits, start) = (limits(60, 0), Instant::now());
+        for run in 0..15 {
+            start_and_end(&mut limits, run..run + 1, start + run * SECOND);
+        }
+        let now = start + 15 * SECOND;
         let wait =
             |limits: &mut Limits, run: &str, at| limits.try_start("p", run, run, at).err().map(|wait| wait.as_secs());
-        assert!((0..20).all(|run| limits.try_start("p", &format!("r{run}"), "a", start).is_ok()));
-        let waits: Vec<_> = ["a", "b", "c", "a"].map(|run| wait(&mut limits, run, start)).into();
-        assert_eq!(waits, [Some(3), Some(6), Some(9), Some(3)], "asking twice costs nothing");
-        let then = start + Duration::from_secs(6);
-        assert_eq!(["c", "b", "a", "d"].map(|run| wait(&mut limits, run, then)), [Some(3), None, None, Some(6)]);
+        let waits: Vec<_> = ["a", "b", "c", "a"].map(|run| wait(&mut limits, run, now)).into();
+        assert_eq!(waits, [Some(45), Some(46), Some(47), Some(45)], "asking twice costs nothing");
+        let then = now + 46 * SECOND;
+        assert_eq!(["d", "c", "b", "a"].map(|run| wait(&mut limits, run, then)), [Some(2), Some(1), None, None]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_an_outage_the_runs_ask_one_after_the_other() {
+        let (mut limits, now) = (limits(60, 0), Instant::now());
+        let waits: Vec<_> =
+            (0..1_000).filter_map(|run| limits.try_start("p", &run.to_string(), "a", now).err()).collect();
+        assert_eq!(waits.len(), 985);
+        assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!(waits.iter().filter(|wait| **wait <= WINDOW).count() <= 15, "{waits:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restarted_adapter_counts_what_has_just_ended() {
+        let (mut limits, now) = (limits(4, 0), Instant::now() + 60 * WINDOW);
+        limits.finish("p", "long-ago", Some(now - 2 * WINDOW), now);
+        assert!(limits.projects.is_empty());
+        for _again in 0..2 {
+            limits.finish("p", "just-now", Some(now - 20 * SECOND), now);
+        }
+        assert_eq!(limits.try_start("p", "a", "a", now), Err(40 * SECOND));
     }
 
     #[tokio::test(start_paused = true)]
     async fn concurrent_runs_are_limited() {
         let (mut limits, now) = (limits(0, 2), Instant::now());
         assert!(limits.try_start("p", "a", "cls-a", now).is_ok());
-        limits.mark_running("p", "b", now);
+        limits.mark_running("p", "b");
         for resource in ["cls-c", "cls-d", "cls-c"] {
             assert_eq!(limits.try_start("p", "c", resource, now), Err(MAX_SLOT_WAIT));
         }
         assert!(limits.try_start("p", "a", "cls-a", now).is_ok(), "it has a slot already");
         assert_eq!(
-            limits.finish("p", "b", now),
+            limits.finish("p", "b", None, now),
             ["cls-c"],
             "each end frees one slot, for the resource that came first"
         );
         assert!(limits.try_start("p", "c", "cls-c", now).is_ok());
         assert_eq!(limits.running(), 2);
         for run in ["a", "c"] {
-            drop(limits.finish("p", run, now + Duration::from_mins(2)));
+            drop(limits.finish("p", run, None, now));
         }
         assert!(limits.projects.is_empty());
     }

@@ -117,7 +117,8 @@ async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Resul
     let is_complete = job.end == Some(JobEnd::Complete);
     let of_success = ended.iter().find(|pod| pod.exit_code == 0).filter(|_| is_complete);
     let relevant = of_success.or_else(|| ended.first().filter(|_| !is_complete));
-    Ok(relevant.map(|pod| Outcome::of(pod.exit_code, &pod.message)))
+    let spent = ended.iter().map(|pod| Outcome::of(pod.exit_code, &pod.message).spent).sum();
+    Ok(relevant.map(|pod| Outcome { spent, ..Outcome::of(pod.exit_code, &pod.message) }))
 }
 
 // === impl Observed ===
@@ -145,6 +146,11 @@ impl Observed {
     /// Returns the outcome of the Job with this uid.
     pub fn outcome(&self, uid: &str) -> Option<&Outcome> {
         self.jobs.iter().find(|(job, _)| job.uid == uid).and_then(|(_, outcome)| outcome.as_ref())
+    }
+
+    /// Returns the Jobs whose Pods have ended, with their outcomes.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&ObservedJob, &Outcome)> {
+        self.jobs.iter().filter_map(|(job, outcome)| Some((job, outcome.as_ref()?)))
     }
 
     /// Returns true if a run for this generation has succeeded.

@@ -1,7 +1,10 @@
 //! Parses the termination message of a run, which has the format of HyperFleet's status-reporter.
 
+use fleet_model::job::STORE_WRITES;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::limits::Spent;
 
 /// The result of a run, from its termination message.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,8 @@ pub struct Outcome {
     pub details: Map<String, Value>,
     /// The exit code of the container.
     pub exit_code: i32,
+    /// Writes in the secret store by the Job's Pods that have ended.
+    pub spent: Spent,
 }
 
 #[derive(Deserialize)]
@@ -41,14 +46,17 @@ impl Outcome {
         let Some(parsed) = parsed.filter(|parsed| matches!(parsed.status.as_str(), "success" | "failure")) else {
             let message =
                 format!("the Job's container has ended with exit code {exit_code} and without a termination message");
-            return Self { is_success: exit_code == 0, reason: None, message, details: Map::new(), exit_code };
+            let spent = Spent { writes: 0, silent_pods: 1 };
+            return Self { is_success: exit_code == 0, reason: None, message, details: Map::new(), exit_code, spent };
         };
         let message = parsed.message.unwrap_or_default();
+        let details = parsed.details.unwrap_or_default();
         Self {
             is_success: parsed.status == "success",
             reason: parsed.reason.map(|reason| reason.trim().to_owned()).filter(|reason| is_reason(reason)),
             message: cut(message.trim(), MAX_MESSAGE_LENGTH).to_owned(),
-            details: parsed.details.unwrap_or_default(),
+            spent: spent(&details),
+            details,
             exit_code,
         }
     }
@@ -57,6 +65,18 @@ impl Outcome {
     pub fn data(&self) -> Map<String, Value> {
         let kept = self.details.iter().filter(|(name, _)| !COSTS.contains(&name.as_str()));
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Returns the writes among the calls that a Pod reports; a Pod that reports no calls is silent.
+fn spent(details: &Map<String, Value>) -> Spent {
+    let Some(calls) = details.get("apiCalls").and_then(Value::as_object) else {
+        return Spent { writes: 0, silent_pods: 1 };
+    };
+    let writes = STORE_WRITES.iter().filter_map(|name| calls.get(*name)?.as_u64());
+    Spent {
+        writes: writes.fold(0, |sum, count| sum.saturating_add(u32::try_from(count).unwrap_or(u32::MAX))),
+        silent_pods: 0,
     }
 }
 
@@ -80,11 +100,12 @@ mod tests {
     #[test]
     fn the_pull_secret_jobs_message_is_parsed() {
         let message = r#"{"status":"success","reason":"SecretStored","message":"stored","details":{"secretVersion":3,
-            "apiCalls":{"getSecret":1},"durationMs":5,"versionsAdded":1}}"#;
+            "apiCalls":{"getSecret":1,"updateSecret":2,"addVersion":1},"durationMs":5,"versionsAdded":1}}"#;
         let outcome = Outcome::of(0, message);
         assert!(outcome.is_success);
         assert_eq!((outcome.reason.as_deref(), &*outcome.message), (Some("SecretStored"), "stored"));
         assert_eq!(Value::Object(outcome.data()), serde_json::json!({"secretVersion": 3}));
+        assert_eq!(outcome.spent, Spent { writes: 3, silent_pods: 0 });
     }
 
     #[rstest]
@@ -96,5 +117,6 @@ mod tests {
     fn a_message_in_another_format_is_ignored(#[case] code: i32, #[case] message: &str, #[case] success: bool) {
         let outcome = Outcome::of(code, message);
         assert_eq!((outcome.is_success, outcome.reason), (success, None));
+        assert_eq!(outcome.spent, Spent { writes: 0, silent_pods: 1 });
     }
 }

@@ -1,4 +1,8 @@
-//! The result of a Pull Secret Job: one closed list of reasons for its log, result file, status condition and exit code.
+//! The result of a Pull Secret Job: one closed list of reasons for its log, result file, status condition and exit code,
+//! and the calls that its result counts.
+
+/// The calls, as the result file counts them, that the store's quota of writes applies to.
+pub const STORE_WRITES: [&str; 5] = ["createSecret", "updateSecret", "addVersion", "destroyVersion", "deleteSecret"];
 
 crate::reasons! {
     /// Reason with which a Pull Secret Job ends.

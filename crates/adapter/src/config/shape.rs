@@ -323,11 +323,11 @@ daemon::settings! {
         /// Variable of the Job that names the project whose quota runs are counted against
         #[serde(default)]
         pub project_variable: Option<String> = Row::at("spec.limits.projectVariable").no_variable(),
-        /// Maximum number of writes per minute that this replica causes in one project; 0 is no limit. Divide a project's
-        /// quota by the number of replicas
+        /// Maximum number of writes in any minute that runs cause in one project, whichever replica has started them; 0 is no
+        /// limit
         pub writes_per_minute: u32 = Row::at("spec.limits.writesPerMinute").default("600"),
-        /// Number of writes that one run needs
-        pub writes_per_run: u32 = Row::at("spec.limits.writesPerRun").default("3").least("1"),
+        /// Number of writes that a run is expected to need; what its Job reports replaces it
+        pub writes_per_run: u32 = Row::at("spec.limits.writesPerRun").default("4").least("1"),
         /// Maximum number of concurrent runs in one project; 0 is no limit
         pub runs_per_project: u32 = Row::at("spec.limits.runsPerProject").default("100"),
         /// Label metrics with `cluster_id`: one series per cluster, for small fleets only

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet_model::names;
+use jiff::Timestamp;
 use kubernetes::JobEvent;
 use tokio::time::Instant;
 
@@ -47,9 +48,10 @@ impl KnownJobs {
         let is_over = is_gone || job.end.is_some();
         if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
             if is_over {
-                update.unblocked = limits.finish(project, &job.name, now);
+                let ended = job.ended.map(|ended| instant_of(ended, now));
+                update.unblocked = limits.finish(project, &job.name, ended, now);
             } else {
-                limits.mark_running(project, &job.name, now);
+                limits.mark_running(project, &job.name);
             }
         }
         let trace = job.annotations.get(names::ANNOTATION_TRACE).cloned();
@@ -74,6 +76,12 @@ impl KnownJobs {
         let over = self.0.values().filter(|known| known.is_over);
         over.map(|known| (known.resource.clone(), trigger(known.trace.as_deref()))).collect()
     }
+}
+
+/// The instant of a time in the past; a time that is dated ahead counts as now.
+fn instant_of(time: Timestamp, now: Instant) -> Instant {
+    let age = Timestamp::now().duration_since(time).try_into().unwrap_or_default();
+    now.checked_sub(age).unwrap_or(now)
 }
 
 fn trigger(trace: Option<&str>) -> Trigger {

@@ -113,6 +113,11 @@ struct Acted {
 impl Pass<'_> {
     async fn decide_and_act(&self) -> Result<Acted, ReconcileError> {
         let context = self.context;
+        let limits = || context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        for (job, outcome) in self.observed.outcomes() {
+            let project = job.annotations.get(names::ANNOTATION_PROJECT);
+            project.inspect(|project| limits().charge(project, &job.name, outcome.spent));
+        }
         let facts = self.observed.facts(Timestamp::now());
         let plan = decide::decide(&context.config, &facts);
         let Some(run) = plan.starts_run() else { return self.perform(plan, &facts).await };
@@ -120,7 +125,6 @@ impl Pass<'_> {
         let Some(project) = manifest::project(&context.config, &facts, run) else {
             return self.perform(plan, &facts).await;
         };
-        let limits = || context.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let started = limits().try_start(&project, &name, &self.observed.resource.id, Instant::now());
         if let Err(wait) = started {
             return self.perform(plan.delayed(&project, wait), &facts).await;

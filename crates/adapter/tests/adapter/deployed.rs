@@ -62,7 +62,7 @@ fn the_configuration_is_valid() {
     let text = map.data.unwrap()["adapter.yaml"].clone();
     let plan =
         Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).and_then(Config::plan).unwrap();
-    assert_eq!((plan.quota.writes_per_minute, plan.namespace.as_str()), (300, "hyperfleet-pull-secret"));
+    assert_eq!((plan.quota.writes_per_minute, plan.namespace.as_str()), (540, "hyperfleet-pull-secret"));
 }
 
 #[rstest]

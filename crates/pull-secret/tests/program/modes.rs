@@ -1,6 +1,7 @@
 //! Dry run, delete, generations, regional secrets.
 
 use emulators::secret_manager::Settings;
+use fleet_model::job::STORE_WRITES;
 use serde_json::Value;
 
 use testkit::rig::{Outcome, Rig, pull_secret};
@@ -116,8 +117,7 @@ async fn an_older_generation_changes_nothing_and_ends_well() {
     let calls = rig.calls();
     let older = rig.run(rig.job(&pull_secret("a")).args(["--generation", "1"])).await;
     assert_eq!((older.code, older.reason()), (Some(0), "Superseded"), "{older:#?}");
-    let writes = ["createSecret", "updateSecret", "addVersion", "destroyVersion"];
-    assert!(rig.methods_since(calls).iter().all(|method| !writes.contains(method)), "{older:#?}");
+    assert!(rig.methods_since(calls).iter().all(|method| !STORE_WRITES.contains(method)), "{older:#?}");
     assert_eq!(rig.versions().await, ["b"]);
     let deletion = rig.run(rig.job("").args(["--delete", "--generation", "1"])).await;
     assert_eq!(deletion.reason(), "Superseded", "{deletion:#?}");
