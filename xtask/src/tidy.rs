@@ -32,6 +32,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "kubernetes",
             "message-broker",
             "precondition",
+            "secret-store",
         ],
     ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),

@@ -26,7 +26,7 @@ pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use daemon::settings::common::Address;
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
-    Resources, Retry, ServiceAccount, Spec,
+    Resources, Retry, ServiceAccount, Spec, StoreCheck,
 };
 
 /// The files that are searched for the configuration if neither flag nor variable names one.

@@ -12,14 +12,16 @@ mod destination;
 mod facts;
 mod plan;
 mod retry;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 use crate::config::Plan as Config;
 
 pub use criteria::{Unmet, unmet};
-pub use facts::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, SOURCE};
+pub use facts::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, SOURCE, StoredDrift};
 pub use plan::{Action, Plan, PlannedCondition, StartRun};
+pub use stored::{FindingKind, Reported, StoreFinding};
 
 /// Decides the actions and the conditions for a resource.
 pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {

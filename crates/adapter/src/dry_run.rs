@@ -71,6 +71,7 @@ pub fn dry_run(
         runs: Vec::new(),
         source: PullSecretSource::Inline,
         output: OutputState::NotChecked("a dry run does not observe Kubernetes"),
+        stored: None,
         input: None,
         now,
     };

@@ -13,6 +13,7 @@
 //! | an older generation never overwrites the input of a newer run | `conflicts::an_older_observation_does_not_replace_the_input_of_a_newer_run` |
 //! | unmanaged objects are named and not changed | `conflicts::unmanaged_objects_are_named_and_not_changed` |
 //! | `Finalized` is reported after every applying Job has stopped and the clean-up has succeeded | `decide::tests::a_deletion_stops_applying_jobs_then_cleans_up_then_confirms` |
+//! | what was deleted, disabled or changed in a secret store is found and repaired | `stored` |
 //! | no outage of API, broker or Kubernetes loses an event | `outages` |
 //!
 //! ```text
@@ -35,7 +36,10 @@ pub mod reason;
 pub mod report;
 pub mod run;
 pub mod server;
+pub mod store;
+pub mod store_check;
 
 pub use config::{Config, Plan};
 pub use reason::Reason;
 pub use server::{Adapter, Parts, StartError};
+pub use store::{StoreView, Stores};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use daemon::metrics::{register, register_for_adapter};
 use fleet_model::metrics::adapter as catalogue;
+use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -12,6 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 
+use crate::decide::FindingKind;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
@@ -29,12 +31,23 @@ pub struct Metrics {
     reports: Family<WithStatus, Counter>,
     in_progress: Family<Own, Gauge>,
     leading: Family<Own, Gauge>,
+    store: StoreMetrics,
     jobs_created: Family<Labels, Counter>,
     jobs: Family<Labels, Counter>,
     job_duration: Family<Labels, Histogram>,
     versions: Family<Labels, Counter>,
     store_calls: Family<Call, Counter>,
     kubernetes_calls: Family<Call, Counter>,
+}
+
+/// Metrics of the check of secret stores.
+#[derive(Clone, Debug, Default)]
+struct StoreMetrics {
+    checks: Family<WithStatus, Counter>,
+    last_success: Family<Own, Gauge>,
+    findings: Family<WithKind, Counter>,
+    drifted: Family<Own, Gauge>,
+    calls: Family<WithOperation, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -67,6 +80,22 @@ struct WithError {
     adapter_name: String,
     classification: &'static str,
     error_type: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WithKind {
+    component: &'static str,
+    version: &'static str,
+    adapter_name: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WithOperation {
+    component: &'static str,
+    version: &'static str,
+    adapter_name: String,
+    operation: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -110,6 +139,16 @@ const JOB_BOUNDS: [f64; 10] = [0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.
 /// Maximum length of the names that a Job chooses for itself, and maximum number of them per report: they become series.
 const MAX_REASONS: usize = 64;
 
+impl StoreMetrics {
+    fn register(&self, registry: &mut Registry) {
+        register(registry, &catalogue::STORE_CHECKS, self.checks.clone());
+        register(registry, &catalogue::STORE_LAST_SUCCESS, self.last_success.clone());
+        register(registry, &catalogue::STORE_FINDINGS, self.findings.clone());
+        register(registry, &catalogue::STORE_DRIFTED, self.drifted.clone());
+        register(registry, &catalogue::STORE_CALLS, self.calls.clone());
+    }
+}
+
 impl Metrics {
     /// Registers an adapter's metrics. Those about Jobs are named after its type: `pullsecret_job_total`.
     pub fn register(registry: &mut Registry, identity: &Identity<'_>) -> Self {
@@ -127,6 +166,7 @@ impl Metrics {
             reports: Family::default(),
             in_progress: Family::default(),
             leading: Family::default(),
+            store: StoreMetrics::default(),
             jobs_created: Family::default(),
             jobs: Family::default(),
             job_duration: Family::new_with_constructor(|| Histogram::new(JOB_BOUNDS)),
@@ -153,6 +193,7 @@ impl Metrics {
         register(registry, &catalogue::STATUS_REPORTS, self.reports.clone());
         register(registry, &catalogue::RESOURCES_IN_PROGRESS, self.in_progress.clone());
         register(registry, &catalogue::LEADER, self.leading.clone());
+        self.store.register(registry);
     }
 
     fn register_jobs(&self, registry: &mut Registry, adapter: &str) {
@@ -216,6 +257,34 @@ impl Metrics {
         self.leading.get_or_create(&self.own).set(leads.into());
     }
 
+    /// Counts a check of the secret stores, and notes its time if it has succeeded.
+    pub fn store_checked(&self, is_success: bool, succeeded: Option<Timestamp>) {
+        let status = if is_success { "success" } else { "failed" };
+        self.store.checks.get_or_create(&self.with_status(status)).inc();
+        if let Some(time) = succeeded {
+            self.store.last_success.get_or_create(&self.own).set(time.as_second());
+        }
+    }
+
+    /// Counts a difference between a secret store and what was reported.
+    pub fn store_differs(&self, kind: FindingKind) {
+        let Own { component, version, adapter_name } = self.own.clone();
+        let labels = WithKind { component, version, adapter_name, kind: kind.as_str() };
+        self.store.findings.get_or_create(&labels).inc();
+    }
+
+    /// Sets the number of differences that no run repairs yet.
+    pub fn show_store_drifted(&self, count: usize) {
+        self.store.drifted.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts calls of checks to secret stores.
+    pub fn store_called(&self, operation: &'static str, count: u64) {
+        let Own { component, version, adapter_name } = self.own.clone();
+        let labels = WithOperation { component, version, adapter_name, operation };
+        self.store.calls.get_or_create(&labels).inc_by(count);
+    }
+
     /// Counts a Job that was created.
     pub fn created(&self, cluster: &str) {
         self.jobs_created.get_or_create(&self.labels(cluster, None, None)).inc();
@@ -273,6 +342,10 @@ mod tests {
         metrics.reported("success");
         metrics.show_in_progress(1);
         metrics.show_leading(true);
+        metrics.store_checked(true, Some(Timestamp::UNIX_EPOCH));
+        metrics.store_differs(FindingKind::SecretMissing);
+        metrics.show_store_drifted(1);
+        metrics.store_called("list", 1);
         metrics.created("cls-1");
         let message = json!({
             "status": "success",

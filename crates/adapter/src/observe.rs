@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
 use crate::config::{Input, Plan as Config};
-use crate::decide::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run};
+use crate::decide::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, StoredDrift};
 use crate::manifest;
 use crate::outcome::Outcome;
 
@@ -28,6 +28,8 @@ pub struct Observed {
     jobs: Vec<(ObservedJob, Option<Outcome>)>,
     source: PullSecretSource,
     output: OutputState,
+    /// A difference in the secret store that a check has found.
+    pub stored: Option<StoredDrift>,
     input: Option<InputState>,
     /// The pull secret, if it is available.
     pub content: Option<SecretSlice<u8>>,
@@ -76,6 +78,7 @@ pub async fn observe(
     let mut observed = Observed {
         source: PullSecretSource::Inline,
         output: OutputState::NotChecked("no run has succeeded yet"),
+        stored: None,
         input: None,
         content: inline,
         resource,
@@ -133,6 +136,7 @@ impl Observed {
             runs: self.jobs.iter().map(|(job, outcome)| run(&self.resource, job, outcome.clone())).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
+            stored: self.stored.clone(),
             input: self.input.clone(),
             now,
         }

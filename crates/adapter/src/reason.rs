@@ -23,6 +23,8 @@ fleet_model::reasons! {
         JobFailed,
         /// The Secret that the Job has applied was deleted or changed; another Job repairs it.
         Drifted,
+        /// The stored pull secret was deleted, disabled or changed in the secret store; another Job repairs it.
+        StoreDrifted,
         /// An unmanaged Secret or Job has the name that is needed; it is not changed.
         NameConflict,
         /// Kubernetes has refused the Job or its input.

@@ -17,7 +17,7 @@ use daemon::retry::Budget;
 use futures_util::{FutureExt as _, StreamExt as _};
 use kubernetes::JobWatch;
 use message_broker::{Deliveries, Delivery};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,8 @@ pub(crate) struct Run {
     leads: watch::Receiver<bool>,
     /// True if this replica led when the loop last checked.
     led: bool,
+    /// The resources whose stored pull secret is to be repaired.
+    repairs: mpsc::Receiver<String>,
     stop: CancellationToken,
 }
 
@@ -58,7 +60,12 @@ struct Finished {
 }
 
 impl Run {
-    pub(crate) fn new(context: Arc<Context>, leads: watch::Receiver<bool>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        context: Arc<Context>,
+        leads: watch::Receiver<bool>,
+        repairs: mpsc::Receiver<String>,
+        stop: CancellationToken,
+    ) -> Self {
         let concurrency = usize::from(context.config.config.spec.limits.concurrency);
         Self {
             context,
@@ -67,6 +74,7 @@ impl Run {
             passes: JoinSet::new(),
             leads,
             led: false,
+            repairs,
             stop,
         }
     }
@@ -82,6 +90,7 @@ impl Run {
                 () = self.stop.cancelled() => {}
                 Some(delivery) = deliveries.next() => self.receive(delivery).await,
                 Some(event) = job_events.next() => self.on_job_event(event),
+                Some(id) = self.repairs.recv() => self.queue.enqueue(&id, None, Trigger::default()),
                 Some(finished) = self.passes.join_next() => self.finish(finished),
                 Ok(()) = self.leads.changed() => {}
                 () = sleep_until(wake) => {}
@@ -117,6 +126,8 @@ impl Run {
             self.passes.spawn(reconcile_item(context, item, budget));
         }
         self.context.metrics.show_in_progress(self.passes.len());
+        let drifted = self.context.findings.lock().unwrap_or_else(PoisonError::into_inner).len();
+        self.context.metrics.show_store_drifted(drifted);
     }
 
     /// Queues the resources of all finished Jobs when this replica begins to lead: their ends may not be reported yet.

@@ -13,7 +13,7 @@ use kubernetes::Cluster;
 use kubernetes::leadership::{Leadership, RETRY_PERIOD};
 use message_broker::{Broker, BrokerError, Deliveries};
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,9 @@ use crate::manifest;
 use crate::metrics::{Identity, Metrics};
 use crate::run::Run;
 use crate::run::context::{Context, Failures};
+use crate::store::Stores;
+use crate::store_check::StoreCheck;
+use crate::store_check::findings::Findings;
 
 /// Period of the broker's health check.
 const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(5);
@@ -36,6 +39,8 @@ pub struct Parts {
     pub cluster: Cluster,
     /// Elects one of several replicas to report ended Jobs. Without it this replica reports them.
     pub leadership: Option<Leadership>,
+    /// The secret stores that are checked against what was reported. Without them nothing is checked.
+    pub stores: Option<Stores>,
 }
 
 /// An adapter whose listeners are bound and that has not started yet.
@@ -101,7 +106,7 @@ impl Adapter {
                 "spec.destinations is not set: pull secrets may go to every project and namespace that a resource names"
             );
         }
-        let Parts { broker, cluster, leadership } = parts;
+        let Parts { broker, cluster, leadership, stores } = parts;
         let job_events = cluster.watch_jobs(
             &plan.namespace,
             &manifest::selector_of_all(&plan),
@@ -117,18 +122,30 @@ impl Adapter {
             metrics: counts,
             limits,
             failures: Mutex::new(Failures::default()),
+            findings: Mutex::new(Findings::default()),
         };
         let context = Arc::new(context);
-        let run = Run::new(Arc::clone(&context), is_leading, stop.clone());
+        let (repairs, due) = mpsc::channel(1);
+        let is_checked = context.config.tracks_copies && !context.config.config.spec.store_check.interval.is_zero();
+        let check = stores.filter(|_| is_checked).map(|stores| StoreCheck::new(Arc::clone(&context), stores, repairs));
+        let checks = check_stores(check, is_leading.clone());
+        let run = Run::new(Arc::clone(&context), is_leading, due, stop.clone());
         let readiness = probes.readiness();
         let work = async {
             tokio::join!(
                 run.run(deliveries, job_events),
                 lead(leadership, &leads, &stop),
                 stop.run_until_cancelled(watch_readiness(&broker, &context, &readiness)),
+                stop.run_until_cancelled(checks),
             );
         };
         Box::pin(probes.serve_during(stop.clone(), work)).await;
+    }
+}
+
+async fn check_stores(check: Option<StoreCheck>, leads: watch::Receiver<bool>) {
+    if let Some(check) = check {
+        Box::pin(check.run(leads)).await;
     }
 }
 

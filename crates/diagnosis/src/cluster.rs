@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use adapter::decide::unmet;
+use adapter::store_check::record::Record;
 use adapter::{Config, Plan};
 use daemon::retry::Budget;
 use fleet_model::names;
@@ -68,6 +69,7 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let reported_name = run.and_then(|run| run.job_name.clone());
     let name = reported_name.unwrap_or_else(|| names::run_name(names::ADAPTER, &facts.id, generation));
     let secret = facts.report.as_ref().and_then(secret_key);
+    facts.store_check = Record::read(&cluster, &namespace, names::ADAPTER).await.into();
     facts.observed = Observed {
         job: cluster.job_summary(&namespace, &name).await.into(),
         pods: cluster.pod_summaries(&namespace, &name).await.into(),

@@ -9,7 +9,9 @@ use kubernetes::{PodSummary, SecretKey};
 use precondition::{AdapterFacts, Context, Outcome, Precondition};
 use serde_json::Value;
 
-use crate::facts::{Evaluation, Facts, JobView, Observation, Observed, Page, PodView, SecretView, State, Verdict};
+use crate::facts::{
+    Evaluation, Facts, JobView, Observation, Observed, Page, PodView, SecretView, State, StoreCheckView, Verdict,
+};
 
 /// Maximum number of transitions on a page.
 const MAX_TRANSITIONS: usize = 10;
@@ -41,6 +43,7 @@ pub fn page(facts: &Facts) -> Page {
         stored: report.map(|report| report.data.clone()).unwrap_or_default(),
         desired_digest: digest.and_then(Value::as_str).map(str::to_owned),
         kubernetes_secret: secret_view(&facts.observed),
+        store_check: store_check(facts),
         history: facts.history.iter().take(MAX_TRANSITIONS).cloned().collect(),
     }
 }
@@ -239,6 +242,25 @@ fn secret_view(observed: &Observed) -> Option<SecretView> {
     let created = found.as_ref().and_then(|secret| secret.created);
     let annotations = found.map(|secret| secret.annotations).unwrap_or_default();
     Some(SecretView { namespace, name, state, created, annotations })
+}
+
+/// The last check of the secret store, as far as it concerns the cluster; `None` if it was not observed.
+fn store_check(facts: &Facts) -> Option<StoreCheckView> {
+    let without_record = |state: &str| StoreCheckView { state: state.to_owned(), ..StoreCheckView::default() };
+    let record = match &facts.store_check {
+        Observation::NotObserved => return None,
+        Observation::Failed(why) => return Some(without_record(why)),
+        Observation::Found(None) => return Some(without_record("never checked, or checks are switched off")),
+        Observation::Found(Some(record)) => record,
+    };
+    let project = facts.report.as_ref().and_then(|report| report.data.get("gcpProject")).and_then(Value::as_str);
+    Some(StoreCheckView {
+        last_checked: record.finished,
+        versions_checked: record.rotation.finished,
+        found: record.findings.iter().find(|finding| finding.cluster == facts.id).cloned(),
+        failure: project.and_then(|project| record.failures.get(project)).cloned(),
+        ..without_record("checked")
+    })
 }
 
 #[cfg(test)]

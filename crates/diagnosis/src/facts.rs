@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use adapter::store_check::record::{Record, RecordedFinding};
 use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Transition};
 use jiff::Timestamp;
 use kubernetes::{JobSummary, KubernetesError, PodSummary, SecretKey, SecretMetadata};
@@ -25,6 +26,8 @@ pub struct Facts {
     pub history: Vec<Transition>,
     /// The state in Kubernetes.
     pub observed: Observed,
+    /// The adapter's record of the last check of the secret stores.
+    pub store_check: Observation<Option<Record>>,
 }
 
 /// The state that was observed in Kubernetes.
@@ -124,8 +127,30 @@ pub struct Page {
     /// The Kubernetes Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubernetes_secret: Option<SecretView>,
+    /// The last check of the secret store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_check: Option<StoreCheckView>,
     /// The newest transitions.
     pub history: Vec<Transition>,
+}
+
+/// The last check of the secret store, as far as it concerns the cluster.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StoreCheckView {
+    /// `checked`, `never checked`, or the error of the observation.
+    pub state: String,
+    /// End of the last check of labels and records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_checked: Option<Timestamp>,
+    /// End of the last round through the states of all versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versions_checked: Option<Timestamp>,
+    /// The last finding about this cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<RecordedFinding>,
+    /// The reason for which the cluster's project could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// A precondition and its result.

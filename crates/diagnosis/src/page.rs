@@ -6,7 +6,7 @@ use fleet_model::condition::known_time;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
-use crate::facts::{JobView, Page, SecretView, State};
+use crate::facts::{JobView, Page, SecretView, State, StoreCheckView};
 use daemon::output::{plain, table};
 
 /// Formats the page; ages are counted from `now`.
@@ -20,6 +20,9 @@ pub fn text(page: &Page, now: Timestamp) -> String {
     stored(&mut text, page);
     if let Some(secret) = &page.kubernetes_secret {
         secret_view(&mut text, secret, now);
+    }
+    if let Some(check) = &page.store_check {
+        store_check(&mut text, check, now);
     }
     history(&mut text, page, now);
     text
@@ -120,6 +123,27 @@ fn secret_view(text: &mut String, secret: &SecretView, now: Timestamp) {
     let _infallible = writeln!(text, "  {namespace}/{name}: {}{since}", plain(&secret.state));
     for (name, value) in &secret.annotations {
         let _infallible = writeln!(text, "  {:<32}  {}", plain(name), plain(value));
+    }
+}
+
+fn store_check(text: &mut String, check: &StoreCheckView, now: Timestamp) {
+    section(text, "SECRET STORE");
+    let Some(last) = check.last_checked else {
+        let _infallible = writeln!(text, "  {}", plain(&check.state));
+        return;
+    };
+    let _infallible = writeln!(text, "  last checked {}", moment(Some(last), now));
+    if let Some(versions) = check.versions_checked {
+        let _infallible = writeln!(text, "  the states of all versions were read by {}", moment(Some(versions), now));
+    }
+    if let Some(why) = &check.failure {
+        let _infallible = writeln!(text, "  the project could not be read: {}", plain(why));
+    }
+    if let Some(found) = &check.found {
+        let (when, message) = (moment(Some(found.found), now), plain(&found.message));
+        let _infallible = writeln!(text, "  found {when}: {message}");
+    } else if check.failure.is_none() {
+        let _infallible = writeln!(text, "  nothing was found that differs from the report");
     }
 }
 

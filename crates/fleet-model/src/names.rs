@@ -214,6 +214,8 @@ pub const CREATED_BY: &str = "pullsecret-adapter";
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].
 pub const ADAPTER: &str = "pullsecret";
+/// The labels that select the secrets of all clusters.
+pub const STORED_SECRETS: [(&str, &str); 2] = [(LABEL_MANAGED_BY, MANAGED_BY), (LABEL_ADAPTER, ADAPTER)];
 /// The value of [`LABEL_RESOURCE_TYPE`].
 pub const RESOURCE_TYPE: &str = "pull-secret";
 /// The value of [`LABEL_SCHEMA`].
@@ -244,6 +246,11 @@ pub fn clean_up_name(adapter: &str, resource: &str, generation: Generation, copy
 /// Returns the name of the Secret that an adapter's Job reads: `cluster-{id}-{adapter}-data`, shortened likewise.
 pub fn input_name(adapter: &str, resource: &str) -> String {
     shortened(&format!("cluster-{resource}-{adapter}-data"))
+}
+
+/// Returns the name of the `ConfigMap` with an adapter's record of the last check of the secret stores.
+pub fn store_check_name(adapter: &str) -> String {
+    format!("{adapter}-store-check")
 }
 
 /// Shortens a name to 63 characters: names of Jobs become labels of their Pods.

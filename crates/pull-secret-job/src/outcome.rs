@@ -223,9 +223,12 @@ fn step(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::Connect => ("init-client", "Failed to create secretmanager client"),
         Operation::List => ("list-secrets", "Failed to list secrets"),
-        Operation::Find | Operation::ListVersions | Operation::Create | Operation::Update | Operation::AddVersion => {
-            ("create-update-secret", "Failed to create/update secret")
-        }
+        Operation::Find
+        | Operation::FindVersion
+        | Operation::ListVersions
+        | Operation::Create
+        | Operation::Update
+        | Operation::AddVersion => ("create-update-secret", "Failed to create/update secret"),
         Operation::ReadVersion => ("verify-secret", "Failed to read secret"),
         Operation::DestroyVersion => ("prune-versions", "Failed to prune versions"),
         Operation::Delete => ("delete-secret", "Failed to delete secret"),

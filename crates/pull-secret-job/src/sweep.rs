@@ -12,8 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 /// The labels of the secrets that are considered.
-pub const LABELS: [(&str, &str); 2] =
-    [(names::LABEL_MANAGED_BY, names::MANAGED_BY), (names::LABEL_ADAPTER, names::ADAPTER)];
+pub const LABELS: [(&str, &str); 2] = names::STORED_SECRETS;
 
 /// The clusters that the API has, with their incarnations.
 pub type Clusters = BTreeMap<ClusterId, Option<Incarnation>>;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use adapter::config::{BrokerKind, ExchangeType};
 use adapter::dry_run::{DryRun, dry_run};
-use adapter::{Adapter, Parts, Plan};
+use adapter::{Adapter, Parts, Plan, Stores};
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
@@ -18,6 +18,7 @@ use kubernetes::leadership::Leadership;
 use kubernetes::{Cluster, cluster};
 use message_broker::rabbitmq::Exchange;
 use message_broker::{Event, Message};
+use secret_store::Endpoint;
 
 use crate::broker::{self, Connection};
 use crate::cli::{self, AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments, OutputFormat};
@@ -91,7 +92,19 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
         let holder = given.identity.clone().unwrap_or_else(made_up);
         Leadership::new(cluster.clone(), plan.namespace.clone(), lease, holder)
     });
-    Ok(Parts { broker, cluster, leadership })
+    let stores = Some(google_stores(plan.config.spec.store_check.endpoint.as_deref())?);
+    Ok(Parts { broker, cluster, leadership, stores })
+}
+
+/// Returns the secret stores of all projects, as this process's identity sees them.
+fn google_stores(endpoint: Option<&str>) -> anyhow::Result<Stores> {
+    let custom = endpoint.map(|endpoint| endpoint.parse().map(Endpoint::Custom));
+    let custom = custom.transpose().context("spec.storeCheck.endpoint")?;
+    let endpoint = match custom {
+        Some(custom) => custom,
+        None => crate::store::endpoint()?,
+    };
+    Ok(crate::store::stores(endpoint))
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {

@@ -12,6 +12,7 @@ mod local;
 mod run_job;
 mod sentinel;
 mod status;
+mod store;
 mod sweep;
 mod validate;
 

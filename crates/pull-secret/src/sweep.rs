@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::output;
 use daemon::retry::Budget;
 use fleet_model::{Incarnation, StoredCopy, names};
@@ -12,17 +11,15 @@ use hyperfleet_client::{Client, ListQuery, Resource};
 use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
 use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, State, Tombstone};
-use secret_store::{Endpoint, GoogleSecretManager, SecretStore as _};
+use secret_store::{GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{OutputFormat, SweepArguments};
-use crate::client;
+use crate::{client, store};
 
 /// Maximum time of the whole sweep.
 const TIMEOUT: Duration = Duration::from_hours(1);
-/// Maximum time of one call to Secret Manager: a page may have 25,000 secrets.
-const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Compares the project's secrets with the API's clusters, and deletes those that are left behind.
 pub(crate) fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
@@ -87,18 +84,11 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
 }
 
 fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Settings> {
-    let endpoint = match ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_HOST")? {
-        Some(host) => {
-            let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(Into::into);
-            Endpoint::Emulator { host, token_file }
-        }
-        None => Endpoint::Provider,
-    };
     Ok(secret_store::Settings {
         project: arguments.project.parse().context("--project")?,
         location: arguments.location.as_deref().map(str::parse).transpose().context("--location")?,
-        endpoint,
-        call_timeout: CALL_TIMEOUT,
+        endpoint: store::endpoint()?,
+        call_timeout: store::CALL_TIMEOUT,
     })
 }
 
@@ -205,26 +195,38 @@ impl Places {
     }
 
     async fn list(&self) -> anyhow::Result<Vec<Listed>> {
-        let (project, location) = (&self.project, &self.location);
-        let stored = self.store.list(&sweep::LABELS).await?.into_iter().map(|(id, metadata)| Listed {
-            copy: StoredCopy::Secret { project: project.clone(), location: location.clone(), name: id.to_string() },
-            labels: metadata.labels,
-            annotations: metadata.annotations,
-            revision: metadata.etag,
-        });
-        let Some(cluster) = &self.cluster else { return Ok(stored.collect()) };
+        let mut listed = self.list_stored().await?;
+        let Some(cluster) = &self.cluster else { return Ok(listed) };
         let labels = sweep::LABELS.map(|(name, value)| format!("{name}={value}")).join(",");
         let applied = cluster.secrets_with(&labels).await?.into_iter().filter(|found| {
             // The inputs of runs have these labels too; the adapter deletes them.
             !found.labels.contains_key(names::LABEL_RUN_ADAPTER)
         });
-        let applied = applied.map(|found| Listed {
+        listed.extend(applied.map(|found| Listed {
             copy: StoredCopy::KubernetesSecret { namespace: found.key.namespace, name: found.key.name },
             labels: found.labels,
             annotations: found.annotations,
             revision: found.uid,
-        });
-        Ok(stored.chain(applied).collect())
+        }));
+        Ok(listed)
+    }
+
+    async fn list_stored(&self) -> anyhow::Result<Vec<Listed>> {
+        let (mut listed, mut page) = (Vec::new(), None);
+        loop {
+            let ListedSecrets { secrets, next } = self.store.list(&sweep::LABELS, page.as_deref()).await?;
+            listed.extend(secrets.into_iter().map(|(id, metadata)| self.listed(&id, metadata)));
+            page = next;
+            if page.is_none() {
+                return Ok(listed);
+            }
+        }
+    }
+
+    fn listed(&self, id: &SecretId, metadata: Metadata) -> Listed {
+        let (project, location) = (self.project.clone(), self.location.clone());
+        let Metadata { labels, annotations, etag: revision } = metadata;
+        Listed { copy: StoredCopy::Secret { project, location, name: id.to_string() }, labels, annotations, revision }
     }
 
     async fn delete(&self, finding: &Finding) -> anyhow::Result<Action> {

@@ -28,11 +28,13 @@ pub trait SecretStore: Send + Sync {
     /// Reads the secret's metadata; `None` if it does not exist, or was created so recently that it is not visible yet.
     fn find(&self, secret: &SecretId) -> impl Future<Output = Result<Option<Secret>, StoreError>> + Send;
 
-    /// Lists the secrets that have all these labels, with their metadata, in pages of the store's largest size.
+    /// Lists the secrets that have all these labels: one page of the store's largest size in one call. `page` is
+    /// [`ListedSecrets::next`] of the page before; `None` asks for the first.
     fn list(
         &self,
         labels: &[(&str, &str)],
-    ) -> impl Future<Output = Result<BTreeMap<SecretId, Metadata>, StoreError>> + Send;
+        page: Option<&str>,
+    ) -> impl Future<Output = Result<ListedSecrets, StoreError>> + Send;
 
     /// Creates the secret, without a version. Fails with `AlreadyExists` if it exists.
     fn create(&self, secret: &SecretId, new: &NewSecret) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -59,6 +61,13 @@ pub trait SecretStore: Send + Sync {
         secret: &SecretId,
         number: VersionNumber,
     ) -> impl Future<Output = Result<Version, StoreError>> + Send;
+
+    /// Returns number and state of the newest version, without its content; `None` if the secret has no version or does not
+    /// exist.
+    fn newest_version(
+        &self,
+        secret: &SecretId,
+    ) -> impl Future<Output = Result<Option<VersionSummary>, StoreError>> + Send;
 
     /// Lists all versions, newest first.
     fn list_versions(&self, secret: &SecretId) -> impl Future<Output = Result<Vec<VersionSummary>, StoreError>> + Send;
@@ -101,6 +110,15 @@ pub struct Metadata {
     pub annotations: BTreeMap<String, String>,
     /// Changes with every change of the metadata.
     pub etag: String,
+}
+
+/// One page of a list of secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ListedSecrets {
+    /// The secrets with their metadata.
+    pub secrets: BTreeMap<SecretId, Metadata>,
+    /// The token of the next page; `None` on the last one.
+    pub next: Option<String>,
 }
 
 /// A secret to be created.
@@ -189,6 +207,8 @@ pub enum Permission {
     AddVersion,
     /// Read a version's content.
     ReadVersion,
+    /// Read number and state of a version.
+    FindVersion,
     /// List versions.
     ListVersions,
     /// Destroy a version.

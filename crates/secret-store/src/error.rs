@@ -23,6 +23,8 @@ pub enum Operation {
     AddVersion,
     /// [`read_version`](crate::SecretStore::read_version)
     ReadVersion,
+    /// [`newest_version`](crate::SecretStore::newest_version)
+    FindVersion,
     /// [`list_versions`](crate::SecretStore::list_versions)
     ListVersions,
     /// [`destroy_version`](crate::SecretStore::destroy_version)
@@ -74,6 +76,7 @@ impl fmt::Display for Operation {
             Self::Delete => "delete",
             Self::AddVersion => "add a version to",
             Self::ReadVersion => "read",
+            Self::FindVersion => "look up the newest version of",
             Self::ListVersions => "list the versions of",
             Self::DestroyVersion => "destroy",
             Self::CheckPermissions => "check permissions on",

@@ -4,8 +4,9 @@ mod convert;
 mod emulator_token;
 mod errors;
 mod permission;
+mod projects;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use google_cloud_auth::credentials::{self, Credentials};
@@ -19,9 +20,13 @@ use google_cloud_wkt::FieldMask;
 use secrecy::SecretSlice;
 use tokio::time::timeout;
 
-use crate::contract::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, Version, VersionSummary};
+use crate::contract::{
+    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Secret, Version, VersionSummary,
+};
 use crate::error::{ErrorKind, Operation};
-use crate::{Endpoint, SecretId, SecretStore, Settings, StoreError, VersionNumber};
+use crate::{Endpoint, ProjectId, SecretId, SecretStore, Settings, StoreError, VersionNumber};
+
+pub use projects::GoogleProjects;
 
 /// The largest payload of a version.
 pub const MAX_CONTENT_BYTES: usize = 64 * 1024;
@@ -59,6 +64,13 @@ impl GoogleSecretManager {
             )
         })?;
         Ok(Self { client, settings: settings.clone(), parent })
+    }
+
+    /// Returns a client of another project that shares this one's connections and credentials.
+    #[must_use]
+    pub fn of_project(&self, project: ProjectId) -> Self {
+        let settings = Settings { project, ..self.settings.clone() };
+        Self { client: self.client.clone(), parent: parent(&settings), settings }
     }
 
     /// Waits for the answer, at most as long as one call may take.
@@ -117,19 +129,20 @@ impl SecretStore for GoogleSecretManager {
         }
     }
 
-    async fn list(&self, labels: &[(&str, &str)]) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+    async fn list(&self, labels: &[(&str, &str)], page: Option<&str>) -> Result<ListedSecrets, StoreError> {
         let filter =
             labels.iter().map(|(key, value)| format!("labels.{key}={value}")).collect::<Vec<_>>().join(" AND ");
         let request = self.client.list_secrets().set_parent(&self.parent).set_filter(filter).set_page_size(MAX_PAGE);
-        let mut items = with_user_agent(request).by_item();
-        let mut listed = BTreeMap::new();
-        while let Some(found) =
-            self.call(Operation::List, &self.parent, async { items.next().await.transpose() }).await?
-        {
-            let id = found.name.rsplit('/').next().and_then(|id| id.parse().ok());
-            listed.extend(id.map(|id| (id, convert::secret(found).metadata)));
-        }
-        Ok(listed)
+        let request = with_user_agent(request.set_page_token(page.unwrap_or_default())).send();
+        let answer = self.call(Operation::List, &self.parent, request).await?;
+        let secrets = answer.secrets.into_iter().filter_map(|found| {
+            let id = found.name.rsplit('/').next()?.parse().ok()?;
+            Some((id, convert::secret(found).metadata))
+        });
+        Ok(ListedSecrets {
+            secrets: secrets.collect(),
+            next: Some(answer.next_page_token).filter(|token| !token.is_empty()),
+        })
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
@@ -182,6 +195,16 @@ impl SecretStore for GoogleSecretManager {
                 .map(Version::Live)
                 .ok_or_else(|| errors::failed(Operation::ReadVersion, path, ErrorKind::Corrupt)),
             Err(error) => errors::version_state(error),
+        }
+    }
+
+    async fn newest_version(&self, secret: &SecretId) -> Result<Option<VersionSummary>, StoreError> {
+        let path = self.latest_path(secret);
+        let request = with_user_agent(self.client.get_secret_version().set_name(&path)).send();
+        match self.call(Operation::FindVersion, &path, request).await {
+            Ok(found) => Ok(convert::summary(&found)),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

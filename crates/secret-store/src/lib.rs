@@ -38,12 +38,12 @@ pub mod name;
 pub mod settings;
 
 pub use contract::{
-    Capabilities, Metadata, NewSecret, Permission, Permissions, Replica, Replication, Secret, SecretStore, Version,
-    VersionState, VersionSummary,
+    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Replica, Replication, Secret,
+    SecretStore, Version, VersionState, VersionSummary,
 };
 pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
-pub use google::GoogleSecretManager;
+pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::MemoryStore;
 pub use name::{InvalidName, Location, ProjectId, SecretId, VersionNumber};
 pub use settings::{Endpoint, EndpointUrl, InvalidEndpoint, Settings};

@@ -7,12 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::contract::{Capabilities, Metadata, NewSecret, Permission, Permissions, Secret, VersionState};
+use crate::contract::{
+    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Secret, VersionState,
+};
 use crate::error::{ErrorKind, Operation};
 use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
 
 /// Largest content of a version, in bytes.
 const MAX_CONTENT_BYTES: usize = 64 * 1024;
+
+/// The largest page of a list of secrets.
+const MAX_PAGE: usize = 100;
 
 /// A [`SecretStore`] in memory.
 #[derive(Default)]
@@ -107,6 +112,7 @@ impl SecretStore for MemoryStore {
             Permission::Delete => "delete",
             Permission::AddVersion => "add-version",
             Permission::ReadVersion => "read-version",
+            Permission::FindVersion => "find-version",
             Permission::ListVersions => "list-versions",
             Permission::DestroyVersion => "destroy-version",
         }
@@ -116,13 +122,18 @@ impl SecretStore for MemoryStore {
         Ok(self.lock().get(secret).map(|stored| Secret { metadata: stored.metadata.clone() }))
     }
 
-    async fn list(&self, labels: &[(&str, &str)]) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+    async fn list(&self, labels: &[(&str, &str)], page: Option<&str>) -> Result<ListedSecrets, StoreError> {
         let has = |metadata: &Metadata, (key, value): &(&str, &str)| {
             metadata.labels.get(*key).is_some_and(|found| found == value)
         };
         let secrets = self.lock();
-        let matching = secrets.iter().filter(|(_, stored)| labels.iter().all(|label| has(&stored.metadata, label)));
-        Ok(matching.map(|(secret, stored)| (secret.clone(), stored.metadata.clone())).collect())
+        let after = secrets.iter().filter(|(secret, _)| page.is_none_or(|page| secret.as_str() > page));
+        let mut matching = after.filter(|(_, stored)| labels.iter().all(|label| has(&stored.metadata, label)));
+        let listed = matching.by_ref().take(MAX_PAGE).map(|(secret, stored)| (secret.clone(), stored.metadata.clone()));
+        let secrets: BTreeMap<_, _> = listed.collect();
+        let last = secrets.last_key_value().map(|(secret, _)| secret.to_string());
+        let next = last.filter(|_| matching.next().is_some());
+        Ok(ListedSecrets { secrets, next })
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
@@ -178,6 +189,12 @@ impl SecretStore for MemoryStore {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(Version::Absent),
             other => other,
         }
+    }
+
+    async fn newest_version(&self, secret: &SecretId) -> Result<Option<VersionSummary>, StoreError> {
+        let secrets = self.lock();
+        let newest = secrets.get(secret).and_then(|stored| stored.versions.last_key_value());
+        Ok(newest.map(|(number, version)| VersionSummary { number: *number, state: version.state() }))
     }
 
     async fn list_versions(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adapter::Adapter;
+use adapter::{Adapter, Stores};
 use anyhow::Context as _;
 use daemon::faults::Faults;
 use kubernetes::Cluster;
@@ -27,12 +27,23 @@ pub(crate) struct Wiring<'a> {
     /// Additional environment variables of Jobs.
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) topic: &'a Name,
+    /// True for an emulator, whose lists never lag and which has no quota.
+    pub(crate) checks_often: bool,
 }
 
 /// The adapter, with its addresses taken.
-pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluster) -> anyhow::Result<Adapter> {
-    let Wiring { folder, ports, api, image, environment, topic } = wiring;
+pub(crate) async fn prepare(
+    wiring: &Wiring<'_>,
+    broker: Broker,
+    cluster: Cluster,
+    stores: Stores,
+) -> anyhow::Result<Adapter> {
+    let Wiring { folder, ports, api, image, environment, topic, checks_often } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let store_check = match checks_often {
+        true => json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }),
+        false => json!({}),
+    };
     let configuration = json!({
         "apiVersion": "hyperfleet.redhat.com/v1alpha1",
         "kind": "AdapterConfig",
@@ -41,6 +52,7 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
             "adapterType": fleet_model::names::ADAPTER,
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
+            "storeCheck": store_check,
             "destinations": [{ "projects": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },
@@ -49,7 +61,8 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
-    let parts = adapter::Parts { broker, cluster, leadership: None };
-    let adapter = Box::pin(Adapter::prepare(plan.map_err(Faults::of_configuration)?, parts, cli::build().0)).await;
+    let parts = adapter::Parts { broker, cluster, leadership: None, stores: Some(stores) };
+    let plan = plan.map_err(Faults::of_configuration)?;
+    let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")
 }

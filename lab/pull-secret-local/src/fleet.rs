@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use ::adapter::Stores;
 use anyhow::{Context as _, bail};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::{self as emulated, Authorization, Kubernetes, User};
@@ -14,7 +16,7 @@ use hyperfleet_client::{BaseUrl, Client};
 use kubernetes::Cluster;
 use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
-use secret_store::Endpoint;
+use secret_store::{Endpoint, GoogleProjects};
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::level_filters::LevelFilter;
 
@@ -31,6 +33,9 @@ const TOPIC: &str = "hyperfleet-clusters";
 
 /// One call to Kubernetes may take so long.
 const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One call to Secret Manager may take so long.
+const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Variables that a Job on this machine needs to reach Google with the user's identity.
 const IDENTITY_VARIABLES: [&str; 6] =
@@ -146,6 +151,12 @@ impl Start<'_> {
         let topic: Name = TOPIC.parse()?;
         let api = self.api().await?;
         let client = Client::new(hyperfleet_client::Settings::new(api.parse::<BaseUrl>()?))?;
+        let is_emulated = secret_manager != Endpoint::Provider;
+        let projects = Arc::new(GoogleProjects::new(secret_manager.clone(), STORE_TIMEOUT));
+        let stores = Stores::new(move |project, location| {
+            let projects = Arc::clone(&projects);
+            async move { projects.client(project, location).await }
+        });
         let wiring = adapter::Wiring {
             folder: &self.folder,
             ports: &self.ports,
@@ -153,8 +164,9 @@ impl Start<'_> {
             image: &self.options.image,
             environment: self.job_environment(&kubeconfig, &secret_manager)?,
             topic: &topic,
+            checks_often: is_emulated,
         };
-        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone())).await?;
+        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone(), stores)).await?;
         self.listeners
             .extend([("adapter health", adapter.health_address()), ("adapter metrics", adapter.metrics_address())]);
         self.parts.start("adapter", |stop| async move {

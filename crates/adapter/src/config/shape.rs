@@ -83,6 +83,8 @@ daemon::settings! {
         pub limits: Limits,
         /// Intervals of retries
         pub retry: Retry,
+        /// The check of the secret stores
+        pub store_check: StoreCheck,
     }
 }
 
@@ -346,6 +348,27 @@ daemon::settings! {
         /// Time until a run is repeated after a permanent failure, in case its cause has been removed
         #[schemars(with = "String")]
         pub permanent_after: Duration = Row::at("spec.retry.permanentAfter").default("30m"),
+    }
+}
+
+daemon::settings! {
+    /// The check of stored pull secrets against what was reported.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct StoreCheck {
+        /// Time between two checks of all stored pull secrets, with a jitter of a tenth; `0s` switches them off
+        #[schemars(with = "String")]
+        pub interval: Duration = Row::at("spec.storeCheck.interval").default("1h"),
+        /// Time after a run in which its secret is not checked, as the lists of the store may lag
+        #[schemars(with = "String")]
+        pub settle: Duration = Row::at("spec.storeCheck.settle").default("10m"),
+        /// Maximum number of secrets and versions that are read one by one per minute, in all projects together
+        pub reads_per_minute: u32 = Row::at("spec.storeCheck.readsPerMinute").default("60").within("1", "60000"),
+        /// Maximum number of repairs that checks begin per minute
+        pub repairs_per_minute: u32 = Row::at("spec.storeCheck.repairsPerMinute").default("60").within("1", "60000"),
+        /// Another address of Secret Manager (a private endpoint); https, or http to this machine
+        #[serde(default)]
+        pub endpoint: Option<String> = Row::at("spec.storeCheck.endpoint"),
     }
 }
 

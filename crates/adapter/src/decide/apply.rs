@@ -158,7 +158,8 @@ fn steady(
         OutputState::Unmanaged(what) => Some((Reason::NameConflict, what.clone())),
     };
     let is_done = available.status == Status::True;
-    match drift.filter(|_| is_done) {
+    let stored = || facts.stored_drift().map(|drift| (Reason::StoreDrifted, drift.message.clone()));
+    match drift.or_else(stored).filter(|_| is_done) {
         None => {
             let mut plan = Plan::new(Reason::ResourcesExist, available.message.clone(), data);
             plan.set_condition(
@@ -172,12 +173,12 @@ fn steady(
             plan.actions.extend(facts.removable_input().map(Action::RemoveInput));
             plan
         }
-        Some((Reason::Drifted, why)) => {
+        Some((drift @ (Reason::Drifted | Reason::StoreDrifted), why)) => {
             let attempt = run.map_or(1, |run| run.attempt.saturating_add(1));
             let wait = run.and_then(|run| wait(config.retry.transient_after, attempt, run, facts));
             // The first drift is repaired at once; only repeated drift is subject to the back-off.
             if let Some(wait) = wait.filter(|_| attempt > 2) {
-                let mut plan = drifted(&why, data);
+                let mut plan = drifted(drift, &why, data);
                 plan.requeue_after = Some(wait);
                 return plan;
             }
@@ -185,12 +186,7 @@ fn steady(
             let run = StartRun { replaces, attempt, ..StartRun::first(Purpose::Apply, why.clone()) };
             let mut plan = Plan::starting(facts, run);
             plan.conditions.retain(|condition| condition.kind != names::condition::AVAILABLE);
-            plan.set_condition(
-                names::condition::AVAILABLE,
-                Status::False,
-                Reason::Drifted,
-                &format!("{why}; a Job repairs it"),
-            );
+            plan.set_condition(names::condition::AVAILABLE, Status::False, drift, &format!("{why}; a Job repairs it"));
             plan.data = data;
             plan
         }
@@ -204,8 +200,8 @@ fn steady(
     }
 }
 
-fn drifted(why: &str, data: Map<String, Value>) -> Plan {
-    let mut plan = Plan::new(Reason::Drifted, why.to_owned(), data);
+fn drifted(reason: Reason, why: &str, data: Map<String, Value>) -> Plan {
+    let mut plan = Plan::new(reason, why.to_owned(), data);
     let message = format!("{why} repeatedly: another process changes it; another Job repairs it after a back-off");
     plan.set_condition(
         names::condition::APPLIED,
@@ -213,7 +209,7 @@ fn drifted(why: &str, data: Map<String, Value>) -> Plan {
         Reason::ResourcesExist,
         "this generation's Job has run",
     );
-    plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::Drifted, &message);
+    plan.set_condition(names::condition::AVAILABLE, Status::False, reason, &message);
     plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
     plan
 }

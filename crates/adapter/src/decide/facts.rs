@@ -30,6 +30,8 @@ pub struct Facts<'a> {
     pub source: PullSecretSource,
     /// The state of the Secret that runs apply.
     pub output: OutputState,
+    /// A difference between the secret store and the last report that was found by a check, if any.
+    pub stored: Option<StoredDrift>,
     /// The input of the resource's runs; `None` if there is none.
     pub input: Option<InputState>,
     /// The time of the decision.
@@ -103,6 +105,15 @@ pub enum OutputState {
     NotChecked(&'static str),
 }
 
+/// A difference between the secret store and the last report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredDrift {
+    /// The difference in a sentence.
+    pub message: String,
+    /// The time at which it was found. A run that has ended since has repaired it, or has said why not.
+    pub found: Timestamp,
+}
+
 // === impl Facts ===
 
 impl Facts<'_> {
@@ -128,6 +139,12 @@ impl Facts<'_> {
                 && run.copy.as_ref() == Some(copy)
         };
         self.runs.iter().filter(is_of_copy).max_by_key(|run| run.job.created)
+    }
+
+    /// Returns the difference in the secret store that no run has seen yet.
+    pub fn stored_drift(&self) -> Option<&StoredDrift> {
+        let ended = self.run(Purpose::Apply).and_then(|run| run.job.ended);
+        self.stored.as_ref().filter(|drift| ended.is_none_or(|ended| ended < drift.found))
     }
 
     /// Returns the copies that the last report lists.

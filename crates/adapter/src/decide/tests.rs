@@ -26,6 +26,7 @@ struct World {
     clean_ups: Vec<(ObservedJob, StoredCopy, Option<Outcome>)>,
     source: PullSecretSource,
     output: OutputState,
+    stored: Option<StoredDrift>,
     input: Option<InputState>,
 }
 
@@ -65,6 +66,7 @@ fn world() -> World {
         clean_ups: Vec::new(),
         source: PullSecretSource::Inline,
         output: OutputState::NotChecked("a test"),
+        stored: None,
         input: None,
     }
 }
@@ -153,6 +155,7 @@ impl World {
             runs: runs.chain(clean_ups).collect(),
             source: self.source.clone(),
             output: self.output.clone(),
+            stored: self.stored.clone(),
             input: self.input.clone(),
             now: now(),
         };
@@ -467,4 +470,22 @@ fn quota_and_refusals_change_the_conditions() {
         render(&refused),
         "Applied=False/ResourceCreationFailed; Available=False/ResourceCreationFailed; Health=False/KubernetesAPIFailure"
     );
+}
+
+#[rstest]
+#[case::no_job_any_more(None, true)]
+#[case::found_after_the_run(Some(60), true)]
+#[case::repaired_since(Some(-60), false)]
+fn what_a_check_has_found_in_the_store_is_repaired_once(#[case] ended: Option<i64>, #[case] is_repaired: bool) {
+    let stored =
+        Some(StoredDrift { message: "secret s of project p does not exist any more".to_owned(), found: now() });
+    let mut world = World { last_report: report(3, "True", &json!({})), stored, ..world() };
+    if let Some(ended) = ended {
+        world = world.with(job(3, Some(JobEnd::Complete), ended, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));
+    }
+    let plan = world.decide();
+    assert_eq!(plan.starts_run().is_some(), is_repaired, "{plan:?}");
+    let available = plan.condition("Available").unwrap();
+    assert_eq!(available.reason, if is_repaired { "StoreDrifted" } else { "SecretStored" });
+    assert_eq!(available.message.contains("does not exist any more; a Job repairs it"), is_repaired);
 }

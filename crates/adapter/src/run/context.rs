@@ -9,6 +9,7 @@ use kubernetes::{Cluster, JobCache};
 use crate::config::Plan as Config;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::store_check::findings::Findings;
 
 /// Number of failed passes in a row after which the failure is reported: one may pass by itself.
 const FAILED_PASSES_BEFORE_REPORT: u32 = 3;
@@ -25,6 +26,7 @@ pub(crate) struct Context {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Mutex<Limits>,
     pub(crate) failures: Mutex<Failures>,
+    pub(crate) findings: Mutex<Findings>,
 }
 
 /// The numbers of passes that have failed in a row, by resource.

@@ -47,7 +47,8 @@ pub(crate) async fn reconcile(
     let mut has_recorded = false;
     let mut ended = None;
     let (plan, reported) = match observed {
-        Ok(observed) => {
+        Ok(mut observed) => {
+            observed.stored = context.findings.lock().unwrap_or_else(PoisonError::into_inner).get(id);
             let pass = Pass { context, calls: &calls, observed: &observed, trigger };
             let mut plan;
             Acted { plan, has_recorded, .. } = pass.decide_and_act().await?;
@@ -130,7 +131,10 @@ impl Pass<'_> {
             return self.perform(plan.delayed(&project, wait), &facts).await;
         }
         let acted = self.perform(plan, &facts).await;
-        if !acted.as_ref().is_ok_and(|acted| acted.has_started) {
+        if acted.as_ref().is_ok_and(|acted| acted.has_started) {
+            // Whatever a check has found, this run or its retries repair it.
+            context.findings.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.observed.resource.id);
+        } else {
             limits().release(&project, &name);
         }
         acted

@@ -14,6 +14,7 @@ use serde_json::Value;
 use testkit::rights::{self, Account, AuditLog};
 
 use crate::environment::{Environment, Kind};
+use crate::stored;
 use crate::world::{World, eventually, is};
 
 const ADAPTER: &str = include_str!("../../../../deploy/pullsecret-adapter.yaml");
@@ -75,7 +76,11 @@ async fn the_rights_are_sufficient_and_minimal(#[case] kind: Kind) {
     apply(&environment, ADAPTER).await;
     apply(&environment, &CLUSTER.replace("cls-123-pull-secret", "cls-1-pull-secret")).await;
     let world = World::at(environment.with_rights_of("pullsecret-adapter").await).await;
-    let adapter = world.replica("", Some("pod-1")).await;
+    let (_secret_manager, projects) = stored::secret_manager(emulators::secret_manager::Settings::default()).await;
+    let world = World { stores: Some(stored::stores(&projects)), ..world };
+    // Two checks: the record is created, then changed.
+    let adapter = world.replica("storeCheck: {interval: 1s}", Some("pod-1")).await;
+    eventually(async || adapter.count("hyperfleet_adapter_store_checks", "success").await > 2).await;
     world.ready("cls-1").await;
     world.publish_event("cls-1").await;
     world.until_available("cls-1", 1).await;

@@ -12,5 +12,6 @@ mod node;
 mod outages;
 mod quota;
 mod replicas;
+mod stored;
 mod story;
 mod world;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use adapter::{Adapter, Config, Parts, Plan};
+use adapter::{Adapter, Config, Parts, Plan, Stores};
 use daemon::backoff::Backoff;
 use hyperfleet_client::{Generation, Report, Resource, Status};
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) api: Api,
     pub(crate) broker: Broker,
     pub(crate) environment: Environment,
+    /// The secret stores that adapters check; by default none.
+    pub(crate) stores: Option<Stores>,
 }
 
 /// A running adapter.
@@ -47,7 +49,7 @@ impl World {
 
     pub(crate) async fn at(environment: Environment) -> Self {
         let node = Node::start(&environment);
-        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), environment, node }
+        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), environment, node, stores: None }
     }
 
     /// Starts an adapter with additional settings, given as members of `spec`.
@@ -66,7 +68,7 @@ impl World {
                 holder.to_owned(),
             )
         });
-        let parts = Parts { broker: self.broker.clone(), cluster, leadership };
+        let parts = Parts { broker: self.broker.clone(), cluster, leadership, stores: self.stores.clone() };
         let adapter = Box::pin(Adapter::prepare(self.plan(settings), parts, "test")).await.unwrap();
         let metrics = format!("http://{}", adapter.metrics_address());
         let health = format!("http://{}", adapter.health_address());

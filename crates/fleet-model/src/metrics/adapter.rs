@@ -7,6 +7,8 @@ const COMMON: &[&str] = &["component", "version", "adapter_name"];
 const BY_STATUS: &[&str] = &["component", "version", "adapter_name", "status"];
 const BY_REASON: &[&str] = &["component", "version", "adapter_name", "reason"];
 const BY_ERROR: &[&str] = &["component", "version", "adapter_name", "classification", "error_type"];
+const BY_KIND: &[&str] = &["component", "version", "adapter_name", "kind"];
+const BY_OPERATION: &[&str] = &["component", "version", "adapter_name", "operation"];
 /// `cluster_id` is set with `spec.limits.clusterIdLabel` only: one series per cluster.
 const BY_CLUSTER: &[&str] = &["cluster_id"];
 const BY_RESULT: &[&str] = &["cluster_id", "result"];
@@ -37,6 +39,16 @@ metrics! {
     RESOURCES_IN_PROGRESS = Gauge "hyperfleet_adapter_resources_in_progress" by COMMON;
     /// 1 on the replica that reports ended Jobs.
     LEADER = Gauge "hyperfleet_adapter_leader" by COMMON;
+    /// Checks of the secret stores: `success`, or `failed` if the API or a project could not be listed.
+    STORE_CHECKS = Counter "hyperfleet_adapter_store_checks" by BY_STATUS;
+    /// Start of the last check of the secret stores that has succeeded, in Unix time; its age is `time()` minus this.
+    STORE_LAST_SUCCESS = Gauge "hyperfleet_adapter_store_check_last_success_timestamp" in Seconds by COMMON;
+    /// Differences between the secret stores and what was reported, by kind.
+    STORE_FINDINGS = Counter "hyperfleet_adapter_store_findings" by BY_KIND;
+    /// Differences that no run repairs yet.
+    STORE_DRIFTED = Gauge "hyperfleet_adapter_store_drifted" by COMMON;
+    /// Calls of checks to secret stores, by operation.
+    STORE_CALLS = Counter "hyperfleet_adapter_store_calls" by BY_OPERATION;
 }
 
 metrics! {

@@ -13,6 +13,7 @@ pub(super) fn name(permission: Permission) -> &'static str {
         Permission::Delete => "secretmanager.secrets.delete",
         Permission::AddVersion => "secretmanager.versions.add",
         Permission::ReadVersion => "secretmanager.versions.access",
+        Permission::FindVersion => "secretmanager.versions.get",
         Permission::ListVersions => "secretmanager.versions.list",
         Permission::DestroyVersion => "secretmanager.versions.destroy",
     }
@@ -29,6 +30,7 @@ pub(super) fn needed_by(operation: Operation) -> Option<Permission> {
         Operation::Delete => Some(Permission::Delete),
         Operation::AddVersion => Some(Permission::AddVersion),
         Operation::ReadVersion => Some(Permission::ReadVersion),
+        Operation::FindVersion => Some(Permission::FindVersion),
         Operation::ListVersions => Some(Permission::ListVersions),
         Operation::DestroyVersion => Some(Permission::DestroyVersion),
     }

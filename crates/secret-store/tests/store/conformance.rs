@@ -66,6 +66,7 @@ every_store_passes! {
         a_disabled_version_can_be_destroyed
         an_absent_version_is_not_destroyed
         many_adders_get_a_number_each
+        the_newest_version_is_known_by_number_and_state
         the_longest_name_hides_no_state
     }
 }

@@ -7,7 +7,7 @@ use rstest::rstest;
 use secret_store::{GoogleSecretManager, Operation, Permission, Replica, Replication, SecretStore as _, Settings};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, json as document};
+use crate::fake::{Fake, Received, json as document};
 use crate::rig::{attempt, new_secret, secret_id, settings, store_at};
 
 const KEY: &str = "projects/p/locations/global/keyRings/r/cryptoKeys/k";
@@ -16,6 +16,7 @@ const KEY: &str = "projects/p/locations/global/keyRings/r/cryptoKeys/k";
 #[case(Operation::Find, Method::GET, "", json!(null))]
 #[case(Operation::Delete, Method::DELETE, "?etag=e1", json!(null))]
 #[case(Operation::ReadVersion, Method::GET, "/versions/1:access", json!(null))]
+#[case(Operation::FindVersion, Method::GET, "/versions/latest", json!(null))]
 #[case(Operation::ListVersions, Method::GET, "/versions", json!(null))]
 #[case(Operation::DestroyVersion, Method::POST, "/versions/1:destroy", json!({}))]
 #[case(
@@ -101,4 +102,37 @@ async fn creation_is_not_asked_about_at_a_secret() {
     let held = store_at(fake.address).await.permissions(&secret_id(), &wanted).await.unwrap();
     assert_eq!((held.missing, held.unknown), (BTreeSet::new(), BTreeSet::from([Permission::Create])));
     assert_eq!(fake.only().body, json!({"permissions": ["secretmanager.secrets.get"]}));
+}
+
+/// A fleet of 100,000 clusters in one project is read with four calls.
+#[tokio::test]
+async fn a_list_is_one_call_a_page_of_the_largest_size() {
+    let pages = |request: &Received| {
+        let is_first = !request.target.contains("pageToken=p2");
+        let secret = |name: &str| json!({"name": format!("projects/1/secrets/{name}"), "etag": "e"});
+        let page = if is_first {
+            json!({"secrets": [secret("a"), secret("b")], "nextPageToken": "p2"})
+        } else {
+            json!({"secrets": [secret("c")]})
+        };
+        document(200, &page)
+    };
+    let fake = Fake::start(pages).await;
+    let store = store_at(fake.address).await.of_project("other-project".parse().unwrap());
+    let (mut names, mut page) = (Vec::new(), None);
+    loop {
+        let listed = store.list(&[("managed-by", "fleet")], page.as_deref()).await.unwrap();
+        names.extend(listed.secrets.keys().map(ToString::to_string));
+        page = listed.next;
+        if page.is_none() {
+            break;
+        }
+    }
+    assert_eq!(names, ["a", "b", "c"]);
+    let targets: Vec<_> = fake.received().into_iter().map(|request| request.target).collect();
+    assert_eq!(targets.len(), 2, "{targets:?}");
+    for target in targets {
+        assert!(target.starts_with("/v1/projects/other-project/secrets?"), "{target}");
+        assert!(target.contains("pageSize=25000") && target.contains("filter=labels.managed-by=fleet"), "{target}");
+    }
 }

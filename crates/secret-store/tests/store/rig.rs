@@ -21,13 +21,14 @@ pub(crate) const CONTENT: &str = "m4rker-of-a-secret";
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Every operation that sends a request.
-pub(crate) const OPERATIONS: [Operation; 9] = [
+pub(crate) const OPERATIONS: [Operation; 10] = [
     Operation::Find,
     Operation::Create,
     Operation::Update,
     Operation::Delete,
     Operation::AddVersion,
     Operation::ReadVersion,
+    Operation::FindVersion,
     Operation::ListVersions,
     Operation::DestroyVersion,
     Operation::CheckPermissions,
@@ -86,7 +87,7 @@ pub(crate) async fn attempt(store: &impl SecretStore, operation: Operation) -> R
     match operation {
         Operation::Connect => Ok(()),
         Operation::Find => store.find(&secret).await.map(drop),
-        Operation::List => store.list(&[("team", "fleet")]).await.map(drop),
+        Operation::List => store.list(&[("team", "fleet")], None).await.map(drop),
         Operation::Create => store.create(&secret, &new_secret(Replication::Automatic { kms_key: None })).await,
         Operation::Update => {
             let metadata =
@@ -96,6 +97,7 @@ pub(crate) async fn attempt(store: &impl SecretStore, operation: Operation) -> R
         Operation::Delete => store.delete(&secret, "e1").await.map(drop),
         Operation::AddVersion => store.add_version(&secret, &bytes(CONTENT.as_bytes())).await.map(drop),
         Operation::ReadVersion => store.read_version(&secret, first).await.map(drop),
+        Operation::FindVersion => store.newest_version(&secret).await.map(drop),
         Operation::ListVersions => store.list_versions(&secret).await.map(drop),
         Operation::DestroyVersion => store.destroy_version(&secret, first).await,
         Operation::CheckPermissions => {

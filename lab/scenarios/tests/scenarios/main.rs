@@ -22,3 +22,4 @@ mod real_fleet;
 mod registry_keys;
 mod restore;
 mod status;
+mod store_drift;

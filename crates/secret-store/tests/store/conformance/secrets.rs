@@ -180,12 +180,13 @@ pub(super) async fn secrets_are_listed_by_their_labels(subject: &Subject<impl Se
     create("one", &[("managed-by", "fleet"), ("team", "b")]).await;
     create("none", &[]).await;
     let listed = async |labels: &[(&str, &str)]| {
-        let listed = subject.store.list(labels).await.unwrap();
-        listed.keys().map(ToString::to_string).collect::<Vec<_>>()
+        let listed = subject.store.list(labels, None).await.unwrap();
+        assert_eq!(listed.next, None);
+        listed.secrets.keys().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(listed(&[("managed-by", "fleet"), ("team", "a")]).await, ["both"]);
     assert_eq!(listed(&[("managed-by", "fleet")]).await, ["both", "one"]);
     assert_eq!(listed(&[("team", "c")]).await, [] as [&str; 0]);
-    let both = subject.store.list(&[("team", "a")]).await.unwrap().into_values().next().unwrap();
+    let both = subject.store.list(&[("team", "a")], None).await.unwrap().secrets.into_values().next().unwrap();
     assert_eq!(Some(both), subject.store.find(&"both".parse().unwrap()).await.unwrap().map(|found| found.metadata));
 }

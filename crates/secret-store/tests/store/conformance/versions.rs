@@ -151,3 +151,23 @@ pub(super) async fn the_longest_name_hides_no_state(subject: &Subject<impl Secre
         assert!(matches!(store.read_version(&secret, added).await.unwrap(), Version::Destroyed));
     }
 }
+
+pub(super) async fn the_newest_version_is_known_by_number_and_state(subject: &Subject<impl SecretStore>) {
+    let newest = async || {
+        let newest = subject.store.newest_version(&subject.secret).await.unwrap();
+        newest.map(|VersionSummary { number, state }| (number.get(), state))
+    };
+    assert_eq!(newest().await, None, "there is no secret");
+    subject.create().await;
+    assert_eq!(newest().await, None, "there is no version");
+    for content in [b"1", b"2", b"3"] {
+        subject.add(content).await.unwrap();
+    }
+    assert_eq!(newest().await, Some((3, VersionState::Live)));
+    subject.disable(3).await;
+    assert_eq!(newest().await, Some((3, VersionState::Disabled)));
+    subject.destroy(3).await.unwrap();
+    assert_eq!(newest().await, Some((3, VersionState::Destroyed)), "a destroyed version stays the newest");
+    subject.add(b"4").await.unwrap();
+    assert_eq!(newest().await, Some((4, VersionState::Live)));
+}
