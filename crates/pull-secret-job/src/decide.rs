@@ -10,7 +10,7 @@
 //!   to announce, or, if it was overtaken between announcing and adding, fails to confirm; it then observes again, and puts
 //!   the newer content back on top.
 //! * **Only versions that this project is known to have added are destroyed.** An announcement carries a digest of the content,
-//!   so that a version which a killed run has added is told from one that was added by hand.
+//!   so that a version which a killed run has added is distinguished from one that was added by hand.
 //! * **A secret of another incarnation of the cluster is not changed**, unless it is taken over explicitly: generations of
 //!   two incarnations cannot be compared, and the content may be another owner's.
 //!

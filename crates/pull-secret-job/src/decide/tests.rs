@@ -155,7 +155,7 @@ fn the_version_that_was_current_is_destroyed_after_the_confirmation() {
 }
 
 #[test]
-fn a_version_that_a_killed_run_has_added_is_told_from_one_that_was_added_by_hand() {
+fn a_version_that_a_killed_run_has_added_is_distinguished_from_one_added_by_hand() {
     let keep_one = Desired { retain: 1, ..desired() };
     let left = |announced: &str| {
         let mut secret = announcing(5, 7, 8, &[7]);
@@ -617,7 +617,7 @@ mod laws {
                     ..desired()
                 };
                 world.apply(&store(&run, &world.observe()), &run, steps);
-                // The first version of a secret counts as this project's, whoever has added it.
+                // The first version of a secret always counts as this project's.
                 if then_by_hand && !world.versions.is_empty() {
                     added_by_hand.insert(world.add(by_hand));
                 }
