@@ -198,6 +198,38 @@ def authorization(folder, issuer):
         check("M1: a reader's token beside authentication", code == 2, f"the server ends with {code}")
 
 
+def tenants(folder, issuer):
+    """M8, M9: a tenant sees nothing of another one, and a position of before a restore is not resumed."""
+    grants = [f'    - {{issuer: "{ISSUER}", subject: gateway, kinds: ["*"], verbs: ["*"], reports_as: ["*"], force_deletes: true}}',
+              f'    - {{issuer: "{ISSUER}", subject: sentinel, kinds: ["*"], verbs: [get, list, watch], all_tenants: true}}']
+    isolated = 'server:\n  proxies: [127.0.0.1]\n  tenant: {enabled: true, dimensions: [{header: X-Org, key: org, required: true}]}'
+    config = authenticated(issuer).replace("server:", isolated).replace("  grants:\n", "  grants:\n" + "\n".join(grants) + "\n")
+    with server(folder, config) as (api, *_):
+        clusters, token = f"{api}{API}/clusters", issuer.token("gateway")
+        mine, theirs = {"X-Org": "mallory"}, {"X-Org": "acme"}
+        body = {"kind": "Cluster", "name": "one", "spec": {"word": WORD}}
+        status, text = call("POST", clusters, body, token, theirs)
+        assert status == 201, text
+        one, missing = f"{clusters}/{json.loads(text)['id']}", f"{clusters}/0198c0de-0000-7000-8000-000000000000"
+        attempts = [("GET", "", None), ("GET", "/statuses", None), ("GET", "/statuses/history", None), ("DELETE", "", None),
+                    ("PATCH", "", {"labels": {"a": "b"}}), ("POST", "/force-delete", {"reason": "x"})]
+        seen = [call(method, one + path, body, token, mine) for method, path, body in attempts]
+        alike = [call(method, missing + path, body, token, mine)[0] for method, path, body in attempts]
+        is_hidden = [status for status, _ in seen] == alike == [404] * len(attempts) and not any(WORD in text for _, text in seen)
+        check("M9: read, change and delete another tenant's cluster", is_hidden, alike)
+        searches = ["", "?search=" + urllib.request.quote("name != 'x' or name = 'x'"), "?search=" + urllib.request.quote(f"spec.word = '{WORD}'")]
+        seen = [json.loads(call("GET", clusters + search, None, token, mine)[1])["total"] for search in searches]
+        check("M9: find another tenant's cluster by a search", seen == [0, 0, 0], seen)
+        status, _ = call("POST", clusters, {**body, "id": "cls-9"}, token, mine)
+        check("M9: ask for an id to learn whether it is taken", status == 403, status)
+        seen = [call("GET", clusters, None, token)[0], call("POST", clusters, body, token)[0]]
+        check("M9: leave out the tenant", seen == [403, 403], seen)
+        total = json.loads(call("GET", clusters, token=issuer.token("sentinel"))[1])["total"]
+        assert total == 1, total
+        status, _ = call("GET", f"{clusters}?watch=true&resource_version=0badc0de-1", token=issuer.token("sentinel"))
+        check("M8: resume a change stream of before a restore", status == 410, status)
+
+
 def stalls(folder, issuer):
     """H1, H2, H5, H6: strangers and slow clients stop nobody."""
     with server(folder, authenticated(issuer), files=256) as (api, health, metrics, _):
@@ -376,11 +408,13 @@ def main():
         (folder / "api").mkdir()
         (folder / "api/key").write_bytes(os.urandom(32))
         (folder / "api/token").write_text("reader-token-of-some-length")
-        (folder / "stalls").mkdir()
-        (folder / "stalls/key").write_bytes(os.urandom(32))
+        for name in ("stalls", "tenants"):
+            (folder / name).mkdir()
+            (folder / name / "key").write_bytes(os.urandom(32))
         issuer = Issuer(folder)
         authorization(folder / "api", issuer)
         keys(folder / "api", issuer)
+        tenants(folder / "tenants", issuer)
         stalls(folder / "stalls", issuer)
         lives(folder / "fleet")
     print(f"{len(failures)} attacks succeeded" if failures else "every attack was repelled")

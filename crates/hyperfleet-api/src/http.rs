@@ -5,6 +5,7 @@ pub mod audit;
 pub mod auth;
 pub(crate) mod document;
 mod handlers;
+mod head;
 mod identity;
 pub mod jwt;
 mod middleware;
@@ -14,6 +15,7 @@ mod response;
 mod route;
 mod selection;
 pub mod streams;
+pub mod tenant;
 mod watch;
 
 use std::sync::Arc;

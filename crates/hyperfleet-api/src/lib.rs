@@ -33,6 +33,7 @@
 //! | A report never replaces one of a newer generation or of a later time. | `tests/api/discards.rs` |
 //! | A pull secret is stored encrypted, and returned only to a caller with that permission. | `tests/api/pull_secret.rs`, `is_redacted_everywhere`, `only_a_reader_reads_it` |
 //! | An authenticated caller may do what a grant says, and nothing else. | `tests/api/authorization.rs`, `nothing_is_allowed_without_a_grant` |
+//! | A resource of another tenant answers as a missing one does. | `tests/api/isolation.rs` |
 //! | Text of a user never becomes SQL, HTML or a log line. | `search::tests::properties`; `tests/pages/escaping.rs`; `tests/api/injection.rs` |
 //! | A search selects the same resources in memory, in SQLite and in PostgreSQL. | `search::tests::databases` |
 //! | A change stream sends each change once and in order; it can be resumed from every version that it has sent. | `tests/api/watch_many.rs`, `events_come_once_and_in_order` |
@@ -74,4 +75,5 @@ pub mod service;
 pub mod settings;
 pub mod spec_schema;
 pub mod store;
+pub mod tenancy;
 pub mod tombstone;

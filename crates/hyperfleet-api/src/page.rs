@@ -19,6 +19,7 @@ use crate::problem::{Code, Problem, Rejection};
 use crate::search::Search;
 use crate::service::{Address, Service};
 use crate::store::{Page, Query};
+use crate::tenancy::Reach;
 
 /// The policy of every page: nothing is loaded from anywhere, and no script runs.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
@@ -44,8 +45,13 @@ pub struct OverviewRequest<'a> {
     pub host: Option<&'a str>,
 }
 
-/// Renders the overview of a kind.
-pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Timestamp) -> Result<String, Rejection> {
+/// Renders the overview of the resources of a kind within reach.
+pub async fn overview(
+    service: &Service,
+    request: &OverviewRequest<'_>,
+    reach: &Reach,
+    now: Timestamp,
+) -> Result<String, Rejection> {
     let registry = service.registry();
     let unknown = || Problem::new(Code::NotFound, "no such kind is configured here");
     let descriptor = kind(registry, request.kind).ok_or_else(unknown)?;
@@ -55,26 +61,31 @@ pub async fn overview(service: &Service, request: &OverviewRequest<'_>, now: Tim
     let found = match Search::parse(search) {
         Ok(search) => {
             let offset = (page - 1) * overview::PAGE_SIZE;
-            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, overview::PAGE_SIZE) };
+            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, reach, overview::PAGE_SIZE) };
             Ok(service.store().list(&query).await?)
         }
         Err(error) => Err(error),
     };
     let mut counts = Vec::new();
     for filter in overview::filters(descriptor) {
-        counts.push((filter, count(service, descriptor, filter.search).await?));
+        counts.push((filter, count(service, descriptor, reach, filter.search).await?));
     }
     let host = request.host;
     Ok(overview::show(&overview::Overview { registry, descriptor, search, page, found, counts, host, now }))
 }
 
-/// Renders the page of one resource.
-pub async fn resource(service: &Service, address: &Address<'_>, now: Timestamp) -> Result<String, Rejection> {
-    let resource = service.get(address).await?;
+/// Renders the page of one resource within reach.
+pub async fn resource(
+    service: &Service,
+    address: &Address<'_>,
+    reach: &Reach,
+    now: Timestamp,
+) -> Result<String, Rejection> {
+    let resource = service.get(address, reach).await?;
     let history = service.store().history(&resource.id, 0, TRANSITIONS).await?;
     let mut children = Vec::new();
     for descriptor in service.registry().children(&resource.kind) {
-        let query = Query { owner_id: Some(resource.id.clone()), ..Query::of_kind(&descriptor.kind, CHILDREN) };
+        let query = Query { owner_id: Some(resource.id.clone()), ..Query::of_kind(&descriptor.kind, reach, CHILDREN) };
         children.push((descriptor, service.store().list(&query).await?));
     }
     Ok(resource::show(&resource::Details { registry: service.registry(), resource, history, children, now }))
@@ -93,9 +104,10 @@ pub(crate) fn kind<'a>(registry: &'a Registry, requested: Option<&str>) -> Optio
     }
 }
 
-async fn count(service: &Service, descriptor: &Descriptor, search: &str) -> Result<i64, Rejection> {
+async fn count(service: &Service, descriptor: &Descriptor, reach: &Reach, search: &str) -> Result<i64, Rejection> {
     // The searches are constants; a test parses each of them.
     let search = Search::parse(search).unwrap_or_default();
-    let Page { total, .. } = service.store().list(&Query { search, ..Query::of_kind(&descriptor.kind, 0) }).await?;
+    let query = Query { search, ..Query::of_kind(&descriptor.kind, reach, 0) };
+    let Page { total, .. } = service.store().list(&query).await?;
     Ok(total)
 }

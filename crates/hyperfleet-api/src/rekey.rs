@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::sealed::{Binding, Keyring};
 use crate::store::{Lock, Store, StoreError};
+use crate::tenancy::Reach;
 
 /// Maximum number of resources whose ids are read at once.
 const BATCH: i64 = 100;
@@ -65,7 +66,7 @@ pub async fn rekey(store: &Store, keyring: &Keyring) -> Result<Rekeyed, StoreErr
 /// Encrypts the pull secret of one resource anew: true if it was, false if it cannot be decrypted, `None` if it needs not.
 async fn reseal(store: &Store, keyring: &Keyring, id: &str) -> Result<Option<bool>, StoreError> {
     let mut write = store.write().await?;
-    let Some(mut stored) = write.lock(id, Lock::Change).await? else { return Ok(None) };
+    let Some(mut stored) = write.lock(id, Lock::Change, &Reach::Unlimited).await? else { return Ok(None) };
     let Some(sealed) = stored.sealed.take().filter(|sealed| !keyring.is_current(sealed)) else { return Ok(None) };
     let binding = Binding::of(&stored.resource);
     let Ok(resealed) = keyring.reseal(&binding, &sealed, &binding) else { return Ok(Some(false)) };

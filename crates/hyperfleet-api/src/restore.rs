@@ -4,8 +4,6 @@
 //! makes readers of the stream begin anew. Raised generations make Sentinel publish and adapters apply what the restored
 //! database says, and make everything that was reported or applied before the restore older than that.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 
 use crate::authorization::{Permissions, Scope};
@@ -13,6 +11,7 @@ use crate::decide::change::RequestInfo;
 use crate::http::auth::SYSTEM_IDENTITY;
 use crate::service::{Failure, Service};
 use crate::store::Version;
+use crate::tenancy::{Reach, Tenancy};
 
 /// Maximum number of resources whose ids are read at once.
 const BATCH: i64 = 500;
@@ -38,7 +37,8 @@ pub async fn restored(service: &Service, epoch: &str, now: Timestamp) -> Result<
     let permissions = Permissions::unauthenticated(false);
     let request = RequestInfo {
         caller: SYSTEM_IDENTITY.to_owned(),
-        tenancy: BTreeMap::new(),
+        tenancy: Tenancy::new(),
+        reach: Reach::Unlimited,
         time: Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now),
         pull_secrets: permissions.pull_secrets(Scope::Every),
     };

@@ -332,7 +332,7 @@ fn authentication(settings: &Settings, registry: &entity::Registry) -> Result<Au
     Ok(Authentication {
         issuers: issuers.transpose().map_err(StartError::Settings)?,
         grants: settings.grants(registry).map_err(StartError::Settings)?,
-        tenancy: settings.tenancy(),
+        tenants: settings.tenants(),
         proxies: Proxies::new(&settings.server.proxies).map_err(fault)?,
         reader_token: settings.reader_token().map_err(fault)?,
     })

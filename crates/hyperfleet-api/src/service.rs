@@ -30,6 +30,7 @@ use crate::resource::Resource;
 use crate::sealed::Keyring;
 use crate::spec_schema::SpecSchemas;
 use crate::store::{Change, ChangeKind, Lock, Object, Store, Stored, Write};
+use crate::tenancy::{Reach, Tenancy};
 
 use mapped::MappedFacts;
 
@@ -64,8 +65,10 @@ pub struct Caller {
     pub identity: Identity,
     /// Its permissions.
     pub permissions: Permissions,
-    /// The tenancy of the resources that it creates, by dimension.
-    pub tenancy: BTreeMap<String, String>,
+    /// The tenancy of the resources that it creates.
+    pub tenancy: Tenancy,
+    /// The resources that it reaches.
+    pub reach: Reach,
 }
 
 /// The address of a resource in a request's path.
@@ -190,14 +193,15 @@ fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
         kind,
         resource_kind: resource.kind.clone(),
         resource_id: resource.id.clone(),
+        tenancy: resource.state.tenancy.clone(),
         time,
         object: render::text(resource),
     }
 }
 
-/// Locks and returns the resource at an address.
-async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock) -> Result<Stored, Failure> {
-    let found = write.lock(address.id, lock).await?.filter(|stored| address.fits(&stored.resource));
+/// Locks and returns the resource within reach at an address.
+async fn lock(write: &mut Write, address: &Address<'_>, lock: Lock, reach: &Reach) -> Result<Stored, Failure> {
+    let found = write.lock(address.id, lock, reach).await?.filter(|stored| address.fits(&stored.resource));
     found.ok_or_else(|| address.not_found())
 }
 
@@ -277,6 +281,7 @@ impl RequestInfo {
         Self {
             caller: caller.identity.subject.clone(),
             tenancy: caller.tenancy.clone(),
+            reach: caller.reach.clone(),
             time,
             pull_secrets: caller.permissions.pull_secrets(scope),
         }

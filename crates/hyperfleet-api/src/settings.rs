@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::authorization::Grants;
 use crate::entity::Registry;
-use crate::http::auth::Tenancy;
+use crate::http::tenant::TenantHeaders;
 use crate::sealed::Keyring;
 use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
@@ -102,10 +102,10 @@ impl Settings {
         Retention { events: i64::from(self.changes.max_events), age: self.changes.max_age }
     }
 
-    /// Tenancy of the resources that a caller creates, if it is enabled.
-    pub fn tenancy(&self) -> Option<Tenancy> {
+    /// The headers that name the tenant of a caller, if tenants are isolated.
+    pub fn tenants(&self) -> Option<TenantHeaders> {
         let Tenant { enabled, system_header, dimensions } = self.server.tenant.clone();
-        enabled.then_some(Tenancy { system_header, dimensions })
+        enabled.then_some(TenantHeaders { system_header, dimensions })
     }
 
     /// The grants of callers.

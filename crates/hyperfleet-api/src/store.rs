@@ -29,6 +29,7 @@ use tokio::sync::watch;
 
 use crate::resource::Resource;
 use crate::search::{Order, Search};
+use crate::tenancy::Reach;
 use batch::Newest;
 use database::{Database, Transaction};
 use sql::{Parameters, Value};
@@ -54,6 +55,8 @@ pub struct Store {
 /// The filter, the order and the page of a list.
 #[derive(Clone, Debug)]
 pub struct Query {
+    /// Only resources within reach.
+    pub reach: Reach,
     /// Only this kind; `None` is every kind.
     pub kind: Option<String>,
     /// Only children of this resource.
@@ -114,21 +117,25 @@ impl Store {
         Ok(applied)
     }
 
-    /// Returns the resource with that id, of any kind.
-    pub async fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+    /// Returns the resource within reach with that id, of any kind.
+    pub async fn get(&self, id: &str, reach: &Reach) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
         let columns = rows::columns(self.database.dialect());
-        let sql =
-            format!("SELECT {columns} FROM resources r WHERE r.id = {}", parameters.add(Value::Text(id.to_owned())));
+        let sql = format!(
+            "SELECT {columns} FROM resources r WHERE r.id = {} AND {}",
+            parameters.add(Value::Text(id.to_owned())),
+            reach.sql("r.tenancy", &mut parameters),
+        );
         self.database.fetch(sql, parameters).await?.first().map(rows::read).transpose()
     }
 
-    /// Returns the JSON of the resource with that id, with its kind and owner.
-    pub async fn object(&self, id: &str) -> Result<Option<Object>, StoreError> {
+    /// Returns the JSON of the resource within reach with that id, with its kind and owner.
+    pub async fn object(&self, id: &str, reach: &Reach) -> Result<Option<Object>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT r.kind, r.owner_id, r.object FROM resources r WHERE r.id = {}",
-            parameters.add(Value::Text(id.to_owned()))
+            "SELECT r.kind, r.owner_id, r.object FROM resources r WHERE r.id = {} AND {}",
+            parameters.add(Value::Text(id.to_owned())),
+            reach.sql("r.tenancy", &mut parameters),
         );
         let rows = self.database.fetch(sql, parameters).await?;
         let read = |row: &database::Row| {
@@ -311,9 +318,10 @@ async fn count(snapshot: &mut Transaction, sql: String, parameters: Parameters) 
 // === impl Query ===
 
 impl Query {
-    /// Returns the query for the first `limit` resources of a kind, in the default order.
-    pub fn of_kind(kind: &str, limit: i64) -> Self {
+    /// Returns the query for the first `limit` resources of a kind within reach, in the default order.
+    pub fn of_kind(kind: &str, reach: &Reach, limit: i64) -> Self {
         Self {
+            reach: reach.clone(),
             kind: Some(kind.to_owned()),
             owner_id: None,
             reference: None,
@@ -325,7 +333,7 @@ impl Query {
     }
 
     fn condition(&self, dialect: sql::Dialect, parameters: &mut Parameters) -> String {
-        let mut conditions = Vec::new();
+        let mut conditions = vec![self.reach.sql("r.tenancy", parameters)];
         if let Some(kind) = &self.kind {
             conditions.push(format!("r.kind = {}", parameters.add(Value::Text(kind.clone()))));
         }

@@ -45,6 +45,9 @@ pub struct GrantSettings {
     /// May read the tombstones that forced deletions leave, and report their copies as deleted.
     #[serde(default)]
     pub sweeps: bool,
+    /// May do all this with the resources of every tenant, where `server.tenant.enabled` isolates tenants.
+    #[serde(default)]
+    pub all_tenants: bool,
 }
 
 /// The claim that a grant demands.
@@ -83,6 +86,7 @@ pub(super) struct Grant {
     pub(super) chooses_destination: bool,
     pub(super) force_deletes: bool,
     pub(super) sweeps: bool,
+    pub(super) all_tenants: bool,
 }
 
 /// The identities of an issuer that a grant fits.
@@ -134,6 +138,7 @@ impl Grant {
             chooses_destination: settings.chooses_destination,
             force_deletes: settings.force_deletes,
             sweeps: settings.sweeps,
+            all_tenants: settings.all_tenants,
         };
         grant.check()
     }

@@ -51,6 +51,8 @@ pub struct KindPermissions {
     pub force_deletes: bool,
     /// May read and sweep tombstones.
     pub sweeps: bool,
+    /// Reaches the resources of every tenant.
+    pub all_tenants: bool,
     /// The grants that give this.
     pub grants: Vec<String>,
 }
@@ -106,6 +108,15 @@ impl Permissions {
         }
     }
 
+    /// Allows reaching the resources of every tenant. Where authentication is off, no caller may.
+    pub fn allow_all_tenants(&self, scope: Scope<'_>) -> Result<String, Denied> {
+        let missing = format!("all_tenants on {scope}");
+        match &self.basis {
+            Basis::Unauthenticated => Err(Denied { missing }),
+            Basis::Granted { .. } => self.find(scope, &missing, |grant| grant.all_tenants),
+        }
+    }
+
     /// Returns the permissions about pull secrets. Where authentication is off all callers are one and the same.
     pub fn pull_secrets(&self, scope: Scope<'_>) -> PullSecretRights {
         PullSecretRights {
@@ -132,6 +143,7 @@ impl Permissions {
                 chooses_destination: any(|grant| grant.chooses_destination),
                 force_deletes: any(|grant| grant.force_deletes),
                 sweeps: any(|grant| grant.sweeps),
+                all_tenants: any(|grant| grant.all_tenants),
                 grants: fitting.iter().map(|grant| grant.name.clone()).collect(),
             })
         };

@@ -10,14 +10,17 @@ use super::body::{Creation, Patch};
 use super::rules::{self, RuleError};
 use crate::entity::Descriptor;
 use crate::resource::{Resource, State, Target};
+use crate::tenancy::{Reach, Tenancy};
 
 /// The caller and the time of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestInfo {
     /// The caller's identity, recorded in `created_by`, `updated_by` and `deleted_by`.
     pub caller: String,
-    /// The tenancy of the resources that the caller creates, by dimension.
-    pub tenancy: BTreeMap<String, String>,
+    /// The tenancy of the resources that the caller creates.
+    pub tenancy: Tenancy,
+    /// The resources that the caller reaches.
+    pub reach: Reach,
     /// The time of the request, in whole microseconds.
     pub time: Timestamp,
     /// The caller's permissions about pull secrets.
@@ -33,7 +36,7 @@ pub struct PullSecretRights {
     pub chooses_destination: bool,
 }
 
-/// The address, the parent and the references of a new resource.
+/// The address, the parent, the references and the tenancy of a new resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Relations {
     /// The path under which the resource is served.
@@ -42,6 +45,8 @@ pub struct Relations {
     pub owner: Option<Target>,
     /// The resources that it refers to, by the type of reference.
     pub references: BTreeMap<String, Vec<Target>>,
+    /// The tenancy: its parent's, or the caller's.
+    pub tenancy: Tenancy,
 }
 
 /// The members that a PATCH replaces.
@@ -123,7 +128,7 @@ pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), Ch
 
 /// Returns a new resource without conditions.
 pub fn create(body: Creation, id: String, relations: Relations, request: &RequestInfo) -> Resource {
-    let Relations { href, owner, references } = relations;
+    let Relations { href, owner, references, tenancy } = relations;
     Resource {
         id,
         kind: body.kind,
@@ -138,7 +143,7 @@ pub fn create(body: Creation, id: String, relations: Relations, request: &Reques
         updated_by: request.caller.clone(),
         deleted_time: None,
         deleted_by: None,
-        state: State { labels: body.labels, references, tenancy: request.tenancy.clone(), ..State::default() },
+        state: State { labels: body.labels, references, tenancy, ..State::default() },
     }
 }
 

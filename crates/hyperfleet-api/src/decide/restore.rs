@@ -23,19 +23,20 @@ pub fn raise(before: &Resource, request: &RequestInfo) -> Resource {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use jiff::Timestamp;
 
     use super::*;
     use crate::decide::body::Creation;
     use crate::decide::change::{PullSecretRights, Relations, create};
+    use crate::tenancy::{Reach, Tenancy};
 
     #[test]
     fn only_generation_and_update_change() {
         let at = |second: i64| RequestInfo {
             caller: "someone".to_owned(),
-            tenancy: BTreeMap::new(),
+            tenancy: Tenancy::new(),
+            reach: Reach::Unlimited,
             time: Timestamp::from_second(second).unwrap(),
             pull_secrets: PullSecretRights { reads: false, chooses_destination: false },
         };

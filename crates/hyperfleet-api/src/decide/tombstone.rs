@@ -59,16 +59,19 @@ mod tests {
     use super::*;
     use crate::decide::body::Creation;
     use crate::decide::change::{PullSecretRights, Relations, create};
+    use crate::tenancy::Reach;
 
     fn buried(reports: &[Value]) -> Tombstone {
         let request = RequestInfo {
             caller: "jane".to_owned(),
             tenancy: BTreeMap::from([("org".to_owned(), "acme".to_owned())]),
+            reach: Reach::Unlimited,
             time: Timestamp::from_second(10).unwrap(),
             pull_secrets: PullSecretRights { reads: false, chooses_destination: false },
         };
         let body = Creation { kind: "Cluster".to_owned(), name: "one".to_owned(), ..Creation::default() };
-        let mut resource = create(body, "cls-1".to_owned(), Relations::default(), &request);
+        let relations = Relations { tenancy: request.tenancy.clone(), ..Relations::default() };
+        let mut resource = create(body, "cls-1".to_owned(), relations, &request);
         for (number, data) in reports.iter().enumerate() {
             let report: Report = serde_json::from_value(json!({
                 "adapter": format!("adapter-{number}"), "observed_generation": 1, "conditions": [], "data": data,

@@ -53,6 +53,22 @@ pub(super) fn check(
     Ok(())
 }
 
+/// The kinds that a request may be about, as far as the path and the parameters say.
+pub(super) fn subject<'a>(registry: &'a Registry, route: &Route<'a>, parameters: &Parameters) -> Scope<'a> {
+    let kind = |descriptor: &'a Descriptor| Scope::Kind(&descriptor.kind);
+    match route {
+        Route::Service | Route::OpenApi | Route::OpenApiPage => Scope::Every,
+        Route::Page(None) => page::kind(registry, parameters.first("kind")).map_or(Scope::Every, kind),
+        Route::Collection { descriptor, .. } => listed(registry, *descriptor, parameters),
+        Route::Tombstones(descriptor) | Route::Swept { descriptor, .. } => kind(descriptor),
+        Route::Page(Some(address))
+        | Route::Item(address)
+        | Route::ForceDelete(address)
+        | Route::Statuses(address)
+        | Route::History(address) => scope(address),
+    }
+}
+
 /// The kinds that an address may name.
 pub(super) fn scope<'a>(address: &Address<'a>) -> Scope<'a> {
     address.descriptor.map(|descriptor| descriptor.kind.as_str()).into()

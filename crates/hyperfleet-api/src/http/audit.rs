@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::resource::Resource;
 use crate::service::Caller;
+use crate::tenancy;
 
 /// The target of audit records in the log.
 pub const TARGET: &str = "audit";
@@ -27,6 +28,7 @@ pub(super) struct Call<'a> {
 struct Fields {
     issuer: String,
     subject: String,
+    tenancy: String,
     remote: String,
     kind: String,
     id: String,
@@ -37,7 +39,7 @@ struct Fields {
 impl Call<'_> {
     /// Records that a caller got a pull secret, and the grant that allowed it.
     pub(super) fn read(&self, because: &str) {
-        let Fields { issuer, subject, remote, kind, id, incarnation, generation } = self.fields();
+        let Fields { issuer, subject, tenancy, remote, kind, id, incarnation, generation } = self.fields();
         let Self { request_id, method, path, .. } = self;
         tracing::info!(
             target: TARGET,
@@ -48,6 +50,7 @@ impl Call<'_> {
             path,
             issuer,
             subject,
+            tenancy,
             remote,
             kind,
             id,
@@ -60,7 +63,7 @@ impl Call<'_> {
 
     /// Records that a call was denied, and what was missing.
     pub(super) fn denied(&self, because: &str) {
-        let Fields { issuer, subject, remote, kind, id, incarnation, generation } = self.fields();
+        let Fields { issuer, subject, tenancy, remote, kind, id, incarnation, generation } = self.fields();
         let Self { request_id, method, path, .. } = self;
         tracing::warn!(
             target: TARGET,
@@ -71,6 +74,7 @@ impl Call<'_> {
             path,
             issuer,
             subject,
+            tenancy,
             remote,
             kind,
             id,
@@ -87,6 +91,7 @@ impl Call<'_> {
         Fields {
             issuer: identity.issuer,
             subject: identity.subject,
+            tenancy: caller.map(|caller| tenancy::text(&caller.tenancy)).unwrap_or_default(),
             remote: self.peer.map(|peer| peer.to_string()).unwrap_or_default(),
             kind: resource.map(|resource| resource.kind.clone()).unwrap_or_default(),
             id: resource.map(|resource| resource.id.clone()).unwrap_or_default(),

@@ -1,18 +1,19 @@
 //! Authentication: the caller's identity, tenancy and permissions.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
 
+use super::head::Head;
 use super::jwt::Issuers;
-use super::proxies::{Proxies, Trust};
-use crate::authorization::{Grants, Identity, Permissions};
+use super::proxies::Proxies;
+use super::tenant::{Origin, TenantHeaders};
+use crate::authorization::{Grants, Identity, Permissions, Scope};
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
+use crate::tenancy::{Reach, Tenancy};
 
 /// The identity of every caller while authentication is off.
 pub const SYSTEM_IDENTITY: &str = "system@hyperfleet.local";
@@ -27,49 +28,12 @@ pub struct Authentication {
     pub issuers: Option<Issuers>,
     /// The permissions of the issuers' identities.
     pub grants: Grants,
-    /// The tenancy of the resources that a caller creates.
-    pub tenancy: Option<Tenancy>,
+    /// The headers that name the tenant of a caller; `None` where tenants are not isolated.
+    pub tenants: Option<TenantHeaders>,
     /// The peers whose headers about the caller are believed.
     pub proxies: Proxies,
     /// A token that adds reading a pull secret, for components on the same machine; only where authentication is off.
     pub reader_token: Option<SecretString>,
-}
-
-/// The head of a request, as far as it says who calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Head<'a> {
-    pub(super) headers: &'a HeaderMap,
-    /// The address of the connection's other end, if it has one.
-    pub(super) peer: Option<IpAddr>,
-    /// True if the request may change something.
-    pub(super) writes: bool,
-    /// True if the request is a report, which sets no tenancy.
-    pub(super) reports: bool,
-}
-
-/// The headers that set the tenancy of a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tenancy {
-    /// A header that marks the caller as a system component if its value is `true`.
-    #[serde(default)]
-    pub system_header: Option<String>,
-    /// The dimensions of tenancy.
-    #[serde(default)]
-    pub dimensions: Vec<Dimension>,
-}
-
-/// One dimension of tenancy.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dimension {
-    /// The header that carries the value.
-    pub header: String,
-    /// The key in a resource's `tenancy`.
-    pub key: String,
-    /// True if a request without the header is refused.
-    #[serde(default)]
-    pub required: bool,
 }
 
 // === impl Authentication ===
@@ -81,31 +45,27 @@ impl Authentication {
             check_local(head)?;
             let identity = Identity { subject: SYSTEM_IDENTITY.to_owned(), ..Identity::default() };
             let permissions = Permissions::unauthenticated(self.holds_reader_token(head.headers));
-            return Ok(Caller { identity, permissions, tenancy: BTreeMap::new() });
+            return Ok(Caller { identity, permissions, ..Caller::default() });
         };
         let identity = issuers.identity(head.headers, self.proxies.trust(head.peer), now).await?;
         let identity = identity.filter(|identity| is_identity(&identity.subject));
         let unusable = || Problem::new(Code::Unauthenticated, "the caller's token names no usable identity");
         let identity = identity.ok_or_else(unusable)?;
         let permissions = self.grants.of(&identity);
-        Ok(Caller { identity, permissions, tenancy: BTreeMap::new() })
+        Ok(Caller { identity, permissions, ..Caller::default() })
     }
 
-    /// Adds the tenancy that the request's headers set for what the caller creates, or refuses the request.
-    pub(super) fn admit(&self, caller: &mut Caller, head: Head<'_>) -> Result<(), Problem> {
-        if !head.writes || head.reports {
-            return Ok(());
-        }
-        if self.is_system(head.headers) {
-            let detail = "system identities may only write status and conditions";
-            return Err(Problem::new(Code::PermissionDenied, detail));
-        }
-        if self.tenancy.is_some() && self.proxies.trust(head.peer) == Trust::Stranger {
-            let detail = "the headers that set the tenancy are believed only from a proxy in server.proxies, and this request \
-                          comes from another address";
-            return Err(Problem::new(Code::PermissionDenied, detail));
-        }
-        caller.tenancy = self.tenancy(head.headers)?;
+    /// Limits the caller to the resources of its tenant, or refuses the request. `subject` are the kinds that it is about.
+    pub(super) fn admit(&self, caller: &mut Caller, head: Head<'_>, subject: Scope<'_>) -> Result<(), Problem> {
+        let origin = Origin {
+            trust: self.proxies.trust(head.peer),
+            has_all_tenants: caller.permissions.allow_all_tenants(subject).is_ok(),
+            is_authenticated: self.issuers.is_some(),
+        };
+        (caller.tenancy, caller.reach) = match &self.tenants {
+            None => (Tenancy::new(), Reach::Unlimited),
+            Some(tenants) => tenants.admit(head, origin)?,
+        };
         Ok(())
     }
 
@@ -116,32 +76,6 @@ impl Authentication {
         given.is_some_and(|given| {
             aws_lc_rs::constant_time::verify_slices_are_equal(given, token.expose_secret().as_bytes()).is_ok()
         })
-    }
-
-    fn is_system(&self, headers: &HeaderMap) -> bool {
-        let header = self.tenancy.as_ref().and_then(|tenancy| tenancy.system_header.as_ref());
-        header.and_then(|header| headers.get(header)).is_some_and(|value| value == "true")
-    }
-
-    fn tenancy(&self, headers: &HeaderMap) -> Result<BTreeMap<String, String>, Problem> {
-        let dimensions = self.tenancy.iter().flat_map(|tenancy| &tenancy.dimensions);
-        let mut values = BTreeMap::new();
-        for Dimension { header, key, required } in dimensions {
-            match headers.get(header).map(|value| value.to_str().unwrap_or("\0")).filter(|value| !value.is_empty()) {
-                None if *required => {
-                    let detail = format!("the header {header} is required: it sets the tenancy of the resource");
-                    return Err(Problem::new(Code::PermissionDenied, detail));
-                }
-                None => {}
-                Some(value) if is_tenant(value) => drop(values.insert(key.clone(), value.to_owned())),
-                Some(_) => {
-                    let detail =
-                        format!("the header {header} must have 1 to 63 letters, digits, dots, underscores and hyphens");
-                    return Err(Problem::new(Code::PermissionDenied, detail));
-                }
-            }
-        }
-        Ok(values)
     }
 }
 
@@ -180,8 +114,4 @@ fn is_cross_origin(headers: &HeaderMap) -> bool {
 
 fn is_identity(identity: &str) -> bool {
     (1..=MAX_IDENTITY).contains(&identity.chars().count()) && !identity.chars().any(char::is_control)
-}
-
-fn is_tenant(value: &str) -> bool {
-    (1..=63).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }

@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::response::Response;
 use fleet_model::Generation;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::audit::Call;
@@ -12,7 +11,7 @@ use super::document::ServiceDocument;
 use super::query::{Parameters, invalid};
 use super::route::Route;
 use super::{Api, access, response, watch};
-use crate::authorization::{Scope, Verb};
+use crate::authorization::{Denied, Scope, Verb};
 use crate::decide::body::{self, Creation};
 use crate::decide::change::RequestInfo;
 use crate::decide::report::{self, NewReport};
@@ -25,6 +24,7 @@ use crate::resource::Resource;
 use crate::search::Fields;
 use crate::service::{Address, Caller, Reported};
 use crate::store::{Query, StoreError};
+use crate::tenancy::Reach;
 
 /// A request whose route is known, whose caller is authenticated and whose body is read.
 pub(super) struct AuthenticatedRequest<'a> {
@@ -47,12 +47,15 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::Service => Ok(service(api)),
         Route::OpenApi => Ok(response::with_type(StatusCode::OK, "application/json", api.parts.openapi.clone().into())),
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
-        Route::Page(None) => overview(api, &parameters, headers, request.time).await,
-        Route::Page(Some(address)) => Ok(html(page::resource(api.service(), &address, request.time).await?)),
+        Route::Page(None) => overview(api, &parameters, headers, &request).await,
+        Route::Page(Some(address)) => {
+            Ok(html(page::resource(api.service(), &address, &request.reach, request.time).await?))
+        }
         Route::Collection { descriptor, owner_id } if post => {
             let (descriptor, creation) = creation(api, descriptor, owner_id, body)?;
             let scope = Scope::Kind(&descriptor.kind);
             caller.permissions.allow(Verb::Create, scope).map_err(Problem::from)?;
+            check_id(&creation, caller, scope)?;
             let request = RequestInfo::now(caller, scope, request.time);
             create(api, descriptor, owner_id, creation, &request).await
         }
@@ -75,10 +78,10 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
             permissions.allow_report(&new.adapter, access::scope(&address)).map_err(Problem::from)?;
             report(api, &address, post, new, &request).await
         }
-        Route::Statuses(address) => statuses(api, &address, &parameters).await,
-        Route::History(address) => history(api, &address, &parameters).await,
-        Route::Tombstones(descriptor) => tombstones(api, descriptor, &parameters).await,
-        Route::Swept { descriptor, id } => swept(api, descriptor, id, body).await,
+        Route::Statuses(address) => statuses(api, &address, &parameters, &request.reach).await,
+        Route::History(address) => history(api, &address, &parameters, &request.reach).await,
+        Route::Tombstones(descriptor) => tombstones(api, descriptor, &parameters, &request.reach).await,
+        Route::Swept { descriptor, id } => swept(api, (descriptor, id), body, &request.reach).await,
     }
 }
 
@@ -103,13 +106,13 @@ async fn read(
     call: Call<'_>,
 ) -> Result<Response, Rejection> {
     let fields = parameters.fields()?;
+    let Caller { permissions, reach, .. } = call.caller.cloned().unwrap_or_default();
     if !parameters.with_pull_secret()? {
-        let object = api.service().read(address).await?;
+        let object = api.service().read(address, &reach).await?;
         return Ok(response::json_text(StatusCode::OK, project(object, fields.as_ref())?));
     }
-    let permissions = call.caller.map(|caller| caller.permissions.clone()).unwrap_or_default();
     let because = permissions.allow_pull_secret(access::scope(address)).map_err(Problem::from)?;
-    let resource = api.service().read_with_pull_secret(address).await?;
+    let resource = api.service().read_with_pull_secret(address, &reach).await?;
     Call { resource: Some(&resource), ..call }.read(&because);
     let mut response = response::json_text(StatusCode::OK, project(render::text(&resource), fields.as_ref())?);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -137,9 +140,14 @@ async fn force_delete(
     Ok(response::empty(StatusCode::NO_CONTENT))
 }
 
-async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
+async fn statuses(
+    api: &Api,
+    address: &Address<'_>,
+    parameters: &Parameters,
+    reach: &Reach,
+) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
-    let reports = api.service().get(address).await?.state.reports;
+    let reports = api.service().get(address, reach).await?.state.reports;
     let total = i64::try_from(reports.len()).unwrap_or(i64::MAX);
     let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
     let taken = usize::try_from(paging.size).unwrap_or(usize::MAX);
@@ -147,23 +155,38 @@ async fn statuses(api: &Api, address: &Address<'_>, parameters: &Parameters) -> 
     Ok(response::page(paging.page, total, &items))
 }
 
-async fn history(api: &Api, address: &Address<'_>, parameters: &Parameters) -> Result<Response, Rejection> {
+async fn history(
+    api: &Api,
+    address: &Address<'_>,
+    parameters: &Parameters,
+    reach: &Reach,
+) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
-    let page = api.service().history(address, paging.offset(), paging.size).await?;
+    let page = api.service().history(address, reach, paging.offset(), paging.size).await?;
     let items: Vec<Value> = page.items.iter().map(|transition| json!(transition)).collect();
     Ok(response::page(paging.page, page.total, &items))
 }
 
-async fn tombstones(api: &Api, descriptor: &Descriptor, parameters: &Parameters) -> Result<Response, Rejection> {
+async fn tombstones(
+    api: &Api,
+    descriptor: &Descriptor,
+    parameters: &Parameters,
+    reach: &Reach,
+) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
-    let page = api.service().tombstones(descriptor, paging.offset(), paging.size).await?;
+    let page = api.service().tombstones(descriptor, reach, paging.offset(), paging.size).await?;
     let items: Vec<Value> = page.items.iter().map(|tombstone| json!(tombstone)).collect();
     Ok(response::page(paging.page, page.total, &items))
 }
 
-async fn swept(api: &Api, descriptor: &Descriptor, id: &str, body: &[u8]) -> Result<Response, Rejection> {
+async fn swept(
+    api: &Api,
+    (descriptor, id): (&Descriptor, &str),
+    body: &[u8],
+    reach: &Reach,
+) -> Result<Response, Rejection> {
     let copies = tombstone::swept(body::object(body)?)?;
-    let tombstone = api.service().swept(descriptor, id, &copies).await?;
+    let tombstone = api.service().swept(descriptor, id, reach, &copies).await?;
     let left = tombstone.copies.len();
     tracing::info!(operation = "sweep", id, resource_id = tombstone.resource_id, left, "copies of a tombstone swept");
     Ok(if left == 0 { response::empty(StatusCode::NO_CONTENT) } else { response::json(StatusCode::OK, &tombstone) })
@@ -190,6 +213,16 @@ fn creation<'a>(
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
     Ok((descriptor, creation))
+}
+
+/// Refuses an id that a tenant chooses. Ids are unique over all tenants, so that a conflict would tell of another tenant's
+/// resource.
+fn check_id(creation: &Creation, caller: &Caller, scope: Scope<'_>) -> Result<(), Problem> {
+    if creation.id.is_none() || !caller.reach.is_limited() {
+        return Ok(());
+    }
+    let missing = format!("all_tenants on {scope}, which choosing an id needs: leave out id");
+    Err(Denied { missing }.into())
 }
 
 async fn create(
@@ -229,6 +262,7 @@ async fn list(
     let paging = parameters.paging()?;
     let fields = parameters.fields()?;
     let query = Query {
+        reach: caller.reach.clone(),
         kind,
         owner_id: owner_id.map(str::to_owned),
         reference: parameters.reference()?,
@@ -280,7 +314,7 @@ async fn overview(
     api: &Api,
     parameters: &Parameters,
     headers: &HeaderMap,
-    now: Timestamp,
+    RequestInfo { reach, time, .. }: &RequestInfo,
 ) -> Result<Response, Rejection> {
     let request = page::OverviewRequest {
         kind: parameters.first("kind"),
@@ -288,7 +322,7 @@ async fn overview(
         page: parameters.first("page"),
         host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
     };
-    Ok(html(page::overview(api.service(), &request, now).await?))
+    Ok(html(page::overview(api.service(), &request, reach, *time).await?))
 }
 
 fn html(text: String) -> Response {

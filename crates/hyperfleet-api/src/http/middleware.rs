@@ -19,8 +19,8 @@ use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Pr
 use uuid::Uuid;
 
 use super::audit::Call;
-use super::auth::Head;
 use super::handlers::{self, AuthenticatedRequest};
+use super::head::Head;
 use super::query::Parameters;
 use super::route::{Route, route};
 use super::{Api, access, response};
@@ -145,7 +145,9 @@ fn is_denial(problem: &Problem) -> bool {
 async fn audit_denied(api: &Api, call: Call<'_>, route: Option<&Route<'_>>, because: &str) {
     let address = route.and_then(Route::address).filter(|_| call.caller.is_some());
     let resource = match address {
-        Some(address) => api.service().get(address).await.ok(),
+        Some(address) => {
+            api.service().get(address, &call.caller.map(|caller| caller.reach.clone()).unwrap_or_default()).await.ok()
+        }
         None => None,
     };
     Call { resource: resource.as_ref(), ..call }.denied(because);
@@ -178,8 +180,9 @@ async fn handle_route(
         let authentication = &api.parts.authentication;
         let of = Head { headers: &head.headers, peer, writes, reports };
         let caller = caller.insert(authentication.authenticate(of, api.now()).await?);
-        authentication.admit(caller, of)?;
-        access::check(&caller.permissions, api.service().registry(), &route, (&head.method, &parameters))?;
+        let registry = api.service().registry();
+        authentication.admit(caller, of, access::subject(registry, &route, &parameters))?;
+        access::check(&caller.permissions, registry, &route, (&head.method, &parameters))?;
         caller
     };
     let body = if writes { read(api, body).await? } else { Bytes::new() };

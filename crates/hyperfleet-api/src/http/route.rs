@@ -173,3 +173,53 @@ impl Route<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::openapi;
+
+    /// The name of a route. A new one is a compile error here until it has a name.
+    fn name(route: &Route<'_>) -> &'static str {
+        match route {
+            Route::Service => "service",
+            Route::OpenApi => "openapi",
+            Route::OpenApiPage => "openapi page",
+            Route::Page(_) => "page",
+            Route::Collection { .. } => "collection",
+            Route::Item(_) => "item",
+            Route::ForceDelete(_) => "force-delete",
+            Route::Statuses(_) => "statuses",
+            Route::History(_) => "history",
+            Route::Tombstones(_) => "tombstones",
+            Route::Swept { .. } => "swept",
+        }
+    }
+
+    /// Tests of every route take the routes from the document.
+    #[test]
+    fn every_route_but_the_pages_is_in_the_openapi_document() {
+        let registry = Registry::standard();
+        let document = openapi::document(&registry, "1");
+        let paths = document["paths"].as_object().unwrap().keys().map(|path| path.replace(['{', '}'], ""));
+        let paths: Vec<String> = paths.collect();
+        let documented: BTreeSet<&str> = paths.iter().map(|path| name(&route(path, &registry).unwrap())).collect();
+        let all = [
+            "service",
+            "openapi",
+            "openapi page",
+            "page",
+            "collection",
+            "item",
+            "force-delete",
+            "statuses",
+            "history",
+            "tombstones",
+            "swept",
+        ];
+        let undocumented: Vec<&str> = all.into_iter().filter(|name| !documented.contains(name)).collect();
+        assert_eq!(undocumented, ["page"]);
+    }
+}

@@ -4,21 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::authorization::Identity;
+use crate::tenancy::Tenancy;
 
 /// The open change streams of this server.
 #[derive(Debug)]
 pub struct Streams {
     total: usize,
     per_identity: usize,
-    open: Mutex<BTreeMap<(String, String), usize>>,
+    open: Mutex<BTreeMap<Key, usize>>,
 }
 
 /// An open change stream; dropping it makes room for another one.
 #[derive(Debug)]
 pub(super) struct OpenStream {
     streams: Arc<Streams>,
-    key: (String, String),
+    key: Key,
 }
+
+/// The issuer, the subject and the tenancy of the caller: behind a proxy, all tenants may have one identity.
+type Key = (String, String, Tenancy);
 
 /// The bound that a further stream would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,8 @@ impl Streams {
     }
 
     /// Opens a stream. Where authentication is off, all callers share one identity and only the total is bounded.
-    pub(super) fn open(self: &Arc<Self>, identity: &Identity) -> Result<OpenStream, Full> {
-        let key = (identity.issuer.clone(), identity.subject.clone());
+    pub(super) fn open(self: &Arc<Self>, identity: &Identity, tenancy: &Tenancy) -> Result<OpenStream, Full> {
+        let key = (identity.issuer.clone(), identity.subject.clone(), tenancy.clone());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.values().sum::<usize>() >= self.total {
             return Err(Full::Total);
@@ -79,16 +83,19 @@ mod tests {
             ..Identity::default()
         };
         let (one, two) = (identity("i", "one"), identity("i", "two"));
-        let first = streams.open(&one).unwrap();
-        let _second = streams.open(&one).unwrap();
-        assert_eq!(streams.open(&one).unwrap_err(), Full::Identity);
-        let _other = streams.open(&two).unwrap();
-        assert_eq!(streams.open(&two).unwrap_err(), Full::Total);
+        let none = Tenancy::new();
+        let first = streams.open(&one, &none).unwrap();
+        let _second = streams.open(&one, &none).unwrap();
+        assert_eq!(streams.open(&one, &none).unwrap_err(), Full::Identity);
+        let acme = streams.open(&one, &Tenancy::from([("org".to_owned(), "acme".to_owned())])).unwrap();
+        drop(acme);
+        let _other = streams.open(&two, &none).unwrap();
+        assert_eq!(streams.open(&two, &none).unwrap_err(), Full::Total);
         drop(first);
-        let _again = streams.open(&one).unwrap();
+        let _again = streams.open(&one, &none).unwrap();
         let open = Streams::new(3, 1);
-        let held: Vec<OpenStream> = (0..3).map(|_| open.open(&identity("", "system")).unwrap()).collect();
-        assert_eq!(open.open(&identity("", "system")).unwrap_err(), Full::Total);
+        let held: Vec<OpenStream> = (0..3).map(|_| open.open(&identity("", "system"), &none).unwrap()).collect();
+        assert_eq!(open.open(&identity("", "system"), &none).unwrap_err(), Full::Total);
         drop(held);
         assert!(open.open.lock().unwrap().is_empty());
     }

@@ -39,6 +39,8 @@ struct Watch {
     /// The version up to which all changes are sent.
     version: Version,
     phase: Phase,
+    /// The time of the last lines.
+    sent: Instant,
 }
 
 /// The next kind of lines to send.
@@ -65,30 +67,36 @@ pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>)
     if let Some(id) = owner_id {
         let parent = api.service().registry().kind(kind).and_then(|child| child.parent_kind.as_deref());
         let descriptor = parent.and_then(|parent| api.service().registry().kind(parent));
-        api.service().get(&Address { descriptor, owner_id: None, id }).await?;
+        api.service().get(&Address { descriptor, owner_id: None, id }, &caller.reach).await?;
     }
     let store = api.service().store();
     let fault = || Problem::validation("resource_version must be one that a change stream has returned");
     let given = version.filter(|version| *version != BEGINNING);
     let given = given.map(|text| Version::parse(text).ok_or_else(fault)).transpose()?;
-    let open = api.parts.streams.open(&caller.identity).map_err(full)?;
+    let open = api.parts.streams.open(&caller.identity, &caller.tenancy).map_err(full)?;
     let begins = given.is_none();
     let version = match given {
         None => store.newest_version().await?,
         Some(version) => {
             // A version that is too old is refused with 410 instead of an event in the stream.
-            store.changes_since(&version, kind, Batch { items: 0, bytes: 0 }).await.map_err(gone)?;
+            let nothing = Batch { items: 0, bytes: 0 };
+            store.changes_since(&version, kind, &caller.reach, nothing).await.map_err(gone)?;
             version
         }
     };
     let owner_id = owner_id.map(str::to_owned);
     let watch = Watch {
         api: api.clone(),
-        query: Query { owner_id: owner_id.clone(), search: search.clone(), ..Query::of_kind(kind, BATCH.items) },
+        query: Query {
+            owner_id: owner_id.clone(),
+            search: search.clone(),
+            ..Query::of_kind(kind, &caller.reach, BATCH.items)
+        },
         kind: kind.to_owned(),
         selection: Selection::new(owner_id, search, begins),
         version,
         phase: if begins { Phase::State(String::new()) } else { Phase::Follow },
+        sent: Instant::now(),
     };
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(watch.send(sender, open));
@@ -168,7 +176,7 @@ impl Watch {
                 Phase::Follow => {
                     let store = self.api.service().store().clone();
                     let beyond = store.wait_beyond(&self.version);
-                    match tokio::time::timeout(self.api.parts.limits.bookmark, beyond).await {
+                    match tokio::time::timeout_at(self.bookmark_due(), beyond).await {
                         Err(_quiet) => bookmark(&self.version, &self.kind),
                         Ok(waited) => {
                             waited?;
@@ -177,10 +185,18 @@ impl Watch {
                     }
                 }
             };
+            let is_due = matches!(self.phase, Phase::Follow) && Instant::now() >= self.bookmark_due();
+            // Changes that this client does not get must not put off the bookmark.
+            let lines = if lines.is_empty() && is_due { bookmark(&self.version, &self.kind) } else { lines };
             if !lines.is_empty() {
+                self.sent = Instant::now();
                 return Ok(Some(lines));
             }
         }
+    }
+
+    fn bookmark_due(&self) -> Instant {
+        self.sent + self.api.parts.limits.bookmark
     }
 
     /// Reads the next batch of the current state.
@@ -202,7 +218,7 @@ impl Watch {
     /// Reads the next batch of changes.
     async fn read_changes(&mut self) -> Result<Bytes, FeedError> {
         let store = self.api.service().store().clone();
-        match store.changes_since(&self.version, &self.kind, BATCH).await {
+        match store.changes_since(&self.version, &self.kind, &self.query.reach, BATCH).await {
             Ok((feed, version)) => {
                 let lines = self.select(feed.changes).await;
                 self.version = version;

@@ -90,11 +90,12 @@ impl Operation {
         let (read, write) = (
             [
                 StatusCode::UNAUTHORIZED,
+                StatusCode::FORBIDDEN,
                 StatusCode::INTERNAL_SERVER_ERROR,
                 StatusCode::SERVICE_UNAVAILABLE,
                 StatusCode::GATEWAY_TIMEOUT,
             ],
-            [StatusCode::FORBIDDEN, StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
+            [StatusCode::REQUEST_TIMEOUT, StatusCode::PAYLOAD_TOO_LARGE],
         );
         let of_access: Vec<StatusCode> = match self.access {
             Access::Public => Vec::new(),

@@ -141,7 +141,7 @@ fn get(scope: &Scope<'_>) -> Operation {
         summary: format!("Read {}", scope.one()),
         parameters: vec![shared("Fields"), shared("Include")],
         responses: vec![SuccessResponse::json(StatusCode::OK, "The resource.", scope.resource())],
-        problems: vec![StatusCode::BAD_REQUEST, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND],
+        problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
         ..of(scope, Access::Reads)
     }
 }

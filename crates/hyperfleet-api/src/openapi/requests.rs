@@ -62,7 +62,7 @@ fn creation(descriptor: &Descriptor) -> Value {
         "required": required,
         "properties": {
             "id": {
-                "description": "An id of the client's choice, unique over all kinds. By default the server generates a UUID, version 7.",
+                "description": "An id of the client's choice, unique over all kinds. By default the server generates a UUID, version 7. Where tenants are isolated, only identities with `all_tenants` may choose one.",
                 "type": ["string", "null"],
                 "pattern": ID_PATTERN,
                 "maxLength": 63,

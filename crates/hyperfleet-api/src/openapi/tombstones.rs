@@ -23,7 +23,7 @@ pub(super) fn paths(descriptor: &Descriptor) -> Map<String, Value> {
                 .to_owned(),
         parameters: vec![shared("Page"), shared("Size")],
         responses: vec![SuccessResponse::json(StatusCode::OK, "A page of tombstones.", schema("TombstoneList"))],
-        problems: vec![StatusCode::BAD_REQUEST, StatusCode::FORBIDDEN],
+        problems: vec![StatusCode::BAD_REQUEST],
         access: Access::Reads,
         ..Operation::default()
     };

@@ -15,7 +15,7 @@ impl Service {
     /// removed at once, before it.
     pub async fn delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Resource, Failure> {
         transact!(self, mapped = MappedFacts::default(), write => {
-            let root = match lock(&mut write, address, Lock::Remove).await {
+            let root = match lock(&mut write, address, Lock::Remove, &request.reach).await {
                 Err(Failure::NotFound { kind, .. }) => return Err(Failure::Absent { kind }),
                 root => root?,
             };
@@ -32,7 +32,7 @@ impl Service {
         request: &RequestInfo,
     ) -> Result<Vec<String>, Failure> {
         transact!(self, _mapped = MappedFacts::default(), write => {
-            let root = lock(&mut write, address, Lock::Remove).await?;
+            let root = lock(&mut write, address, Lock::Remove, &request.reach).await?;
             deletion::check_force(&root.resource)?;
             let tree = tree(&mut write, root).await?;
             for stored in tree.iter().rev() {

@@ -37,7 +37,7 @@ impl Service {
         if !address.descriptor.map_or_else(|| self.parts.evaluator.maps_any(), |descriptor| maps(&descriptor.kind)) {
             return Ok(MappedFacts::default());
         }
-        let stored = self.store().get(address.id).await?.filter(|stored| maps(&stored.resource.kind));
+        let stored = self.store().get(address.id, &request.reach).await?.filter(|stored| maps(&stored.resource.kind));
         let Some(before) = stored.map(|stored| stored.resource) else { return Ok(MappedFacts::default()) };
         match report::decide(new, &before, request.time) {
             Ok(Decision::Store(report)) => {

@@ -6,23 +6,24 @@ use super::{Address, Failure, PullSecretError, Service};
 use crate::resource::Resource;
 use crate::sealed::{self, Binding};
 use crate::store::{Page, Query, Stored};
+use crate::tenancy::Reach;
 
 impl Service {
-    /// Returns the resource at an address.
-    pub async fn get(&self, address: &Address<'_>) -> Result<Resource, Failure> {
-        Ok(self.find(address).await?.resource)
+    /// Returns the resource within reach at an address.
+    pub async fn get(&self, address: &Address<'_>, reach: &Reach) -> Result<Resource, Failure> {
+        Ok(self.find(address, reach).await?.resource)
     }
 
-    /// Returns the JSON of the resource at an address.
-    pub async fn read(&self, address: &Address<'_>) -> Result<String, Failure> {
-        let found = self.store().object(address.id).await?.filter(|object| address.fits_object(object));
+    /// Returns the JSON of the resource within reach at an address.
+    pub async fn read(&self, address: &Address<'_>, reach: &Reach) -> Result<String, Failure> {
+        let found = self.store().object(address.id, reach).await?.filter(|object| address.fits_object(object));
         let served = found.filter(|object| self.registry().kind(&object.kind).is_some());
         served.map(|object| object.text).ok_or_else(|| address.not_found())
     }
 
     /// Returns the resource with its pull secret in clear; the caller must be permitted to read it.
-    pub async fn read_with_pull_secret(&self, address: &Address<'_>) -> Result<Resource, Failure> {
-        let Stored { mut resource, sealed } = self.find(address).await?;
+    pub async fn read_with_pull_secret(&self, address: &Address<'_>, reach: &Reach) -> Result<Resource, Failure> {
+        let Stored { mut resource, sealed } = self.find(address, reach).await?;
         if let Some(sealed) = sealed {
             let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::KeyMissing)?;
             let opened = keyring.open(&Binding::of(&resource), &sealed).map_err(PullSecretError::from)?;
@@ -39,14 +40,20 @@ impl Service {
         Ok(self.store().list_objects(query).await?)
     }
 
-    /// Returns a page of a resource's transitions, newest first.
-    pub async fn history(&self, address: &Address<'_>, offset: i64, limit: i64) -> Result<Page<Transition>, Failure> {
-        let resource = self.get(address).await?;
+    /// Returns a page of the transitions of a resource within reach, newest first.
+    pub async fn history(
+        &self,
+        address: &Address<'_>,
+        reach: &Reach,
+        offset: i64,
+        limit: i64,
+    ) -> Result<Page<Transition>, Failure> {
+        let resource = self.get(address, reach).await?;
         Ok(self.store().history(&resource.id, offset, limit).await?)
     }
 
-    async fn find(&self, address: &Address<'_>) -> Result<Stored, Failure> {
-        let found = self.store().get(address.id).await?.filter(|stored| address.fits(&stored.resource));
+    async fn find(&self, address: &Address<'_>, reach: &Reach) -> Result<Stored, Failure> {
+        let found = self.store().get(address.id, reach).await?.filter(|stored| address.fits(&stored.resource));
         let served = found.filter(|stored| self.registry().kind(&stored.resource.kind).is_some());
         served.ok_or_else(|| address.not_found())
     }
@@ -55,6 +62,6 @@ impl Service {
     async fn check_owner(&self, query: &Query, owner: &str) -> Result<(), Failure> {
         let child = query.kind.as_deref().and_then(|kind| self.registry().kind(kind));
         let parent = child.and_then(|child| child.parent_kind.as_deref()).and_then(|kind| self.registry().kind(kind));
-        self.find(&Address { descriptor: parent, owner_id: None, id: owner }).await.map(drop)
+        self.find(&Address { descriptor: parent, owner_id: None, id: owner }, &query.reach).await.map(drop)
     }
 }

@@ -46,7 +46,7 @@ impl Service {
     ) -> Result<Reported, Failure> {
         report::check(&new, request.time)?;
         transact!(self, mapped = self.evaluate_report(address, &new, request).await?, write => {
-            let before = lock(&mut write, address, Lock::Change).await?;
+            let before = lock(&mut write, address, Lock::Change, &request.reach).await?;
             match report::decide(&new, &before.resource, request.time)? {
                 Decision::Discard(reason) => Reported::Discarded(reason),
                 Decision::Unchanged(report) => {

@@ -11,7 +11,7 @@ impl Service {
     /// false if the resource no longer exists.
     pub async fn raise_generation(&self, id: &str, request: &RequestInfo) -> Result<bool, Failure> {
         transact!(self, mapped = MappedFacts::default(), write => {
-            match write.lock(id, Lock::Change).await? {
+            match write.lock(id, Lock::Change, &request.reach).await? {
                 None => false,
                 Some(before) => {
                     self.raise(&mut write, before, request, &mapped).await?;

@@ -13,6 +13,7 @@ use crate::decide::report::{self, DiscardReason};
 use crate::entity::{ConditionMapping, OnParentDelete};
 use crate::mapping::Task;
 use crate::store::{PoolSettings, Source};
+use crate::tenancy::{Reach, Tenancy};
 
 /// A service whose evaluations wait for the test.
 struct Rig {
@@ -80,7 +81,7 @@ impl Rig {
     /// Changes a stored resource as another server would.
     async fn change(&self, id: &str, change: impl FnOnce(&mut Resource)) {
         let mut write = self.service.store().write().await.unwrap();
-        let before = write.lock(id, Lock::Change).await.unwrap().unwrap();
+        let before = write.lock(id, Lock::Change, &Reach::Unlimited).await.unwrap().unwrap();
         let mut after = before.clone();
         change(&mut after.resource);
         write.update(&before.resource, &after).await.unwrap();
@@ -89,7 +90,7 @@ impl Rig {
 
     /// Returns the message of the mapped condition as it is stored.
     async fn message(&self, id: &str) -> String {
-        let resource = self.service.get(&address(id)).await.unwrap();
+        let resource = self.service.get(&address(id), &Reach::Unlimited).await.unwrap();
         resource.condition("Mapped").and_then(|condition| condition.message.clone()).unwrap_or_default()
     }
 }
@@ -129,7 +130,7 @@ fn address(id: &str) -> Address<'_> {
 
 fn request() -> RequestInfo {
     let pull_secrets = PullSecretRights { reads: true, chooses_destination: true };
-    RequestInfo { caller: "test".to_owned(), tenancy: BTreeMap::new(), time: NOW, pull_secrets }
+    RequestInfo { caller: "test".to_owned(), tenancy: Tenancy::new(), reach: Reach::Unlimited, time: NOW, pull_secrets }
 }
 
 /// SQLite has a single writer: another write succeeds only if the waiting one holds no transaction.

@@ -19,6 +19,7 @@ use crate::render;
 use crate::resource::{Resource, Target};
 use crate::sealed::{self, Binding, Document, PullSecretInput};
 use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
+use crate::tenancy::Reach;
 
 /// The pull secret after a PATCH.
 struct Kept {
@@ -60,12 +61,14 @@ impl Service {
         }
         transact!(self, mapped = MappedFacts::default(), write => {
             let owner = match owner_id {
-                Some(id) => Some(self.parent(&mut write, descriptor, id).await?),
+                Some(id) => Some(self.parent(&mut write, descriptor, id, &request.reach).await?),
                 None => None,
             };
-            let references = self.resolve(&mut write, &given, descriptor).await?;
+            // A child belongs to the tenant of its parent.
+            let tenancy = owner.as_ref().map_or(&request.tenancy, |owner| &owner.state.tenancy).clone();
+            let references = self.resolve(&mut write, &given, descriptor, &request.reach.of_resource(&tenancy)).await?;
             let href = self.registry().href(&descriptor.kind, &id, owner_id);
-            let relations = Relations { href, owner, references };
+            let relations = Relations { href, owner: owner.as_ref().map(render::target), references, tenancy };
             let mut resource = change::create(body.clone(), id.clone(), relations, request);
             self.conclude(&mut resource, false, &mapped)?;
             let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
@@ -91,14 +94,15 @@ impl Service {
         let mut spec = given.clone();
         let input = spec.as_mut().map(sealed::take).transpose().map_err(PullSecretError::from)?;
         transact!(self, mapped = MappedFacts::default(), write => {
-            let before = lock(&mut write, address, Lock::Change).await?;
+            let before = lock(&mut write, address, Lock::Change, &request.reach).await?;
             let descriptor = self.descriptor(&before.resource)?;
             change::check_changeable(&before.resource, expected)?;
             self.parts.schemas.check(&descriptor.kind, given.as_ref())?;
             let mut spec = spec.clone();
             let Kept { sealed, is_new } = self.keep_or_seal(&before, input.as_ref(), spec.as_mut(), request)?;
+            let reach = request.reach.of_resource(&before.resource.state.tenancy);
             let references = match &references {
-                Some(given) => Some(self.resolve(&mut write, given, descriptor).await?),
+                Some(given) => Some(self.resolve(&mut write, given, descriptor, &reach).await?),
                 None => None,
             };
             match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references, seals: is_new }, request) {
@@ -120,16 +124,22 @@ impl Service {
     }
 
     /// Locks and returns the parent of a new child, so that its deletion cannot begin meanwhile.
-    async fn parent(&self, write: &mut Write, descriptor: &Descriptor, id: &str) -> Result<Target, Failure> {
+    async fn parent(
+        &self,
+        write: &mut Write,
+        descriptor: &Descriptor,
+        id: &str,
+        reach: &Reach,
+    ) -> Result<Resource, Failure> {
         let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
-        let found = write.lock(id, Lock::Attach).await?.filter(|stored| stored.resource.kind == kind);
+        let found = write.lock(id, Lock::Attach, reach).await?.filter(|stored| stored.resource.kind == kind);
         let Some(Stored { resource, .. }) = found else {
             return Err(Failure::NotFound { kind: kind.to_owned(), id: id.to_owned() });
         };
         if resource.is_terminating() {
             return Err(ChangeError::Terminating { kind: kind.to_owned(), id: id.to_owned() }.into());
         }
-        Ok(render::target(&resource))
+        Ok(resource)
     }
 
     /// Locks and returns the targets of references, so that their deletion cannot begin meanwhile.
@@ -138,11 +148,12 @@ impl Service {
         write: &mut Write,
         given: &References,
         descriptor: &Descriptor,
+        reach: &Reach,
     ) -> Result<BTreeMap<String, Vec<Target>>, Failure> {
         let mut references: BTreeMap<String, Vec<Target>> = BTreeMap::new();
         for pending in rules::references(given, descriptor).map_err(RuleError::from)? {
-            let found =
-                write.lock(&pending.id, Lock::Attach).await?.filter(|stored| stored.resource.kind == pending.kind);
+            let found = write.lock(&pending.id, Lock::Attach, reach).await?;
+            let found = found.filter(|stored| stored.resource.kind == pending.kind);
             let state = match found {
                 None => TargetState::Missing,
                 Some(stored) if stored.resource.is_terminating() => TargetState::Terminating,

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::authorization::GrantSettings;
 use crate::entity::Descriptor;
-use crate::http::auth::Dimension;
 use crate::http::jwt::IssuerSettings;
+use crate::http::tenant::Dimension;
 
 daemon::settings! {
     /// Settings of the API, every one given or defaulted.
@@ -104,11 +104,11 @@ daemon::settings! {
 daemon::settings! {
     /// Tenancy of resources.
     pub struct Tenant {
-        /// Derive the tenancy of a resource from headers (`server.tenant.dimensions`)
+        /// Isolate tenants: a caller without a grant with `all_tenants` reaches only resources of the tenancy in its headers (`server.tenant.dimensions`)
         pub enabled: bool = Row::at("server.tenant.enabled").flag("server-tenant-enabled").default("false"),
         /// Header whose value `true` marks callers that may only report
         pub system_header: Option<String> = Row::at("server.tenant.system_header"),
-        /// Headers and the labels that they become
+        /// Headers that name the tenant, and the members of `tenancy` that they become
         #[serde(default)]
         pub dimensions: Vec<Dimension> = Row::at("server.tenant.dimensions"),
     }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::sql::Value;
+use crate::tenancy::{self, Tenancy};
 
 /// A change of a resource, as readers of the change stream receive it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,8 @@ pub struct Change {
     pub resource_kind: String,
     /// The id of the resource.
     pub resource_id: String,
+    /// The tenancy of the resource.
+    pub tenancy: Tenancy,
     /// The time of the change.
     pub time: Timestamp,
     /// The JSON of the resource after the change; before it if the resource was removed.
@@ -38,6 +41,7 @@ impl Change {
             Value::Number(version),
             Value::Text(self.resource_kind),
             Value::Text(self.resource_id),
+            Value::Text(tenancy::text(&self.tenancy)),
             Value::Text(self.kind.as_str().to_owned()),
             Value::Number(self.time.as_microsecond()),
             Value::Text(self.object),

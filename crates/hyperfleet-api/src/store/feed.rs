@@ -9,6 +9,7 @@ use super::change::{Change, ChangeKind};
 use super::sql::{Parameters, Value};
 use super::version::{self, Version, newest};
 use super::{Store, StoreError, rows};
+use crate::tenancy::Reach;
 
 /// Limits of the stored changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +42,15 @@ pub enum FeedError {
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 impl Store {
-    /// Returns the changes of a kind among the next `limit` versions after `version`, as many as fit into `bytes` but at
-    /// least one; and the last version that was read.
-    pub async fn changes_since(&self, after: &Version, kind: &str, batch: Batch) -> Result<(Feed, Version), FeedError> {
+    /// Returns the changes of a kind within reach among the next `batch.items` versions after `after`, as many as fit into
+    /// `batch.bytes` but at least one; and the last version that was read.
+    pub async fn changes_since(
+        &self,
+        after: &Version,
+        kind: &str,
+        reach: &Reach,
+        batch: Batch,
+    ) -> Result<(Feed, Version), FeedError> {
         let mut snapshot = self.database().snapshot().await?;
         let newest = newest(&mut snapshot).await?;
         if *after == newest {
@@ -60,10 +67,11 @@ impl Store {
         let of_kind = |columns: &str, until: i64| {
             let mut parameters = Parameters::default();
             let sql = format!(
-                "SELECT {columns} FROM changes WHERE version > {} AND version <= {} AND kind = {} ORDER BY version",
+                "SELECT {columns} FROM changes WHERE version > {} AND version <= {} AND kind = {} AND {} ORDER BY version",
                 parameters.add(Value::Number(version)),
                 parameters.add(Value::Number(until)),
                 parameters.add(Value::Text(kind.to_owned())),
+                reach.sql("tenancy", &mut parameters),
             );
             (sql, parameters)
         };
@@ -75,7 +83,7 @@ impl Store {
             all if all == sizes.len() => limit,
             some => sizes.get(some.saturating_sub(1)).map_or(limit, |(version, _)| *version),
         };
-        let (sql, parameters) = of_kind("version, type, kind, resource_id, time, object", read_up_to);
+        let (sql, parameters) = of_kind("version, type, kind, resource_id, tenancy, time, object", read_up_to);
         let rows = snapshot.fetch(sql, parameters).await?;
         snapshot.commit().await?;
         let mut feed = Feed::default();
@@ -84,8 +92,9 @@ impl Store {
                 kind: ChangeKind::parse(&row.text(1)?).ok_or(StoreError::Damaged { location: "changes.type" })?,
                 resource_kind: row.text(2)?,
                 resource_id: row.text(3)?,
-                time: rows::time(row.number(4)?)?,
-                object: row.text(5)?,
+                tenancy: rows::json(&row.text(4)?, "changes.tenancy")?,
+                time: rows::time(row.number(5)?)?,
+                object: row.text(6)?,
             };
             feed.changes.push((row.number(0)?, change));
         }

@@ -8,6 +8,7 @@ use super::error::StoreError;
 use super::sql::{Dialect, Parameters, Value};
 use crate::render;
 use crate::resource::{Resource, State, Target};
+use crate::tenancy;
 
 /// A resource as it is stored, with its encrypted pull secret, which readers do not get.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +69,6 @@ pub(super) fn assignments(
     let damaged = |location| move |_unserialisable| StoreError::Damaged { location };
     let spec = serde_json::to_string(&resource.spec).map_err(damaged("resources.spec"))?;
     let document = serde_json::to_string(state).map_err(damaged("resources.state"))?;
-    let tenancy = serde_json::to_string(&state.tenancy).map_err(damaged("resources.tenancy"))?;
     let values = [
         ("id", Value::Text(resource.id.clone())),
         ("kind", Value::Text(resource.kind.clone())),
@@ -77,7 +77,7 @@ pub(super) fn assignments(
         ("owner_kind", text(owner.as_ref().map(|owner| owner.kind.clone()))),
         ("owner_href", text(owner.as_ref().map(|owner| owner.href.clone()))),
         ("href", Value::Text(resource.href.clone())),
-        ("tenancy", Value::Text(tenancy)),
+        ("tenancy", Value::Text(tenancy::text(&state.tenancy))),
         ("generation", Value::Number(resource.generation.into())),
         ("created_time", Value::Number(resource.created_time.as_microsecond())),
         ("created_by", Value::Text(resource.created_by.clone())),

@@ -32,6 +32,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0004-tombstones.sqlite.sql"),
         postgres: include_str!("schema/0004-tombstones.postgres.sql"),
     },
+    Migration {
+        id: "0005-tenancy",
+        sqlite: include_str!("schema/0005-tenancy.sqlite.sql"),
+        postgres: include_str!("schema/0005-tenancy.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

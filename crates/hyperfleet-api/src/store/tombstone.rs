@@ -7,6 +7,7 @@ use super::rows::{generation, json, time};
 use super::sql::{Dialect, Parameters, Value};
 use super::write::Write;
 use super::{Page, Store, StoreError};
+use crate::tenancy::Reach;
 use crate::tombstone::Tombstone;
 
 /// The columns, in the order in which [`read`] takes them.
@@ -14,17 +15,26 @@ const COLUMNS: &str =
     "id, resource_id, kind, name, incarnation, generation, tenancy, removed_time, removed_by, reason, copies";
 
 impl Store {
-    /// Returns a page of the tombstones of a kind, oldest first.
-    pub async fn tombstones(&self, kind: &str, offset: i64, limit: i64) -> Result<Page<Tombstone>, StoreError> {
+    /// Returns a page of the tombstones of a kind within reach, oldest first.
+    pub async fn tombstones(
+        &self,
+        kind: &str,
+        reach: &Reach,
+        offset: i64,
+        limit: i64,
+    ) -> Result<Page<Tombstone>, StoreError> {
+        let condition = |parameters: &mut Parameters| {
+            let kind = parameters.add(Value::Text(kind.to_owned()));
+            format!("kind = {kind} AND {}", reach.sql("tenancy", parameters))
+        };
         let mut snapshot = self.database().snapshot().await?;
         let mut parameters = Parameters::default();
-        let of_kind = parameters.add(Value::Text(kind.to_owned()));
-        let sql = format!("SELECT COUNT(*) FROM tombstones WHERE kind = {of_kind}");
+        let sql = format!("SELECT COUNT(*) FROM tombstones WHERE {}", condition(&mut parameters));
         let counted = snapshot.fetch(sql, parameters).await?;
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT {COLUMNS} FROM tombstones WHERE kind = {} ORDER BY id LIMIT {} OFFSET {}",
-            parameters.add(Value::Text(kind.to_owned())),
+            "SELECT {COLUMNS} FROM tombstones WHERE {} ORDER BY id LIMIT {} OFFSET {}",
+            condition(&mut parameters),
             parameters.add(Value::Number(limit)),
             parameters.add(Value::Number(offset)),
         );
@@ -68,15 +78,21 @@ impl Write {
         self.insert_rows(&format!("tombstones ({COLUMNS})"), vec![values]).await
     }
 
-    /// Locks a tombstone of a kind until the end of the transaction and returns it.
-    pub async fn lock_tombstone(&mut self, kind: &str, id: &str) -> Result<Option<Tombstone>, StoreError> {
+    /// Locks a tombstone of a kind within reach until the end of the transaction and returns it.
+    pub async fn lock_tombstone(
+        &mut self,
+        kind: &str,
+        id: &str,
+        reach: &Reach,
+    ) -> Result<Option<Tombstone>, StoreError> {
         let transaction = self.transaction();
         let lock = if transaction.dialect() == Dialect::Postgres { " FOR UPDATE" } else { "" };
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT {COLUMNS} FROM tombstones WHERE kind = {} AND id = {}{lock}",
+            "SELECT {COLUMNS} FROM tombstones WHERE kind = {} AND id = {} AND {}{lock}",
             parameters.add(Value::Text(kind.to_owned())),
             parameters.add(Value::Text(id.to_owned())),
+            reach.sql("tenancy", &mut parameters),
         );
         transaction.fetch(sql, parameters).await?.first().map(read).transpose()
     }

@@ -10,6 +10,7 @@ use super::sql::{Dialect, Parameters, Value};
 use super::version::Version;
 use super::{transition, version};
 use crate::resource::Resource;
+use crate::tenancy::Reach;
 
 /// Maximum number of transitions stored for a resource.
 pub const TRANSITIONS_KEPT: i64 = 50;
@@ -43,10 +44,11 @@ impl Write {
         &mut self.transaction
     }
 
-    /// Locks a resource until the end of the transaction and returns it.
-    pub async fn lock(&mut self, id: &str, lock: Lock) -> Result<Option<Stored>, StoreError> {
+    /// Locks a resource within reach until the end of the transaction and returns it.
+    pub async fn lock(&mut self, id: &str, lock: Lock, reach: &Reach) -> Result<Option<Stored>, StoreError> {
         let mut parameters = Parameters::default();
-        let sql = format!("r.id = {}", parameters.add(Value::Text(id.to_owned())));
+        let id = parameters.add(Value::Text(id.to_owned()));
+        let sql = format!("r.id = {id} AND {}", reach.sql("r.tenancy", &mut parameters));
         Ok(self.select(&sql, parameters, Some(lock)).await?.pop())
     }
 
@@ -175,7 +177,8 @@ impl Write {
         let newest = rows.first().map(Version::read).transpose()?.ok_or(damaged)?;
         let numbered =
             changes.into_iter().zip(newest.number - count + 1..).map(|(change, version)| change.values(version));
-        self.insert_rows("changes (version, kind, resource_id, type, time, object)", numbered.collect()).await?;
+        self.insert_rows("changes (version, kind, resource_id, tenancy, type, time, object)", numbered.collect())
+            .await?;
         Ok(newest)
     }
 

@@ -3,6 +3,7 @@
 use hyperfleet_api::resource::Target;
 use hyperfleet_api::store::sql::Parameters;
 use hyperfleet_api::store::{Lock, Store};
+use hyperfleet_api::tenancy::Reach;
 use serde_json::{Value, json};
 
 use crate::rig::log::logged;
@@ -82,7 +83,7 @@ entities:
 async fn refer(store: &Store, door: &Value, key: &Value) {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let mut write = store.write().await.unwrap();
-    let before = write.lock(&text(&door["id"]), Lock::Change).await.unwrap().unwrap();
+    let before = write.lock(&text(&door["id"]), Lock::Change, &Reach::Unlimited).await.unwrap().unwrap();
     let mut after = before.clone();
     let target = Target { id: text(&key["id"]), kind: text(&key["kind"]), href: text(&key["href"]) };
     after.resource.state.references.insert("opens".to_owned(), vec![target]);
@@ -99,7 +100,7 @@ async fn a_concurrent_change_of_a_referrer_is_kept(kind: Kind) {
     let door = rig.create("/doors", json!({ "kind": "Door", "name": unique("x"), "spec": {} })).await;
     refer(&store, &door, &key).await;
     let mut write = store.write().await.unwrap();
-    let before = write.lock(door["id"].as_str().unwrap(), Lock::Change).await.unwrap().unwrap();
+    let before = write.lock(door["id"].as_str().unwrap(), Lock::Change, &Reach::Unlimited).await.unwrap().unwrap();
     let mut after = before.clone();
     after.resource.spec.insert("n".to_owned(), json!(3));
     write.update(&before.resource, &after).await.unwrap();

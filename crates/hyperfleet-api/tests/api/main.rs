@@ -27,6 +27,7 @@ mod discards;
 mod force_delete;
 mod history;
 mod injection;
+mod isolation;
 mod keys;
 mod limits;
 mod names_and_labels;

@@ -14,6 +14,7 @@ use hyperfleet_api::server::Build;
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::{PoolSettings, Source, Store};
+use hyperfleet_api::tenancy::Reach;
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -61,7 +62,7 @@ impl Fleet {
 
     fn request(&self, seconds_ago: i64) -> RequestInfo {
         let identity = Identity { subject: "ana@example.com".to_owned(), ..Identity::default() };
-        let caller = Caller { identity, ..Caller::default() };
+        let caller = Caller { identity, reach: Reach::Unlimited, ..Caller::default() };
         RequestInfo::now(&caller, Scope::Every, self.now - seconds_ago.seconds())
     }
 
@@ -124,7 +125,7 @@ impl Fleet {
 
     /// The overview as HTML.
     pub(crate) async fn overview_text(&self, request: &OverviewRequest<'_>) -> String {
-        page::overview(&self.service, request, self.now).await.unwrap()
+        page::overview(&self.service, request, &Reach::Unlimited, self.now).await.unwrap()
     }
 
     /// The overview, parsed.
@@ -134,7 +135,7 @@ impl Fleet {
 
     /// A cluster's page, parsed.
     pub(crate) async fn page(&self, id: &str) -> Node {
-        Node::parse(&page::resource(&self.service, &address(id), self.now).await.unwrap())
+        Node::parse(&page::resource(&self.service, &address(id), &Reach::Unlimited, self.now).await.unwrap())
     }
 
     /// Serves the fleet over HTTP.

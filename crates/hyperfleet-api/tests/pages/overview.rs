@@ -2,6 +2,7 @@
 
 use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::problem::Code;
+use hyperfleet_api::tenancy::Reach;
 use serde_json::{Value, json};
 
 use crate::document::Node;
@@ -175,6 +176,7 @@ async fn other_kinds_have_overviews_with_the_columns_that_apply() {
     let unknown = page::overview(
         &fleet.service,
         &OverviewRequest { kind: Some("Nope"), ..OverviewRequest::default() },
+        &Reach::Unlimited,
         fleet.now,
     )
     .await;

@@ -63,6 +63,7 @@ fn table(identity: &Identity, permissions: &[KindPermissions]) -> String {
             chooses_destination,
             force_deletes,
             sweeps,
+            all_tenants,
             grants,
         } = of_kind;
         let further = [
@@ -70,6 +71,7 @@ fn table(identity: &Identity, permissions: &[KindPermissions]) -> String {
             (*chooses_destination, "chooses destinations"),
             (*force_deletes, "force-deletes"),
             (*sweeps, "sweeps tombstones"),
+            (*all_tenants, "in all tenants"),
         ];
         let further = further.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
         let reports = (!reports_as.is_empty()).then(|| format!("reports as {}", reports_as.join(", ")));

@@ -49,7 +49,7 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
     let fresh = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
     assert_eq!(
         (fresh.status.code(), &fresh.stdout[..]),
-        (Some(1), &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n"[..]),
+        (Some(1), &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n"[..]),
         "{}",
         output_text(&fresh)
     );
@@ -103,7 +103,7 @@ async fn the_grants_of_an_identity_are_printed() {
     assert_eq!(
         output_text(&adapter),
         "system:serviceaccount:hyperfleet-system:pullsecret-adapter of https://kubernetes.default.svc\n  Cluster: get, \
-         list; reports as pullsecret; reads pull secrets (by pullsecret-adapter)\n"
+         list; reports as pullsecret; reads pull secrets; in all tenants (by pullsecret-adapter)\n"
     );
     let operator: Value = serde_json::from_slice(&run(commands[1]).await.stdout).unwrap();
     assert_eq!(operator["permissions"].as_array().unwrap().len(), 3);

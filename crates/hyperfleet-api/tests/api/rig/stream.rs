@@ -24,9 +24,18 @@ pub(crate) struct Stream {
 impl Stream {
     /// Opens a stream at a path such as `/clusters`, with further parameters.
     pub(crate) async fn open(rig: &Rig, path: &str, parameters: &[(&str, &str)]) -> Self {
+        Self::open_as(rig, &[], path, parameters).await
+    }
+
+    /// Opens a stream with these headers.
+    pub(crate) async fn open_as(rig: &Rig, headers: &[(&str, &str)], path: &str, parameters: &[(&str, &str)]) -> Self {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("watch", "true").extend_pairs(parameters);
-        let response = rig.client.get(rig.url(&format!("{path}?{}", query.finish()))).send().await.unwrap();
+        let mut request = rig.client.get(rig.url(&format!("{path}?{}", query.finish())));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
         let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
         assert!(kind.contains("json"), "{kind}");
