@@ -3,6 +3,7 @@
 mod connection;
 mod limits;
 mod options;
+mod readers;
 mod stream;
 mod tls;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use http::Request;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::Watcher;
 use hyper_util::service::TowerToHyperService;
@@ -21,6 +21,7 @@ use tower::ServiceExt as _;
 
 use super::limits::{ConnectionLimits, Place};
 use super::options::ServeOptions;
+use super::readers::{StreamExecutor, watched};
 use super::stream::{FirstBytes, Stalled};
 
 /// Maximum number of requests at once on an HTTP/2 connection.
@@ -81,7 +82,7 @@ impl Connection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self { place, limits, options } = self;
-        let mut builder = auto::Builder::new(TokioExecutor::new());
+        let mut builder = auto::Builder::new(StreamExecutor(limits.stall));
         builder.http1().timer(TokioTimer::new()).header_read_timeout(options.head_timeout);
         builder
             .http2()
@@ -95,6 +96,7 @@ impl Connection {
             is_used.store(true, Ordering::Relaxed);
             request.map(|body| Body::new(TimedBody::new(body, body_limit)))
         });
+        let service = service.map_response(watched);
         let stream = FirstBytes::new(stream, options.head_timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
         // The client sees a connection that ends with an error.

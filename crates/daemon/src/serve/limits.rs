@@ -26,7 +26,7 @@ const DESCRIPTORS: u64 = 65_536;
 pub struct ConnectionLimits {
     /// Maximum time to receive the whole body of a request.
     pub body: Duration,
-    /// Maximum time for which a client may read nothing of what was written.
+    /// Maximum time for which a client may read nothing of what was written, on the connection or on one HTTP/2 stream.
     pub stall: Duration,
     /// Time after which a silent HTTP/2 connection is asked for a sign of life, and the time for its answer.
     pub keep_alive: Duration,

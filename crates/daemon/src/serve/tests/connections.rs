@@ -122,6 +122,90 @@ async fn a_client_that_reads_nothing_is_closed() {
     timeout(HUNG, dropped.notified()).await.expect("the server waits for the reader");
 }
 
+/// A connection that is not asked for signs of life, which a paused clock does not wait for.
+const PATIENT: ConnectionLimits =
+    ConnectionLimits { body: HUNG, stall: Duration::from_secs(30), keep_alive: HUNG, connections: 10 };
+
+/// A client of HTTP/2; its streams have windows of that size.
+async fn client(address: SocketAddr, window: u32) -> h2::client::SendRequest<Bytes> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (client, connection) = h2::client::Builder::new()
+        .initial_window_size(window)
+        .initial_connection_window_size(1 << 20)
+        .handshake(stream)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Asks for a path; returns the body.
+async fn ask(client: &mut h2::client::SendRequest<Bytes>, path: &str) -> h2::RecvStream {
+    let request = http::Request::get(format!("http://a{path}")).body(()).unwrap();
+    let (response, _sent) = client.send_request(request, true).unwrap();
+    let response = timeout(HUNG, response).await.unwrap().unwrap();
+    assert_eq!(response.status(), 200);
+    response.into_body()
+}
+
+#[rstest]
+#[case::no_window(0, "/endless")]
+#[case::no_window_for_a_large_body(0, "/large")]
+#[case::no_window_for_a_small_body(0, "/")]
+#[case::a_window_of_one_byte(1, "/large")]
+#[case::the_usual_window(65_535, "/endless")]
+#[case::the_usual_window_for_a_large_body(65_535, "/large")]
+#[tokio::test(start_paused = true)]
+async fn an_http2_stream_that_nobody_reads_is_reset(#[case] window: u32, #[case] path: &str) {
+    let dropped = Arc::new(Notify::new());
+    let body = Arc::clone(&dropped);
+    let router = router()
+        .route("/endless", get(move || async move { Body::new(Endless(body)) }))
+        .route("/large", get(|| async { vec![b'x'; 1024 * 1024] }));
+    let address = serve(router, HEAD, PATIENT).await;
+    let began = Instant::now();
+    let mut client = client(address, window).await;
+    let mut body = ask(&mut client, path).await;
+    let reset = loop {
+        match timeout(HUNG, body.data()).await.expect("the server waits for the reader") {
+            // It is read, and gives no room for more.
+            Some(Ok(_data)) => {}
+            Some(Err(error)) => break error,
+            None => panic!("the body has ended"),
+        }
+    };
+    assert_eq!(reset.reason(), Some(h2::Reason::CANCEL));
+    assert!(began.elapsed() <= Duration::from_secs(70), "{:?}", began.elapsed());
+    if path == "/endless" {
+        timeout(HUNG, dropped.notified()).await.expect("the server keeps the body");
+    }
+    // The connection serves others.
+    if window >= 5 {
+        let mut body = ask(&mut client, "/").await;
+        assert_eq!(body.data().await.unwrap().unwrap(), "hello");
+    }
+}
+
+/// A change stream is quiet for as long as nothing changes.
+#[tokio::test(start_paused = true)]
+async fn an_http2_stream_may_wait_for_the_server() {
+    let lines = || {
+        futures_util::stream::unfold(0_u64, |number| async move {
+            tokio::time::sleep(Duration::from_mins(10)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from(number.to_string())), number + 1))
+        })
+    };
+    let router = Router::new().route("/", get(move || async move { Body::from_stream(lines()) }));
+    let address = serve(router, HEAD, PATIENT).await;
+    let mut client = client(address, 10).await;
+    let mut body = ask(&mut client, "/").await;
+    for number in 0..5 {
+        let data = timeout(HUNG, body.data()).await.unwrap().unwrap().unwrap();
+        assert_eq!(data, number.to_string());
+        body.flow_control().release_capacity(data.len()).unwrap();
+    }
+}
+
 async fn hello(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
