@@ -146,7 +146,7 @@ impl Store {
 
     /// Returns a page of the resources that match the query.
     pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
-        let mut snapshot = self.database.snapshot().await?;
+        let mut snapshot = self.snapshot(query).await?;
         let columns = rows::columns(snapshot.dialect());
         let (rows, total) = list(&mut snapshot, query, columns).await?;
         snapshot.commit().await?;

@@ -1,5 +1,6 @@
 //! Connection pools, transactions and rows of either database.
 
+mod cancel;
 mod interrupt;
 #[cfg(test)]
 mod tests;
@@ -8,13 +9,14 @@ use std::sync::Arc;
 
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
-use sqlx::{Arguments as _, AssertSqlSafe, Postgres, Row as _, Sqlite};
+use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Sqlite};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
+use cancel::Cancellable;
 use interrupt::Interrupt;
 
 /// The connection pools of a database.
@@ -46,7 +48,7 @@ pub struct Transaction {
     open: Open,
     /// Ends the running statement when the transaction is dropped; only for reads on SQLite.
     interrupt: Option<Interrupt>,
-    /// The turn of a search; it ends with the transaction.
+    /// The turn of a search on SQLite; it ends with the transaction.
     turn: Option<OwnedSemaphorePermit>,
     meter: QueryMeter,
 }
@@ -56,7 +58,7 @@ enum Open {
     /// On SQLite.
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     /// On PostgreSQL.
-    Postgres(sqlx::Transaction<'static, Postgres>),
+    Postgres(Cancellable),
 }
 
 /// A row of a result.
@@ -128,7 +130,8 @@ impl Database {
         let open = match &self.pools {
             Pools::Sqlite { readers, .. } => readers.begin().await.map(Open::Sqlite),
             Pools::Postgres(pool) => {
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Open::Postgres)
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+                pool.begin_with(begin).await.map(Cancellable::new).map(Open::Postgres)
             }
         };
         let mut transaction = self.opened(open)?;
@@ -140,10 +143,13 @@ impl Database {
 
     /// Begins a snapshot for a search when it is its turn; a caller that stops waiting loses its place.
     pub async fn snapshot_of_search(&self) -> Result<Transaction, StoreError> {
-        let turn = Arc::clone(&self.searches).acquire_owned().await;
-        let mut transaction = self.snapshot().await?;
         // The semaphore is never closed.
-        transaction.turn = turn.ok();
+        let turn = Arc::clone(&self.searches).acquire_owned().await.ok();
+        let mut transaction = self.snapshot().await?;
+        match (&mut transaction.open, &self.pools) {
+            (Open::Postgres(reading), Pools::Postgres(pool)) => reading.search(pool, turn).await?,
+            _ => transaction.turn = turn,
+        }
         Ok(transaction)
     }
 
@@ -152,7 +158,7 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
-            Pools::Postgres(pool) => pool.begin().await.map(Open::Postgres),
+            Pools::Postgres(pool) => pool.begin().await.map(Cancellable::new).map(Open::Postgres),
         };
         self.opened(open)
     }
@@ -210,7 +216,7 @@ impl Transaction {
                 }
                 Open::Postgres(transaction) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                    query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Postgres).collect()
+                    query.fetch_all(transaction.connection()?).await?.into_iter().map(Row::Postgres).collect()
                 }
             })
         };
@@ -228,7 +234,7 @@ impl Transaction {
                 }
                 Open::Postgres(transaction) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                    query.execute(&mut **transaction).await?.rows_affected()
+                    query.execute(transaction.connection()?).await?.rows_affected()
                 }
             })
         };
@@ -239,7 +245,9 @@ impl Transaction {
     pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match &mut self.open {
             Open::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
-            Open::Postgres(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
+            Open::Postgres(transaction) => {
+                sqlx::raw_sql(sql).execute(transaction.connection()?).await.map(drop)?;
+            }
         }
         Ok(())
     }
@@ -261,7 +269,7 @@ impl Transaction {
     pub async fn roll_back(self) -> Result<(), StoreError> {
         let done = match self.open {
             Open::Sqlite(transaction) => transaction.rollback().await,
-            Open::Postgres(transaction) => transaction.rollback().await,
+            Open::Postgres(transaction) => transaction.roll_back().await,
         };
         done.map_err(|error| self.meter.failed(error.into()))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
+use sqlx::{Connection as _, PgConnection};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
@@ -136,4 +137,46 @@ async fn outages_of_all_kinds_lose_nothing() {
     // A server does not wait for a database that is down in order to stop.
     instance.control("stop").await;
     rig.end().await;
+}
+
+/// PostgreSQL itself notices neither that a request has timed out nor that its client has left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_ends_with_its_request() {
+    let Some(database) = TestDatabase::postgres().await else { return };
+    let mut variables = database.variables();
+    // One search at a time.
+    variables.insert("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS", "3".to_owned());
+    variables.insert("HYPERFLEET_SERVER_TIMEOUTS_WRITE", "500ms".to_owned());
+    let rig = start(&variables).await;
+    for number in 0..10 {
+        let mut body = cluster(&format!("c-{number}"));
+        body["spec"]["note"] = "a".repeat(900_000).into();
+        assert_eq!(rig.client.post("/clusters", &body).await.status, 201);
+    }
+    let search = format!("spec.note like '%{}b'", "a_".repeat(2_000));
+    let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("search", &search).finish();
+    let slow = format!("/clusters?{query}");
+    let TestDatabase::Postgres { url, .. } = &database else { return };
+    let mut observer = PgConnection::connect(url).await.unwrap();
+    let mut running = async || -> i64 {
+        let sql = "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database() \
+                   AND query LIKE '%FROM resources r WHERE%' AND pid <> pg_backend_pid()";
+        sqlx::query_scalar(sql).fetch_one(&mut observer).await.unwrap()
+    };
+    for _ in 0..6 {
+        assert_eq!(rig.client.get(&slow).await.status, 504);
+        // The next turn begins when the statement of the last one has ended.
+        assert!(running().await <= 1);
+    }
+    // A client that leaves.
+    for _ in 0..6 {
+        let asked = tokio::time::timeout(std::time::Duration::from_millis(100), rig.client.get(&slow)).await;
+        assert!(asked.is_err());
+        assert!(running().await <= 1);
+    }
+    until("the end of all searches", async || running().await == 0).await;
+    assert_eq!(rig.client.get("/clusters?size=1").await.status, 200);
+    rig.end().await;
+    drop(observer);
+    database.end().await;
 }
