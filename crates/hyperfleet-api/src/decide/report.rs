@@ -23,6 +23,8 @@ pub const MAX_REPORTS: usize = 512 * 1024;
 
 /// Maximum time by which an adapter's clock may be ahead of this server's.
 const MAX_AHEAD: Duration = Duration::from_mins(5);
+/// Time ahead of this server's clock from which an adapter's clock is taken for wrong.
+const SKEW: Duration = Duration::from_secs(10);
 /// Maximum age of a report.
 const MAX_AGE: Duration = Duration::from_mins(30);
 /// Conditions that every report must have, in the order in which they are checked.
@@ -37,6 +39,8 @@ pub struct NewReport {
     pub observed_generation: Generation,
     /// The adapter's time; `None` is the time of the request.
     pub observed_time: Option<Timestamp>,
+    /// True if the report must not be old. The contract of 2025, with `lastUpdated`, has no such rule.
+    pub is_age_bounded: bool,
     /// The conditions that the adapter reports.
     pub conditions: Vec<NewCondition>,
     /// Further data of the adapter.
@@ -142,6 +146,8 @@ fleet_model::reasons! {
 
 /// Parses a report's body. The members of 2025 (`observedGeneration`, `lastUpdated`, …) are accepted as well.
 pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, BodyError> {
+    let is_age_bounded =
+        ["observed_time", "observedTime"].iter().any(|name| body.get(*name).is_some_and(|time| !time.is_null()));
     for (old, new) in [
         ("observedGeneration", "observed_generation"),
         ("observedTime", "observed_time"),
@@ -153,6 +159,7 @@ pub fn parse(mut body: Map<String, Value>) -> Result<NewReport, BodyError> {
         adapter: text(&mut body, "adapter")?.unwrap_or_default(),
         observed_generation: generation(&mut body)?,
         observed_time: time(&mut body, "observed_time")?,
+        is_age_bounded,
         conditions: conditions(&mut body)?,
         data: members(&mut body, "data")?.unwrap_or_default(),
         metadata: members(&mut body, "metadata")?.map(metadata).transpose()?,
@@ -184,7 +191,7 @@ pub fn check(report: &NewReport, now: Timestamp) -> Result<(), ReportError> {
     }
     match report.observed_time.map(|observed| observed.duration_since(now)) {
         Some(ahead) if ahead > signed(MAX_AHEAD) => Err(ReportError::TooFarAhead),
-        Some(ahead) if ahead < -signed(MAX_AGE) => Err(ReportError::TooOld),
+        Some(ahead) if ahead < -signed(MAX_AGE) && report.is_age_bounded => Err(ReportError::TooOld),
         _ => Ok(()),
     }
 }
@@ -200,7 +207,10 @@ pub fn decide(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<De
         if new.observed_generation < stored.observed_generation {
             return Ok(Decision::Discard(DiscardReason::StaleGeneration));
         }
-        if new.observed_generation == stored.observed_generation && observed < stored.last_report_time {
+        // A clock that is ahead must not silence the ones that are right, until they have caught up with it.
+        let is_wrong = stored.last_report_time.duration_since(now) > signed(SKEW) && observed <= now;
+        let is_older = observed < stored.last_report_time && !is_wrong;
+        if new.observed_generation == stored.observed_generation && is_older {
             return Ok(Decision::Discard(DiscardReason::StaleTime));
         }
     }

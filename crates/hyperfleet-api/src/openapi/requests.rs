@@ -243,7 +243,10 @@ fn report() -> Value {
                 json!({ "type": ["string", "null"], "format": "date-time" }),
             ),
             "observedTime": alias("observed_time"),
-            "lastUpdated": alias("observed_time"),
+            "lastUpdated": with(
+                "As observed_time, in the contract of 2025; it may be any time ago.",
+                json!({ "type": ["string", "null"], "format": "date-time" }),
+            ),
             "conditions": {
                 "description": "The conditions: at least Available, Applied and Health, each type once. Finalized is True once \
                                 the adapter has cleaned up.",

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::rig::{DONE, Rig, merged, path_of, report, time};
 
 rules! {
-    shared: future_generations older_generations older_times
+    shared: future_generations older_generations older_times a_clock_that_is_ahead_does_not_silence_the_right_one
         a_stale_incomplete_report_is_discarded_not_refused unknown_counts_once a_newer_generation_beats_the_clock
         adapters_do_not_disturb_each_other;
     own: ;
@@ -51,6 +51,24 @@ async fn older_times(rig: &Rig) {
     assert_eq!(stored(rig, &path).await, before);
     rig.report(&path, at(-5)).await.is(201);
     assert_ne!(stored(rig, &path).await, before);
+}
+
+/// Otherwise nobody could report for as long as the wrong clock is ahead.
+async fn a_clock_that_is_ahead_does_not_silence_the_right_one(rig: &Rig) {
+    let path = cluster(rig).await;
+    let at = |seconds: i64, n: i64| {
+        merged(report("a", 3, DONE), json!({ "observed_time": time(seconds), "data": { "n": n } }))
+    };
+    let now = async || stored(rig, &path).await[0]["data"]["n"].clone();
+    rig.report(&path, at(240, 1)).await.is(201);
+    rig.report(&path, at(200, 2)).await.is(204);
+    assert_eq!(now().await, 1, "the order of its own reports holds");
+    rig.report(&path, at(-1, 3)).await.is(201);
+    assert_eq!(now().await, 3);
+    rig.report(&path, at(-5, 4)).await.is(204);
+    rig.report(&path, at(5, 5)).await.is(201);
+    rig.report(&path, at(-1, 6)).await.is(204);
+    assert_eq!(now().await, 5, "a few seconds are the usual difference of clocks");
 }
 
 async fn a_stale_incomplete_report_is_discarded_not_refused(rig: &Rig) {

@@ -6,6 +6,7 @@ use crate::rig::{DONE, Rig, merged, path_of, report, time, unique};
 
 rules! {
     shared: is_stored_and_shown messages_in_order times put_returns_201_and_post_distinguishes_updates members_of_2025
+        the_specifications_example
         transition_times_are_kept equal_times_with_other_content reports_do_not_change_the_resource the_view_of_adapters any_adapter
         lists metadata_and_data absent_resources malformed;
     own: ;
@@ -175,6 +176,42 @@ async fn members_of_2025(rig: &Rig) {
     assert_eq!(stored["data"], json!({ "clusterName": "mgmt-1" }));
     let age = jiff::Timestamp::now().duration_since(stored["last_report_time"].as_str().unwrap().parse().unwrap());
     assert!(age >= jiff::SignedDuration::from_secs(4), "{age}");
+}
+
+/// The example of the specification, word for word but for its comments.
+async fn the_specifications_example(rig: &Rig) {
+    let path = cluster(rig).await;
+    let body = json!({
+        "adapter": "dns",
+        "observedGeneration": 1,
+        "conditions": [
+            {
+                "type": "Available", "status": "True", "reason": "AllRecordsCreated",
+                "message": "All DNS records created and verified", "lastTransitionTime": "2025-10-21T14:35:00Z",
+            },
+            {
+                "type": "Applied", "status": "True", "reason": "JobLaunched",
+                "message": "DNS Job created successfully", "lastTransitionTime": "2025-10-21T14:33:00Z",
+            },
+            {
+                "type": "Health", "status": "True", "reason": "NoErrors",
+                "message": "DNS adapter executed without errors", "lastTransitionTime": "2025-10-21T14:35:00Z",
+            },
+        ],
+        "data": { "recordsCreated": ["api.cluster.example.com", "*.apps.cluster.example.com"] },
+        "lastUpdated": "2025-10-21T14:35:00Z",
+    });
+    let line = format!("POST {path}/statuses");
+    let stored = rig.ask(&line, body.clone()).await.is(201).body();
+    assert_eq!(stored["last_report_time"], "2025-10-21T14:35:00Z");
+    rig.ask(&line, body.clone()).await.is(200);
+    // The order of reports holds for it too.
+    rig.ask(&line, merged(body.clone(), json!({ "lastUpdated": "2025-10-21T14:36:00Z" }))).await.is(200);
+    rig.ask(&line, body.clone()).await.is(204);
+    rig.ask(&line, merged(body.clone(), json!({ "lastUpdated": time(900) }))).await.problem("400 VAL-000");
+    // Both members: today's rules apply.
+    let both = merged(body, json!({ "observed_time": "2025-10-21T14:35:00Z" }));
+    rig.ask(&line, both).await.refuses("400 VAL-000", "observed_time must not be more than 30m0s in the past");
 }
 
 async fn transition_times_are_kept(rig: &Rig) {
