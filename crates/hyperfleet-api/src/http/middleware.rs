@@ -45,8 +45,11 @@ async fn handle(State(api): State<Api>, request: Request) -> Response {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     let mut caller = None;
     let context = Context { request_id: &id, peer, caller: &mut caller };
-    let handled = AssertUnwindSafe(handle_route(&api, request, route.clone(), context)).catch_unwind().await;
-    let (mut response, rejection) = match handled {
+    let handled = AssertUnwindSafe(handle_route(&api, request, route.clone(), context)).catch_unwind();
+    // All of it: also authentication can wait for another service.
+    let handled = tokio::time::timeout(api.parts.limits.request, handled).await;
+    let timed_out = || Problem::new(Code::Timeout, "the request timed out: try again").into();
+    let (mut response, rejection) = match handled.unwrap_or_else(|_elapsed| Ok(Err(timed_out()))) {
         Ok(Ok(response)) => (response, None),
         Ok(Err(rejection)) => (response::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
         Err(_panic) => {
@@ -143,12 +146,12 @@ fn is_denial(problem: &Problem) -> bool {
 
 /// Records a denied call, with the resource if there is one.
 async fn audit_denied(api: &Api, call: Call<'_>, route: Option<&Route<'_>>, because: &str) {
-    let address = route.and_then(Route::address).filter(|_| call.caller.is_some());
-    let resource = match address {
-        Some(address) => {
-            api.service().get(address, &call.caller.map(|caller| caller.reach.clone()).unwrap_or_default()).await.ok()
+    let resource = match (route.and_then(Route::address), call.caller) {
+        (Some(address), Some(caller)) => {
+            let found = api.service().get(address, &caller.reach);
+            tokio::time::timeout(api.parts.limits.request, found).await.ok().and_then(Result::ok)
         }
-        None => None,
+        _ => None,
     };
     Call { resource: resource.as_ref(), ..call }.denied(because);
 }
@@ -198,8 +201,7 @@ async fn handle_route(
         body: &body,
         caller,
     };
-    let handled = tokio::time::timeout(api.parts.limits.request, handlers::handle(api, request)).await;
-    handled.unwrap_or_else(|_elapsed| Err(Problem::new(Code::Timeout, "the request timed out: try again").into()))
+    handlers::handle(api, request).await
 }
 
 /// Reads a body of at most `limit` bytes; `None` if it is larger.

@@ -12,7 +12,8 @@ rules! {
     shared: without_authentication_every_caller_is_accepted names_of_other_machines_are_refused;
     own: two_issuers tokens_that_are_refused times_of_tokens audiences identities
         an_identity_header_of_a_stranger_is_ignored forgeries keys_that_rotate
-        an_issuer_that_is_down keys_from_a_file public_paths other_headers settings_that_are_refused;
+        an_issuer_that_is_down keys_from_a_file public_paths other_headers settings_that_are_refused
+        authentication_is_part_of_the_requests_time;
 }
 
 const INVALID: &str = "invalid JWT token";
@@ -322,5 +323,20 @@ async fn settings_that_are_refused(kind: Kind) {
     ] {
         let fault = crate::rig::refusal(kind, &authenticated(&[config.to_owned()])).await;
         assert!(fault.contains(place), "{fault}");
+    }
+}
+
+/// Waiting for an issuer must not take longer than the whole request may.
+async fn authentication_is_part_of_the_requests_time(kind: Kind) {
+    // Connections are made and never answered.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let issuer = Issuer::start("k").await;
+    let settings = issuer.settings("").replace(&issuer.url, &url);
+    let rig = Rig::start(kind, &(authenticated(&[settings]) + "  timeouts: { write: 300ms }\n")).await;
+    let token = issuer.bearer(json!({ "iss": url }));
+    for line in ["GET /clusters", "POST /clusters"] {
+        let answer = rig.send(line, &[("authorization", &token)], cluster("one").to_string()).await;
+        answer.problem("504 SVC-002");
     }
 }
