@@ -9,13 +9,17 @@ use adapter::store_check::record::Record;
 use adapter::{Config, Plan};
 use daemon::retry::Budget;
 use fleet_model::names;
-use hyperfleet_client::{Client, Error, Generation, Report, View};
+use hyperfleet_client::{Calls, Client, Error, Generation, ListQuery, MAX_PAGE_SIZE, Report, View};
+use jiff::{SignedDuration, Timestamp};
 use kubernetes::{Cluster, SecretKey};
 
-use crate::facts::{Facts, Observation, Observed};
+use crate::facts::{Facts, Heartbeat, Observation, Observed};
 
 /// Maximum time of a call to Kubernetes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The name of the Lease of the adapter's replicas in deploy/.
+const LEASE: &str = "pullsecret-adapter";
 
 /// A cluster to observe.
 #[derive(Clone, Debug)]
@@ -26,6 +30,8 @@ pub struct Target {
     pub job_namespace: String,
     /// Access to the Kubernetes cluster that Jobs run in; `None` leaves Kubernetes out.
     pub kubeconfig: Option<PathBuf>,
+    /// The time that the adapter has to report a change before it counts as stalled.
+    pub stale_after: SignedDuration,
 }
 
 /// Reads everything that is known about a cluster. Fails only if the API cannot be read.
@@ -33,13 +39,16 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     let id = target.id.as_str();
     let calls = client.within(budget);
     let cluster = calls.get("clusters", id).await?;
-    let mut facts = Facts { id: id.to_owned(), cluster, ..Facts::default() };
+    let (now, stale_after) = (Timestamp::now(), target.stale_after);
+    let mut facts = Facts { id: id.to_owned(), cluster, now, stale_after, ..Facts::default() };
     let Some(cluster) = &facts.cluster else { return Ok(facts) };
     if let Some(plan) = built_in_adapter() {
         facts.preconditions = preconditions(&plan);
         facts.unmet = unmet(&plan, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
     }
-    facts.report = calls.statuses("clusters", id).await?.into_iter().find(|report| report.adapter == names::ADAPTER);
+    let reports = calls.statuses("clusters", id).await?;
+    facts.heartbeats = heartbeats(&calls, &reports).await;
+    facts.report = reports.into_iter().find(|report| report.adapter == names::ADAPTER);
     // HyperFleet's own server keeps no history, so its absence is not an error.
     facts.history = calls.history("clusters", id).await.unwrap_or_default();
     facts.history.retain(|transition| transition.adapter == names::ADAPTER);
@@ -49,7 +58,34 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     Ok(facts)
 }
 
-/// Observes Job, pods and Secret. A failure becomes part of the facts.
+/// Returns when each adapter has reported, about this cluster and about any of the first page of the API's list.
+async fn heartbeats(calls: &Calls<'_>, reports: &[Report]) -> Vec<Heartbeat> {
+    let fields = ["id", "status"].map(str::to_owned).to_vec();
+    let query = ListQuery { size: Some(MAX_PAGE_SIZE), fields, ..ListQuery::default() };
+    // Who may read one cluster need not be allowed to list them.
+    let listed = calls.list("clusters", &query).await.map(|page| page.items).unwrap_or_default();
+    let newest = |adapter: &str| {
+        let reports = listed.iter().filter_map(|cluster| cluster.status.adapters.get(adapter));
+        reports.filter_map(|report| report.get("last_report_time")?.as_str()?.parse().ok()).max()
+    };
+    let own = Heartbeat {
+        adapter: names::ADAPTER.to_owned(),
+        available: None,
+        changed: None,
+        reported: None,
+        reported_any: None,
+    };
+    let mut heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
+    if heartbeats.iter().all(|heartbeat| heartbeat.adapter != names::ADAPTER) {
+        heartbeats.push(own);
+    }
+    for heartbeat in &mut heartbeats {
+        heartbeat.reported_any = newest(&heartbeat.adapter).max(heartbeat.reported);
+    }
+    heartbeats
+}
+
+/// Observes Job, pods, Secret, namespace and Lease. A failure becomes part of the facts.
 async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let settings = kubernetes::Settings {
         kubeconfig: target.kubeconfig.clone(),
@@ -71,6 +107,9 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let secret = facts.report.as_ref().and_then(secret_key);
     facts.store_check = Record::read(&cluster, &namespace, names::ADAPTER).await.into();
     facts.observed = Observed {
+        has_namespace: cluster.namespace_exists(&namespace).await.into(),
+        lease: cluster.lease_summary(&namespace, LEASE).await.into(),
+        namespace: namespace.clone(),
         job: cluster.job_summary(&namespace, &name).await.into(),
         pods: cluster.pod_summaries(&namespace, &name).await.into(),
         secret: match &secret {
@@ -89,7 +128,7 @@ fn secret_key(report: &Report) -> Option<SecretKey> {
 }
 
 /// The adapter's built-in configuration; preconditions that a fleet's own configuration adds are not known here.
-fn built_in_adapter() -> Option<Plan> {
+pub(crate) fn built_in_adapter() -> Option<Plan> {
     let environment = BTreeMap::from([("HYPERFLEET_API_BASE_URL", "http://localhost")]);
     Config::read(None, BTreeMap::new(), &environment).and_then(Config::plan).ok()
 }

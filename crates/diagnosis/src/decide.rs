@@ -1,5 +1,7 @@
 //! The conclusion about one cluster's pull secret: its state, the causes, and contradictions between sources.
 
+mod overdue;
+
 use fleet_model::condition::known_time;
 use fleet_model::job::Reason;
 use fleet_model::names;
@@ -10,8 +12,12 @@ use precondition::{AdapterFacts, Context, Outcome, Precondition};
 use serde_json::Value;
 
 use crate::facts::{
-    Evaluation, Facts, JobView, Observation, Observed, Page, PodView, SecretView, State, StoreCheckView, Verdict,
+    Evaluation, Facts, JobView, LeaseView, Observation, Observed, Page, PodView, SecretView, State, StoreCheckView,
+    Verdict,
 };
+use overdue::Unreported;
+
+pub(crate) use overdue::{age, unreported_since};
 
 /// Maximum number of transitions on a page.
 const MAX_TRANSITIONS: usize = 10;
@@ -38,6 +44,8 @@ pub fn page(facts: &Facts) -> Page {
         reported_generation: report.map(|report| report.observed_generation),
         reported_time: report.and_then(|report| known_time(report.last_report_time)),
         conditions: report.map(|report| report.conditions.clone()).unwrap_or_default(),
+        adapters: facts.heartbeats.clone(),
+        lease: lease(&facts.observed),
         preconditions,
         job: job(&facts.observed),
         stored: report.map(|report| report.data.clone()).unwrap_or_default(),
@@ -58,51 +66,62 @@ fn absent() -> Verdict {
     }
 }
 
+/// The adapter's own evaluation comes first: a report that is older than what was observed does not decide.
 fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
-    let conclude = |state: State, because: Vec<String>, hint: Option<String>| Verdict {
-        state,
-        agrees: state == State::Available,
-        because,
-        hint,
+    let mut verdict = match evaluated(cluster, facts) {
+        Evaluated::Concluded(verdict) => verdict,
+        Evaluated::Unreported(state, unreported) => return unreported.verdict(state, facts),
     };
-    let report = facts.report.as_ref();
+    overdue::block(&mut verdict, facts);
+    verdict
+}
+
+/// The state of a cluster, or the fact that the adapter should have reported.
+enum Evaluated {
+    Concluded(Verdict),
+    Unreported(State, Unreported),
+}
+
+fn evaluated(cluster: &Resource, facts: &Facts) -> Evaluated {
+    let conclude = |state: State, because: Vec<String>, hint: Option<&str>| {
+        let (agrees, hint) = (state == State::Available, hint.map(str::to_owned));
+        Evaluated::Concluded(Verdict { state, agrees, because, hint })
+    };
+    let current = facts.report.as_ref().filter(|report| report.observed_generation >= cluster.generation);
     if cluster.is_deleting() {
-        let finalized = report.and_then(|report| report.condition("Finalized"));
+        let unreported = overdue::unreported_deletion(cluster, facts);
+        if let Some(unreported) = unreported.filter(|unreported| unreported.is_overdue(facts)) {
+            return Evaluated::Unreported(State::Deleting, unreported);
+        }
+        let finalized = current.and_then(|report| report.condition(names::condition::FINALIZED));
         return conclude(State::Deleting, lines(finalized, "the adapter has not reported on the deletion yet"), None);
     }
-    let unmet = facts.unmet.clone();
-    let Some(report) = report else {
-        let no_report = "the adapter has not reported yet: check that Sentinel, broker and adapter run";
-        let because = if unmet.is_empty() { vec![no_report.to_owned()] } else { unmet };
-        return conclude(State::Waiting, because, None);
-    };
-    let available = report.condition("Available");
-    let is_current = report.observed_generation >= cluster.generation;
-    if is_current && available.is_some_and(|condition| condition.status == Status::True) {
+    let available = current.and_then(|report| report.condition(names::condition::AVAILABLE));
+    if let (Some(report), Some(Status::True)) = (current, available.map(|condition| condition.status)) {
         let contradictions = contradictions(cluster, report, &facts.observed);
         if contradictions.is_empty() {
             return conclude(State::Available, lines(available, "the adapter reports it as available"), None);
         }
         let hint = "the next reconcile repairs drift; if it does not, read the adapter's log";
-        return conclude(State::Contradicted, contradictions, Some(hint.to_owned()));
+        return conclude(State::Contradicted, contradictions, Some(hint));
     }
-    if !unmet.is_empty() {
-        return conclude(State::Waiting, unmet, None);
+    if !facts.unmet.is_empty() {
+        return conclude(State::Waiting, facts.unmet.clone(), None);
     }
-    if !is_current {
-        let (reported, desired) = (report.observed_generation, cluster.generation);
-        let because = format!("the adapter's report is about generation {reported}, the cluster is at {desired}");
-        return conclude(State::Running, vec![because], None);
+    if let Some((because, hint)) = current.and_then(|report| failure(report, &facts.observed)) {
+        return conclude(State::Failed, because, hint.as_deref());
     }
-    if available
-        .and_then(|condition| condition.reason.as_deref())
-        .is_some_and(|reason| WAITING_REASONS.contains(&reason))
-    {
-        return conclude(State::Waiting, lines(available, "the adapter waits"), None);
-    }
-    match failure(report, &facts.observed) {
-        Some((because, hint)) => conclude(State::Failed, because, hint),
-        None => conclude(State::Running, lines(available, "the adapter is reconciling"), None),
+    match overdue::unreported(cluster, facts) {
+        Some(unreported) if unreported.is_overdue(facts) => Evaluated::Unreported(State::Stalled, unreported),
+        Some(Unreported { line, .. }) => {
+            conclude(State::Running, vec![format!("{line}; the adapter is about to report")], None)
+        }
+        None => {
+            let reason = available.and_then(|condition| condition.reason.as_deref());
+            let is_waiting = reason.is_some_and(|reason| WAITING_REASONS.contains(&reason));
+            let state = if is_waiting { State::Waiting } else { State::Running };
+            conclude(state, lines(available, "the adapter is reconciling"), None)
+        }
     }
 }
 
@@ -116,7 +135,8 @@ fn failure(report: &Report, observed: &Observed) -> Option<(Vec<String>, Option<
         condition.status == Status::False && condition.reason.as_deref().is_some_and(is_failure)
     };
     let of_kind = |kind: &str| report.condition(kind).filter(has_failed);
-    let condition = of_kind("Available").or_else(|| of_kind("Applied")).or_else(|| of_kind("Health"))?;
+    let of_run = of_kind(names::condition::AVAILABLE).or_else(|| of_kind(names::condition::APPLIED));
+    let Some(condition) = of_run else { return overdue::unhealthy(report).map(|line| (vec![line], None)) };
     let mut because = lines(Some(condition), "the last run has failed");
     let pods = observed.pods.found().map_or(&[][..], Vec::as_slice);
     let (pod_reason, pod_message) = pods.iter().find_map(|pod| result(&pod.message)).unwrap_or_default();
@@ -229,6 +249,12 @@ fn pod(pod: &PodSummary) -> PodView {
     let PodSummary { name, phase, reason, message, exit_code } = pod.clone();
     let (reason, message) = result(&message).unwrap_or((reason, message));
     PodView { name, phase, reason, message, exit_code }
+}
+
+fn lease(observed: &Observed) -> Option<LeaseView> {
+    let lease = observed.lease.found()?.clone()?;
+    let (namespace, name) = (observed.namespace.clone(), lease.name);
+    Some(LeaseView { namespace, name, holder: lease.holder, renewed: lease.renewed })
 }
 
 fn secret_view(observed: &Observed) -> Option<SecretView> {

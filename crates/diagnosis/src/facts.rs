@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use adapter::store_check::record::{Record, RecordedFinding};
-use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Transition};
-use jiff::Timestamp;
-use kubernetes::{JobSummary, KubernetesError, PodSummary, SecretKey, SecretMetadata};
+use fleet_model::condition::known_time;
+use fleet_model::names;
+use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, Transition};
+use jiff::{SignedDuration, Timestamp};
+use kubernetes::{JobSummary, KubernetesError, LeaseSummary, PodSummary, SecretKey, SecretMetadata};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -22,12 +24,37 @@ pub struct Facts {
     pub cluster: Option<Resource>,
     /// The adapter's last report.
     pub report: Option<Report>,
+    /// The times of the reports of all adapters.
+    pub heartbeats: Vec<Heartbeat>,
+    /// The time of the observation.
+    pub now: Timestamp,
+    /// The time that the adapter has to report a change before it counts as stalled.
+    pub stale_after: SignedDuration,
     /// Transitions of the adapter's conditions, the newest first.
     pub history: Vec<Transition>,
     /// The state in Kubernetes.
     pub observed: Observed,
     /// The adapter's record of the last check of the secret stores.
     pub store_check: Observation<Option<Record>>,
+}
+
+/// The times of an adapter's reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Heartbeat {
+    /// Name of the adapter.
+    pub adapter: String,
+    /// Its condition `Available` of this cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<Status>,
+    /// Time of the last transition of that condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Timestamp>,
+    /// Time of its last report about this cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Timestamp>,
+    /// Time of its last report about any of the clusters on the first page of the API's list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_any: Option<Timestamp>,
 }
 
 /// The state that was observed in Kubernetes.
@@ -43,6 +70,12 @@ pub struct Observed {
     pub secret_key: Option<SecretKey>,
     /// The Secret, without its content.
     pub secret: Observation<Option<SecretMetadata>>,
+    /// The namespace of Jobs.
+    pub namespace: String,
+    /// True if that namespace exists; `None` if it may not be read.
+    pub has_namespace: Observation<Option<bool>>,
+    /// The Lease of the adapter's replicas.
+    pub lease: Observation<Option<LeaseSummary>>,
 }
 
 /// The result of an observation that may not have been made.
@@ -67,6 +100,8 @@ pub enum State {
     Deleting,
     /// A precondition is not met, or the adapter has not reported yet.
     Waiting,
+    /// Nothing is missing, and the adapter does not report it: its last report is older than what was observed.
+    Stalled,
     /// The adapter is reconciling it.
     Running,
     /// The last run failed.
@@ -114,6 +149,11 @@ pub struct Page {
     pub reported_time: Option<Timestamp>,
     /// The reported conditions.
     pub conditions: Vec<ReportedCondition>,
+    /// The times of the reports of all adapters.
+    pub adapters: Vec<Heartbeat>,
+    /// The Lease of the adapter's replicas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseView>,
     /// The preconditions and their results.
     pub preconditions: Vec<Evaluation>,
     /// The Job.
@@ -151,6 +191,21 @@ pub struct StoreCheckView {
     /// The reason for which the cluster's project could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// The Lease of the adapter's replicas.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct LeaseView {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The replica that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// Time of the last renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewed: Option<Timestamp>,
 }
 
 /// A precondition and its result.
@@ -212,6 +267,22 @@ pub struct SecretView {
     pub created: Option<Timestamp>,
     /// The annotations.
     pub annotations: BTreeMap<String, String>,
+}
+
+// === impl Heartbeat ===
+
+impl Heartbeat {
+    /// Takes the times from an adapter's report about a cluster.
+    pub fn of(report: &Report) -> Self {
+        let available = report.condition(names::condition::AVAILABLE);
+        Self {
+            adapter: report.adapter.clone(),
+            available: available.map(|available| available.status),
+            changed: available.and_then(|available| known_time(available.last_transition_time)),
+            reported: known_time(report.last_report_time),
+            reported_any: None,
+        }
+    }
 }
 
 // === impl Observation ===

@@ -1,18 +1,44 @@
 //! The fleet at a glance: a row for each cluster, and a summary.
 
+use adapter::Plan;
+use adapter::decide::unmet;
+use fleet_model::condition::known_time;
 use fleet_model::names;
-use hyperfleet_client::{Generation, Resource, View};
+use hyperfleet_client::{Generation, Report, Resource, View};
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cluster::built_in_adapter;
+use crate::decide::{age, unreported_since};
+use crate::facts::Heartbeat;
 use daemon::output::plain;
 
-/// The fields of a cluster that a row needs; its spec is not among them.
-pub const FIELDS: [&str; 5] = ["id", "name", "generation", "deleted_time", "status"];
+/// The fields of a cluster that a row needs; of its spec only those that the built-in preconditions read.
+pub const FIELDS: [&str; 10] = [
+    "id",
+    "name",
+    "generation",
+    "created_time",
+    "updated_time",
+    "deleted_time",
+    "status",
+    "spec.provider",
+    "spec.gcp.projectId",
+    "spec.pullSecret",
+];
 
 /// The heading above the rows.
 pub const HEADING: &str =
     "CLUSTER                               GEN    AVAILABLE     SINCE                 VERSION  REASON\n";
+
+/// The means to compare what is reported with what is.
+#[derive(Debug)]
+pub struct Judge {
+    plan: Option<Plan>,
+    now: Timestamp,
+    stale_after: SignedDuration,
+}
 
 /// A cluster at a glance.
 #[derive(Debug, Serialize)]
@@ -33,6 +59,10 @@ pub struct Row {
     pub since: Option<String>,
     /// Number of the stored version.
     pub version: Option<u64>,
+    /// Time of the report.
+    pub reported_time: Option<Timestamp>,
+    /// Time since which nothing is missing, if the adapter has not reported that in time.
+    pub stalled_since: Option<Timestamp>,
     /// True if the cluster is terminating.
     pub deleting: bool,
 }
@@ -50,15 +80,46 @@ pub struct Summary {
     pub behind: u64,
     /// The adapter has not reported yet.
     pub not_reported: u64,
+    /// Nothing is missing, and the adapter does not report it.
+    pub stalled: u64,
     /// Terminating.
     pub deleting: u64,
+    /// Time of the adapter's last report about any of the clusters.
+    pub last_report: Option<Timestamp>,
+}
+
+// === impl Judge ===
+
+impl Judge {
+    /// Judges by the adapter's built-in preconditions; those that a fleet's own configuration adds are not known here.
+    pub fn new(now: Timestamp, stale_after: SignedDuration) -> Self {
+        Self { plan: built_in_adapter(), now, stale_after }
+    }
+
+    /// Returns since when nothing is missing for the cluster without a report of that; `None` if it may still come.
+    fn stalled_since(&self, cluster: &Resource, view: &View) -> Option<Timestamp> {
+        let plan = self.plan.as_ref()?;
+        let reports: Vec<Report> = view.adapters().filter_map(|(name, report)| report_of(name, report)).collect();
+        let own = reports.iter().find(|report| report.adapter == names::ADAPTER);
+        let heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
+        let since = unreported_since(cluster, own, &heartbeats)?;
+        let is_overdue = self.now.duration_since(since) >= self.stale_after;
+        (is_overdue && !cluster.is_deleting() && unmet(plan, view).is_empty()).then_some(since)
+    }
+}
+
+/// Returns an adapter's report in the API's view of a cluster.
+fn report_of(adapter: &str, report: &Value) -> Option<Report> {
+    let mut report = report.as_object()?.clone();
+    report.insert("adapter".to_owned(), Value::from(adapter));
+    serde_json::from_value(Value::Object(report)).ok()
 }
 
 // === impl Row ===
 
 impl Row {
     /// The row of a cluster.
-    pub fn of(cluster: &Resource) -> Self {
+    pub fn of(cluster: &Resource, judge: &Judge) -> Self {
         let view = View::of(cluster);
         let report = view.adapter(names::ADAPTER);
         let condition = report.and_then(|report| {
@@ -75,6 +136,10 @@ impl Row {
             reason: of_condition("reason"),
             since: of_condition("last_transition_time"),
             version: report.and_then(|report| number(report.pointer("/data/secretVersion")?)),
+            reported_time: report
+                .and_then(|report| report_of(names::ADAPTER, report))
+                .and_then(|report| known_time(report.last_report_time)),
+            stalled_since: judge.stalled_since(cluster, &view),
             deleting: cluster.is_deleting(),
         }
     }
@@ -84,8 +149,8 @@ impl Row {
         self.reported_generation.is_some_and(|reported| reported < self.generation)
     }
 
-    /// The row as a line of the table.
-    pub fn line(&self) -> String {
+    /// The row as a line of the table; ages are counted from `now`.
+    pub fn line(&self, now: Timestamp) -> String {
         let available = match (&self.available, self.reported_generation) {
             (None, _) => "-".to_owned(),
             (Some(available), Some(reported)) if self.is_behind() => format!("{available} (gen {reported})"),
@@ -95,10 +160,15 @@ impl Row {
             self.since.as_deref().map(|since| since.get(..19).map_or(since.to_owned(), |text| format!("{text}Z")));
         let version = self.version.map_or_else(|| "-".to_owned(), |version| version.to_string());
         let reason = self.reason.as_deref().unwrap_or("-");
-        let terminating = if self.deleting { "  (terminating)" } else { "" };
+        let stalled =
+            |since: Timestamp| format!("  (stale: all preconditions are met for {})", age(now.duration_since(since)));
+        let note = match self.stalled_since {
+            _ if self.deleting => "  (terminating)".to_owned(),
+            since => since.map(stalled).unwrap_or_default(),
+        };
         let (cluster, since) = (plain(&self.cluster), since.unwrap_or_else(|| "-".to_owned()));
         format!(
-            "{cluster:<36}  {:<5}  {:<12}  {:<20}  {version:<7}  {}{terminating}\n",
+            "{cluster:<36}  {:<5}  {:<12}  {:<20}  {version:<7}  {}{note}\n",
             self.generation,
             plain(&available),
             plain(&since),
@@ -117,8 +187,10 @@ impl Summary {
     /// Counts a row.
     pub fn count(&mut self, row: &Row) {
         self.clusters += 1;
+        self.last_report = self.last_report.max(row.reported_time);
         let counter = match row.available.as_deref() {
             _ if row.deleting => &mut self.deleting,
+            _ if row.stalled_since.is_some() => &mut self.stalled,
             None => &mut self.not_reported,
             Some(_) if row.is_behind() => &mut self.behind,
             Some("True") => &mut self.available,
@@ -127,16 +199,20 @@ impl Summary {
         *counter += 1;
     }
 
-    /// The summary as a line below the table.
-    pub fn line(&self) -> String {
-        let Self { clusters, available, not_available, behind, not_reported, deleting } = self;
+    /// The summary below the table; ages are counted from `now`.
+    pub fn text(&self, now: Timestamp) -> String {
+        let Self { clusters, available, not_available, behind, not_reported, stalled, deleting, last_report } = self;
         if *clusters == 0 {
             return "there is no cluster\n".to_owned();
         }
         let noun = if *clusters == 1 { "cluster" } else { "clusters" };
+        let last_report = match last_report {
+            Some(time) => format!("the adapter's last report is {} old", age(now.duration_since(*time))),
+            None => "the adapter has not reported about any of them".to_owned(),
+        };
         format!(
             "\n{clusters} {noun}: {available} available, {not_available} not available, {behind} behind, \
-             {not_reported} not reported yet, {deleting} terminating\n"
+             {not_reported} not reported yet, {stalled} stalled, {deleting} terminating; {last_report}\n"
         )
     }
 }
@@ -148,9 +224,51 @@ mod tests {
 
     use super::*;
 
+    const NOW: &str = "2026-01-01T01:00:00Z";
+
+    fn judge() -> Judge {
+        Judge::new(NOW.parse().unwrap(), SignedDuration::from_secs(30))
+    }
+
     fn row(generation: i64, report: &Value) -> Row {
         let cluster = json!({"id": "cls-1", "generation": generation, "status": {"adapters": report}});
-        Row::of(&serde_json::from_value(cluster).unwrap())
+        Row::of(&serde_json::from_value(cluster).unwrap(), &judge())
+    }
+
+    /// The row of a cluster whose preconditions were met at that time, with this report of the adapter.
+    fn ready(met: &str, report: &Value) -> Row {
+        let done = json!({"available": "True", "observed_generation": 2, "conditions": [
+            {"type": "Available", "status": "True", "last_transition_time": met}]});
+        let mut adapters = json!({"validation": done, "dns": done, "placement": done});
+        if !report.is_null() {
+            adapters["pullsecret"] = report.clone();
+        }
+        let cluster = json!({
+            "id": "cls-1", "generation": 2, "created_time": "2026-01-01T00:00:00Z", "status": {"adapters": adapters},
+            "spec": {"provider": "gcp", "gcp": {"projectId": "p"}, "pullSecret": {"data": {"redacted": true}}},
+        });
+        Row::of(&serde_json::from_value(cluster).unwrap(), &judge())
+    }
+
+    fn said(generation: i64, reason: &str, time: &str) -> Value {
+        json!({"available": "False", "observed_generation": generation, "last_report_time": time, "conditions": [
+            {"type": "Available", "status": "False", "reason": reason, "last_transition_time": time}]})
+    }
+
+    #[rstest]
+    #[case::never_reported("2026-01-01T00:58:00Z", Value::Null, true)]
+    #[case::still_waiting("2026-01-01T00:58:00Z", said(2, "PreconditionsNotMet", "2026-01-01T00:57:00Z"), true)]
+    #[case::of_an_older_generation("2026-01-01T00:58:00Z", said(1, "JobFailed", "2026-01-01T00:59:00Z"), true)]
+    #[case::reported_since("2026-01-01T00:58:00Z", said(2, "PreconditionsNotMet", "2026-01-01T00:58:30Z"), false)]
+    #[case::in_time("2026-01-01T00:59:50Z", Value::Null, false)]
+    fn a_report_that_does_not_come_is_shown(#[case] met: &str, #[case] report: Value, #[case] is_stalled: bool) {
+        let row = ready(met, &report);
+        assert_eq!(row.stalled_since.is_some(), is_stalled);
+        let line = row.line(NOW.parse().unwrap());
+        assert_eq!(line.ends_with("  (stale: all preconditions are met for 2 min)\n"), is_stalled, "{line}");
+        let mut summary = Summary::default();
+        summary.count(&row);
+        assert_eq!(summary.stalled, u64::from(is_stalled));
     }
 
     #[rstest]
@@ -166,7 +284,7 @@ mod tests {
     )]
     fn a_row_shows_the_reported_state(#[case] report: Value, #[case] expect: &str) {
         let expect = format!("cls-1                                 2      {expect}");
-        assert_eq!(row(2, &report).line(), expect);
+        assert_eq!(row(2, &report).line(NOW.parse().unwrap()), expect);
     }
 
     #[test]
@@ -177,8 +295,16 @@ mod tests {
             summary.count(&row(2, &report));
         }
         summary.count(&Row { deleting: true, ..row(2, &available("True", 2)) });
-        let expect = Summary { clusters: 5, available: 1, not_available: 1, behind: 1, not_reported: 1, deleting: 1 };
+        let expect = Summary {
+            clusters: 5,
+            available: 1,
+            not_available: 1,
+            behind: 1,
+            not_reported: 1,
+            deleting: 1,
+            ..Summary::default()
+        };
         assert_eq!(summary, expect);
-        assert!(Summary::default().line().contains("no cluster"));
+        assert!(Summary::default().text(Timestamp::UNIX_EPOCH).contains("no cluster"));
     }
 }

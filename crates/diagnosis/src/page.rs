@@ -13,6 +13,7 @@ use daemon::output::{plain, table};
 pub fn text(page: &Page, now: Timestamp) -> String {
     let mut text = head(page, now);
     conditions(&mut text, page, now);
+    adapters(&mut text, page, now);
     preconditions(&mut text, page);
     if let Some(job) = &page.job {
         run(&mut text, job, now);
@@ -33,6 +34,7 @@ fn head(page: &Page, now: Timestamp) -> String {
         State::Absent => "THERE IS NO SUCH CLUSTER",
         State::Deleting => "TERMINATING",
         State::Waiting => "NOT AVAILABLE, waiting",
+        State::Stalled => "NOT AVAILABLE, the adapter does not report",
         State::Running => "NOT AVAILABLE YET, reconciling",
         State::Failed => "NOT AVAILABLE, failed",
         State::Available => "AVAILABLE",
@@ -70,6 +72,23 @@ fn conditions(text: &mut String, page: &Page, now: Timestamp) {
         ]
     });
     indent(text, &table(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], rows));
+}
+
+fn adapters(text: &mut String, page: &Page, now: Timestamp) {
+    if page.adapters.is_empty() {
+        return;
+    }
+    section(text, "ADAPTERS");
+    let rows = page.adapters.iter().map(|adapter| {
+        let available = adapter.available.map_or("-", hyperfleet_client::Status::as_str).to_owned();
+        [plain(&adapter.adapter), available, moment(adapter.reported, now), moment(adapter.reported_any, now)]
+    });
+    indent(text, &table(["ADAPTER", "AVAILABLE", "LAST REPORT", "LAST REPORT ABOUT ANY CLUSTER"], rows));
+    if let Some(lease) = &page.lease {
+        let holder = lease.holder.as_deref().map_or_else(|| "no replica".to_owned(), plain);
+        let (namespace, name, renewed) = (plain(&lease.namespace), plain(&lease.name), moment(lease.renewed, now));
+        let _infallible = writeln!(text, "  Lease {namespace}/{name}: held by {holder}, renewed {renewed}");
+    }
 }
 
 fn preconditions(text: &mut String, page: &Page) {

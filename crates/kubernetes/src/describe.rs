@@ -1,16 +1,17 @@
-//! Summaries of a Job, its Pods and a Secret for people; the content of a Secret is not requested.
+//! Summaries of a Job, its Pods, a Lease and a Secret for people; the content of a Secret is not requested.
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ContainerState, Pod, Secret};
 use kube::Api;
 use kube::api::ListParams;
 
 use crate::cluster::Cluster;
 use crate::error::{ErrorKind, KubernetesError};
-use crate::job::{JobEnd, end};
+use crate::job::{JobEnd, end, ended_at};
 use crate::secret::SecretKey;
 use crate::verb::Verb;
 
@@ -27,6 +28,21 @@ pub struct JobSummary {
     pub failed: i32,
     /// Its end; `None` while it runs.
     pub end: Option<JobEnd>,
+    /// Time at which it ended.
+    pub ended: Option<Timestamp>,
+}
+
+/// A Lease, summarized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseSummary {
+    /// Its name.
+    pub name: String,
+    /// The holder's identity; `None` where it was released.
+    pub holder: Option<String>,
+    /// Time of the last renewal, by the holder's clock.
+    pub renewed: Option<Timestamp>,
+    /// Time until it expires unless it is renewed.
+    pub duration: SignedDuration,
 }
 
 /// One of a Job's Pods, summarized.
@@ -68,7 +84,19 @@ impl Cluster {
                 started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
                 failed: status.and_then(|status| status.failed).unwrap_or_default(),
                 end: end(Some(job)),
+                ended: ended_at(job),
             }
+        }))
+    }
+
+    /// The summary of a Lease; `None` if there is none of that name.
+    pub async fn lease_summary(&self, namespace: &str, name: &str) -> Result<Option<LeaseSummary>, KubernetesError> {
+        let found: Option<Lease> = self.find(namespace, name).await?;
+        Ok(found.and_then(|lease| lease.spec).map(|spec| LeaseSummary {
+            name: name.to_owned(),
+            holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+            renewed: spec.renew_time.map(|time| time.0),
+            duration: SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or_default().into()),
         }))
     }
 

@@ -95,7 +95,7 @@ pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
 }
 
 /// The transition time of the condition by which a Job ended.
-fn ended_at(job: &Job) -> Option<Timestamp> {
+pub(crate) fn ended_at(job: &Job) -> Option<Timestamp> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let ended = |condition: &&JobCondition| {
         matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"

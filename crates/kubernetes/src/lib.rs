@@ -44,7 +44,7 @@ pub mod watch;
 
 pub use access::Access;
 pub use cluster::{Cluster, Settings};
-pub use describe::{JobSummary, PodSummary, SecretMetadata};
+pub use describe::{JobSummary, LeaseSummary, PodSummary, SecretMetadata};
 pub use error::{ErrorKind, KubernetesError};
 pub use job::ObservedJob;
 pub use job_watch::{JobCache, JobEvent, JobWatch};

@@ -10,7 +10,7 @@ use daemon::output;
 use daemon::retry::Budget;
 use diagnosis::cluster::{Target, observe};
 use diagnosis::{decide, page};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{ExplainArguments, OutputFormat};
@@ -21,13 +21,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Explains one cluster.
 pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
-    let ExplainArguments { id, api, kubeconfig, namespace, output: format } = arguments;
+    let ExplainArguments { id, api, kubeconfig, namespace, stale_after, output: format } = arguments;
     let client = client::client(&api)?;
     let kubeconfig = match kubeconfig {
         Some(path) => Some(path),
         None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
     };
-    let target = Target { id, job_namespace: namespace, kubeconfig };
+    let stale_after = SignedDuration::from_secs(stale_after.into());
+    let target = Target { id, job_namespace: namespace, kubeconfig, stale_after };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     let facts =
         runtime.block_on(async { observe(&client, &target, &Budget::new(TIMEOUT, CancellationToken::new())).await });

@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use daemon::output;
 use daemon::retry::Budget;
-use diagnosis::fleet::{FIELDS, HEADING, Row, Summary};
+use diagnosis::fleet::{FIELDS, HEADING, Judge, Row, Summary};
 use hyperfleet_client::ListQuery;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,8 @@ pub(crate) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
         let query = ListQuery { search: arguments.search.clone(), fields, ..ListQuery::default() };
         let mut pages = client.within(&budget).list_all("clusters", query);
         let mut summary = Summary::default();
+        let now = Timestamp::now();
+        let judge = Judge::new(now, SignedDuration::from_secs(arguments.stale_after.into()));
         let mut heading = if arguments.output == OutputFormat::Table { HEADING } else { "" };
         loop {
             let page = match tokio::time::timeout(PAGE_TIMEOUT, pages.next()).await {
@@ -41,19 +44,19 @@ pub(crate) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
                     return Ok(ExitCode::from(75));
                 }
             };
-            let rows: Vec<Row> = page.iter().map(Row::of).collect();
+            let rows: Vec<Row> = page.iter().map(|cluster| Row::of(cluster, &judge)).collect();
             let mut text = std::mem::take(&mut heading).to_owned();
             for row in &rows {
                 summary.count(row);
                 match arguments.output {
-                    OutputFormat::Table => text += &row.line(),
+                    OutputFormat::Table => text += &row.line(now),
                     OutputFormat::Json => text += &(serde_json::to_string(row)? + "\n"),
                 }
             }
             output::print(text)?;
         }
         Ok(match arguments.output {
-            OutputFormat::Table => output::print(summary.line())?,
+            OutputFormat::Table => output::print(summary.text(now))?,
             OutputFormat::Json => output::print(format_args!("{}\n", json!({ "summary": summary })))?,
         })
     })

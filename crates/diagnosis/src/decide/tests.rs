@@ -1,5 +1,7 @@
 //! The verdict about a cluster in each state, as a table.
 
+mod overdue;
+
 use std::collections::BTreeMap;
 
 use kubernetes::SecretMetadata;
@@ -8,11 +10,16 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// The times of the cluster's creation, of the report, and of the observation.
+const CREATED: &str = "2026-01-01T00:00:00Z";
+const REPORTED: &str = "2026-01-01T00:10:00Z";
+const NOW: &str = "2026-01-01T00:20:00Z";
+
 const READY: &str = r#"status.adapters[dns].available == "True""#;
 
 fn facts(dns: &str, report: Value) -> Facts {
     let cluster = json!({
-        "id": "cls-1", "generation": 2, "spec": {"pullSecret": {"data": {"redacted": true, "digest": "hmac-sha256:a"}}},
+        "id": "cls-1", "generation": 2, "created_time": CREATED, "spec": {"pullSecret": {"data": {"redacted": true, "digest": "hmac-sha256:a"}}},
         "status": {"adapters": {"dns": {"available": dns, "observed_generation": 2}}},
     });
     Facts {
@@ -21,13 +28,15 @@ fn facts(dns: &str, report: Value) -> Facts {
         unmet: if dns == "True" { Vec::new() } else { vec![format!("waiting for dns: it says {dns}")] },
         cluster: serde_json::from_value(cluster).unwrap(),
         report: serde_json::from_value(report).unwrap(),
+        now: NOW.parse().unwrap(),
+        stale_after: jiff::SignedDuration::from_secs(30),
         ..Facts::default()
     }
 }
 
 fn report(generation: i64, available: &str, reason: &str, message: &str) -> Value {
     json!({
-        "adapter": "pullsecret", "observed_generation": generation,
+        "adapter": "pullsecret", "observed_generation": generation, "last_report_time": REPORTED,
         "conditions": [{"type": "Available", "status": available, "reason": reason, "message": message}],
         "data": {"digest": "hmac-sha256:a", "secretVersion": 3},
     })
@@ -41,13 +50,18 @@ fn report(generation: i64, available: &str, reason: &str, message: &str) -> Valu
     "waiting for dns: it says False"
 )]
 #[case::waiting_unreported("Unknown", Value::Null, State::Waiting, "waiting for dns: it says Unknown")]
-#[case::no_report("True", Value::Null, State::Waiting, "check that Sentinel, broker and adapter run")]
+#[case::no_report(
+    "True",
+    Value::Null,
+    State::Stalled,
+    "all preconditions of generation 2 are met, but the adapter has never reported about this cluster, 20 min after"
+)]
 #[case::quota("True", report(2, "False", "WaitingForQuota", "later"), State::Waiting, "WaitingForQuota: later")]
 #[case::behind(
     "True",
     report(1, "True", "SecretStored", ""),
-    State::Running,
-    "about generation 1, the cluster is at 2"
+    State::Stalled,
+    "all preconditions of generation 2 are met, but the adapter has not reported for 10 min"
 )]
 #[case::running("True", report(2, "False", "WorkloadInProgress", "runs"), State::Running, "WorkloadInProgress: runs")]
 #[case::failed("True", report(2, "False", "PermissionDenied", "no"), State::Failed, "PermissionDenied: no")]

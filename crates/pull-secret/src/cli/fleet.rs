@@ -6,6 +6,9 @@ use clap::{Args, Subcommand};
 
 use super::output::OutputFormat;
 
+/// Seconds that the adapter has to report a change; a pass that is not delayed reports within a few.
+const STALE_AFTER: u32 = 30;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExplainCommand {
     /// Print why a cluster's pull secret is (not) available
@@ -28,9 +31,12 @@ pub(crate) struct ExplainArguments {
         help = "Look at Job, pods and Secret in this cluster too; without it and without the variable, only what is reported is shown [env: KUBECONFIG]"
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The namespace of Jobs, where the report does not name it
+    /// The namespace of Jobs and of the adapter's Lease, where the report does not name it
     #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
     pub(crate) namespace: String,
+    /// Seconds that the adapter has to report a change before it counts as stalled
+    #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
+    pub(crate) stale_after: u32,
     /// A page for people, or JSON
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
@@ -44,6 +50,9 @@ pub(crate) struct StatusArguments {
     /// Only these clusters, in the API's search language, such as `labels.region = 'us-east1'`
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) search: Option<String>,
+    /// Seconds that the adapter has to report a change before it counts as stalled
+    #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
+    pub(crate) stale_after: u32,
     /// A table for people, or one JSON object a line, the summary last
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,

@@ -1,9 +1,17 @@
 //! `explain cluster` in each state that a cluster's pull secret can be in.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use emulators::kubernetes::Kubernetes;
 use hyperfleet_client::Status;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::DeleteParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
 use kubernetes::{AppliedSecret, Form, SecretKey};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -69,6 +77,11 @@ const RUNNING: Said = [
 const DENIED: Said = [
     ("Applied", Status::True, "ResourcesExist"),
     ("Available", Status::False, "PermissionDenied"),
+    ("Health", Status::True, "NoErrors"),
+];
+const WAITING: Said = [
+    ("Applied", Status::False, "PreconditionsNotMet"),
+    ("Available", Status::False, "PreconditionsNotMet"),
     ("Health", Status::True, "NoErrors"),
 ];
 const STORED: Said = [
@@ -177,6 +190,109 @@ async fn job_pods_and_secret_are_looked_at_where_the_cluster_is_known() {
     up.output();
 }
 
+/// An adapter that is dead, or never started: the API alone, and what it knows.
+#[rstest]
+#[case::never_reported(false, "has never reported about this cluster")]
+#[case::reported_before(true, "has not reported for ")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adapter_that_does_not_report_is_named_instead_of_its_last_report(
+    #[case] has_reported: bool,
+    #[case] words: &str,
+) {
+    let world = World::new().await;
+    world.player.create(ID, &document("a")).await;
+    if has_reported {
+        world.player.report(("pullsecret", ID), 1, &WAITING, json!({})).await;
+    }
+    for adapter in BEFORE {
+        world.player.play(adapter, ID, 1).await;
+    }
+    let flags = ["--api", &world.address, "--stale-after", "0"];
+    let (code, page, text) = explained(&flags, None).await;
+    assert_eq!((code, page["state"].as_str()), (Some(1), Some("stalled")), "{text}");
+    let line = format!("all preconditions of generation 1 are met, but the adapter {words}");
+    assert!(text.contains(&line) && text.contains("logs deployment/pullsecret-adapter"), "{text}");
+    let adapters: Vec<_> = page["adapters"].as_array().unwrap().iter().map(|adapter| &adapter["adapter"]).collect();
+    assert!(adapters.contains(&&json!("pullsecret")) && adapters.contains(&&json!("placement")), "{text}");
+    let (_, table, _) = run(program::pull_secret(&["status"]).args(flags)).await;
+    assert!(table.contains("(stale: all preconditions are met for ") && table.contains(" 1 stalled, "), "{table}");
+    let (_, lines, _) = run(program::pull_secret(&["status", "--output", "json"]).args(flags)).await;
+    let row: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert!(row["stalled_since"].is_string(), "{lines}");
+    let (_, page, text) = world.explain().await;
+    assert_eq!(page["state"], "running", "within the time that it has: {text}");
+}
+
+/// A replica that was killed has left a Lease that is not renewed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_not_renewed_shows_that_no_adapter_runs() {
+    let world = World::new().await;
+    ready(&world).await;
+    let folder = folder();
+    let (server, path) = kubernetes_in(folder.path()).await;
+    let cluster = fleet::cluster(&path).await;
+    cluster.ensure_namespace("hyperfleet-system").await.unwrap();
+    let claim = LeaseClaim {
+        namespace: "hyperfleet-system".to_owned(),
+        name: "pullsecret-adapter".to_owned(),
+        holder: "killed-1".to_owned(),
+        duration: Duration::from_secs(15),
+    };
+    let an_hour_ago = Timestamp::now() - SignedDuration::from_hours(1);
+    let now = Now { wall: an_hour_ago, ..Now::read() };
+    LeaseCandidate::new(cluster, claim).try_acquire(now).await.unwrap();
+    let flags = ["--api", &world.address, "--stale-after", "0"];
+    let (_, page, text) = explained(&flags, path.to_str()).await;
+    assert_eq!(page["state"], "stalled", "{text}");
+    assert!(text.contains("no replica of the adapter runs: killed-1 has renewed Lease"), "{text}");
+    assert!(text.contains("hint: see why the adapter does not run: kubectl "), "{text}");
+    assert_eq!(page["lease"]["holder"], "killed-1", "{text}");
+    drop(server);
+    let (_, page, text) = explained(&flags, path.to_str()).await;
+    assert_eq!(page["state"], "stalled", "{text}");
+    assert!(text.contains("\n  Kubernetes cannot be read: "), "{text}");
+}
+
+/// The whole fleet plane, whose namespace of Jobs is deleted: what the adapter cannot do is named by both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_namespace_of_jobs_is_named_with_the_command_that_creates_it() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    let kubeconfig = up.place("kubeconfig").to_owned();
+    let cluster = up.cluster().await;
+    let file = Kubeconfig::read_from(&kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(Client::try_from(config).unwrap());
+    namespaces.delete("hyperfleet-system", &DeleteParams::default()).await.unwrap();
+    while cluster.namespace_exists("hyperfleet-system").await.unwrap() == Some(true) {
+        tokio::task::yield_now().await;
+    }
+    up.player.create(ID, &document("a")).await;
+    up.player.make_ready(&cluster, ID, 1).await;
+    let flags = ["--api", up.place("api"), "--stale-after", "0"];
+    let (code, _, text) = explained(&flags, Some(&kubeconfig)).await;
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("\n  namespace hyperfleet-system, in which Jobs run, does not exist\n"), "{text}");
+    assert!(text.contains("\n  hint: create it: kubectl create namespace hyperfleet-system;"), "{text}");
+    // The adapter's own word: after three passes that have failed.
+    up.player.until(ID, |cluster| condition(cluster, "Health")["status"] == "False").await;
+    let (_, page, text) = explained(&flags, Some(&kubeconfig)).await;
+    assert_eq!(page["state"], "failed", "{text}");
+    assert!(text.contains("\n  the adapter reports that it cannot work: "), "{text}");
+    assert!(text.contains("\n  hint: create it: kubectl create namespace hyperfleet-system;"), "{text}");
+    cluster.ensure_namespace("hyperfleet-system").await.unwrap();
+    up.player.until(ID, |cluster| condition(cluster, "Health")["status"] == "True").await;
+    up.output();
+}
+
+/// An emulator of Kubernetes, and its kubeconfig in the folder.
+async fn kubernetes_in(folder: &Path) -> (Kubernetes, PathBuf) {
+    let server = Kubernetes::start(emulators::kubernetes::Settings::default()).await.unwrap();
+    let path = folder.join("kubeconfig");
+    daemon::file::replace(&path, server.kubeconfig().as_bytes()).unwrap();
+    (server, path)
+}
+
 /// The report says that all is well; the cluster says something else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubernetes_secret_that_disagrees_with_the_report_is_reported() {
@@ -184,10 +300,8 @@ async fn a_kubernetes_secret_that_disagrees_with_the_report_is_reported() {
     ready(&world).await;
     let data = json!({"secretVersion": 3, "namespace": "default", "k8sSecretName": "cls-1-pull-secret"});
     world.player.report(("pullsecret", ID), 1, &STORED, data).await;
-    let server = Kubernetes::start(emulators::kubernetes::Settings::default()).await.unwrap();
     let folder = folder();
-    let path = folder.path().join("kubeconfig");
-    daemon::file::replace(&path, server.kubeconfig().as_bytes()).unwrap();
+    let (_server, path) = kubernetes_in(folder.path()).await;
     let cluster = fleet::cluster(&path).await;
     let key = SecretKey { namespace: "default".to_owned(), name: "cls-1-pull-secret".to_owned() };
     let ask = async || explained(&["--api", &world.address], path.to_str()).await;
