@@ -1,7 +1,7 @@
 //! Readers of HTTP/2 streams. A response that its client does not take in time is reset; other streams of the connection go on.
 //!
 //! The connection's own time limit does not see such a client: it answers pings, and gives no room in the stream's window.
-//! Meanwhile nobody asks the body for its next frame, so the task of the stream is watched from outside.
+//! Meanwhile the body is not asked for its next frame, so the task of the stream is watched from outside.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -53,7 +53,7 @@ async fn older_times(rig: &Rig) {
     assert_ne!(stored(rig, &path).await, before);
 }
 
-/// Otherwise nobody could report for as long as the wrong clock is ahead.
+/// Otherwise no reporter would be heard for as long as the wrong clock is ahead.
 async fn a_clock_that_is_ahead_does_not_silence_the_right_one(rig: &Rig) {
     let path = cluster(rig).await;
     let at = |seconds: i64, n: i64| {

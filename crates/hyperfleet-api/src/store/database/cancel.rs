@@ -81,7 +81,7 @@ impl Drop for Cancellable {
 
 impl Search {
     async fn cancel(self, transaction: sqlx::Transaction<'static, Postgres>) {
-        // The transaction keeps its connection, so that nobody else's statement is cancelled.
+        // The transaction keeps its connection, so that no other statement is cancelled.
         let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(self.backend);
         let _without_success_the_server_ends_it = cancel.execute(&self.pool).await;
         // Otherwise the pool closes the connection.
