@@ -28,10 +28,10 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 	hack/real-parts/go-clients.sh
 	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis -- $(MAKE) --no-print-directory tests-on-real-parts
 
-# The chaos run leaves nothing of the machine to others, so it comes after them.
+# The chaos run leaves nothing of the machine to others, so it comes after them. Neither leaves credentials behind.
 tests-on-real-parts:
-	cargo test --locked --workspace --no-fail-fast -- --skip whatever_is_killed
-	cargo test --locked --workspace --test chaos
+	hack/in-own-tmp.sh cargo test --locked --workspace --no-fail-fast -- --skip whatever_is_killed
+	hack/in-own-tmp.sh cargo test --locked --workspace --test chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret

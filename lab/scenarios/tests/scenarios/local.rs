@@ -1,5 +1,9 @@
 //! `local up`: a fleet plane in one process, which loses nothing when it is killed, and ends in order.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
 use hyperfleet_client::Resource;
 use rstest::rstest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -72,6 +76,31 @@ async fn killed_at_any_stage_it_goes_on_and_nothing_is_lost(
     fleet::check_files(folder.path(), &configurations);
 }
 
+/// Killed without a data folder of its own, it leaves its files in the temporary directory.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_it_leaves_credentials_to_its_user_alone_and_the_next_start_removes_them() {
+    let temporary = folder();
+    let start = || {
+        let mut command = program::local(&["up", "--port", "0", "--output", "json"]);
+        command.env("TMPDIR", temporary.path());
+        Up::start(command)
+    };
+    let entries = || fs::read_dir(temporary.path()).unwrap().map(|entry| entry.unwrap()).collect::<Vec<_>>();
+    let first = start().await;
+    first.player.create(ID, &document("a")).await;
+    first.player.make_ready(&first.cluster().await, ID, 1).await;
+    first.player.until(ID, |cluster| condition(cluster, "Applied")["status"] == "True").await;
+    first.kill().await;
+    let left = entries();
+    assert!(!left.is_empty());
+    for entry in left {
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", entry.path().display());
+    }
+    let (code, output) = start().await.interrupt().await;
+    assert_eq!(code, Some(0), "{output}");
+    assert_eq!(entries().iter().map(fs::DirEntry::path).collect::<Vec<_>>(), [""; 0].map(PathBuf::from));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn it_shuts_down_in_order_and_removes_data_that_is_not_kept() {
     let up = Up::start(program::local(&["up", "--port", "0", "--output", "json"])).await;
@@ -130,11 +159,11 @@ async fn a_folder_is_for_one_at_a_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_before_anything_starts() {
     let folder = folder();
-    std::fs::File::create(folder.path().join("thesis.txt")).unwrap();
+    fs::File::create(folder.path().join("thesis.txt")).unwrap();
     let (code, _, output) = run(&mut up(folder.path())).await;
     assert_eq!(code, Some(2));
     assert!(output.contains("holds something else"), "{output}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let password = testkit::leaks::PASSWORD;
     for (flag, value) in [
         ("--broker", format!("amqp://user:{password}@127.0.0.1:1/")),

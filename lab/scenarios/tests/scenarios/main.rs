@@ -20,6 +20,7 @@ mod local;
 mod processes;
 mod real_fleet;
 mod registry_keys;
+mod release;
 mod restore;
 mod status;
 mod store_drift;
