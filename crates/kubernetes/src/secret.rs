@@ -5,7 +5,7 @@ use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta, OwnerReference};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -78,6 +78,8 @@ pub struct ObservedSecret {
     pub is_terminating: bool,
     /// The uids of the objects that own it.
     pub owners: Vec<String>,
+    /// Its fields by manager; see [`ownership`](crate::ownership).
+    pub managed_fields: Vec<ManagedFieldsEntry>,
     /// Its content under its form's key.
     pub content: Option<SecretSlice<u8>>,
 }
@@ -149,8 +151,8 @@ impl Cluster {
 
     /// Applies the Secret over the one that was observed; fails with `Changed` if it has changed since.
     ///
-    /// Labels and annotations that [`Cluster::create_secret`] has set and `secret` does not have stay, as they belong to
-    /// that creation.
+    /// Removes the labels and annotations that this program has set before, by [`Cluster::create_secret`] too, and that `secret`
+    /// does not have.
     pub async fn apply_secret(
         &self,
         key: &SecretKey,
@@ -158,9 +160,13 @@ impl Cluster {
         observed: &ObservedSecret,
         dry_run: bool,
     ) -> Result<(), KubernetesError> {
-        let object = secret.object(key, Some(observed));
-        let parameters = PatchParams { dry_run, ..self.application() };
-        self.patch(&object, &parameters, &Patch::Apply(&object)).await.map(drop)
+        let mut object = secret.object(key, Some(observed));
+        if dry_run {
+            let parameters = PatchParams { dry_run, ..self.application() };
+            return self.patch(&object, &parameters, &Patch::Apply(&object)).await.map(drop);
+        }
+        object.metadata.managed_fields = Some(observed.managed_fields.clone());
+        self.apply(&object, &[]).await.map(drop)
     }
 
     /// Deletes the Secret that was observed; returns true if it is gone, false if it waits for a finalizer. One that is gone
@@ -249,6 +255,7 @@ impl ObservedSecret {
             annotations: metadata.annotations.unwrap_or_default(),
             is_immutable: immutable.unwrap_or_default(),
             is_terminating: metadata.deletion_timestamp.is_some(),
+            managed_fields: metadata.managed_fields.unwrap_or_default(),
             owners: metadata.owner_references.unwrap_or_default().into_iter().map(|owner| owner.uid).collect(),
             content: content.map(|ByteString(bytes)| SecretSlice::from(bytes)),
         }

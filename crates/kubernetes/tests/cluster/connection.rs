@@ -56,6 +56,7 @@ fn observed() -> ObservedSecret {
         is_immutable: false,
         is_terminating: false,
         owners: Vec::new(),
+        managed_fields: Vec::new(),
         content: None,
     }
 }

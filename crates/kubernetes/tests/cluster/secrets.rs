@@ -140,6 +140,22 @@ async fn a_label_that_is_no_longer_applied_goes(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_creation_has_set_goes_too_but_not_what_others_have(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let mut more = secret("a");
+    more.labels.insert("extra".to_owned(), "x".to_owned());
+    more.annotations.insert("extra".to_owned(), "x".to_owned());
+    rig.created(&more).await;
+    drop(rig.merge::<Secret>(NAME, json!({"metadata": {"labels": {"theirs": "y"}}})).await);
+    let applied = rig.applied(&secret("a")).await;
+    assert!(!applied.labels.contains_key("extra") && !applied.annotations.contains_key("extra"), "{applied:?}");
+    assert_eq!(applied.labels.get("theirs").map(String::as_str), Some("y"));
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
 async fn dry_runs_change_nothing(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (cluster, key) = (&rig.cluster, rig.key());
