@@ -8,7 +8,7 @@ use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::retry::Budget;
 use daemon::serve::{Endpoint, ListenError};
-use hyperfleet_client::{Client, SetupError};
+use hyperfleet_client::{Client, ListQuery, SetupError};
 use kubernetes::Cluster;
 use kubernetes::leadership::{Leadership, RETRY_PERIOD};
 use message_broker::{Broker, BrokerError, Deliveries};
@@ -168,24 +168,24 @@ async fn lead(leadership: Option<Leadership>, leads: &watch::Sender<bool>, stop:
     }
 }
 
-/// The id and the Job that readiness checks ask for: none has the name.
-const PROBE: &str = "readiness-probe";
-
-/// Reports the adapter as ready while its subscriptions receive events, and Kubernetes and the API answer it.
+/// Reports the adapter as ready while its subscriptions receive events, and Kubernetes and the API answer it. Both are asked for
+/// a list with one item at most: a request for something that does not exist would be an error in their logs and metrics.
 async fn watch_readiness(broker: &Broker, context: &Context, readiness: &ReadinessSender) {
+    let selector = manifest::selector_of_all(&context.config);
+    let one = ListQuery { size: Some(1), fields: vec!["id".to_owned()], ..ListQuery::default() };
     let check = || async {
         let health = broker.health().await;
         if let Some(problem) = health.subscribers.into_values().find_map(Result::err) {
             return Readiness::NotReady(format!("events are not received: {problem}"));
         }
-        if let Err(error) = context.cluster.find_job(&context.config.namespace, PROBE).await {
+        if let Err(error) = context.cluster.check_jobs(&context.config.namespace, &selector).await {
             return Readiness::NotReady(format!("Kubernetes does not let this adapter work: {error}"));
         }
         let budget = Budget::new(HEALTH_CHECK_PERIOD, CancellationToken::new());
-        let asked = context.client.within(&budget).get(&context.config.resource_type, PROBE).await;
+        let asked = context.client.within(&budget).list(&context.config.resource_type, &one).await;
         asked.map_or_else(
             |error| Readiness::NotReady(format!("the HyperFleet API does not let this adapter work: {error}")),
-            |_none| Readiness::Ready,
+            |_page| Readiness::Ready,
         )
     };
     readiness.poll(HEALTH_CHECK_PERIOD, check).await;

@@ -22,6 +22,14 @@ impl Cluster {
         Ok(found.items.into_iter().map(ObservedJob::from).collect())
     }
 
+    /// Reads at most one Job with these labels; an error says that the server does not answer, or not to this identity.
+    pub async fn check_jobs(&self, namespace: &str, selector: &str) -> Result<(), KubernetesError> {
+        let api: Api<Job> = Api::namespaced(self.client(), namespace);
+        let object = format!("jobs in {namespace}");
+        let parameters = ListParams::default().labels(selector).limit(1);
+        self.call(Verb::List, &object, api.list_metadata(&parameters)).await.map(drop)
+    }
+
     /// The Job of that name, with any labels.
     pub async fn find_job(&self, namespace: &str, name: &str) -> Result<Option<ObservedJob>, KubernetesError> {
         let api: Api<Job> = Api::namespaced(self.client(), namespace);

@@ -14,10 +14,13 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::http::exchange;
+
 /// An API server that can be stopped and restarted.
 pub struct HyperFleetApi {
     folder: TempDir,
     pub address: String,
+    metrics: String,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
@@ -43,9 +46,10 @@ impl HyperFleetApi {
         let settings = Settings::load(BTreeMap::new(), &environment).unwrap();
         let server = Server::prepare(settings, &environment, Build { version: "test", time: "now" }).await.unwrap();
         let (address, stop) = (server.address().to_string(), CancellationToken::new());
+        let metrics = server.metrics_address().to_string();
         let stopping = stop.clone();
         let running = tokio::spawn(async move { Box::pin(server.run(stopping)).await.unwrap() });
-        Self { folder, address, stop, running }
+        Self { folder, address, metrics, stop, running }
     }
 
     /// Stops the server; the returned future restarts it at the same address.
@@ -54,6 +58,12 @@ impl HyperFleetApi {
         self.running.await.unwrap();
         let (folder, port) = (self.folder, self.address.rsplit(':').next().unwrap().to_owned());
         async move { Self::start_in(folder, &port).await }
+    }
+
+    /// The metrics of the server.
+    pub async fn metrics(&self) -> String {
+        let reply = exchange(self.metrics.parse().unwrap(), "GET", "/metrics", "", "").await.unwrap();
+        reply.body.as_str().unwrap().to_owned()
     }
 
     /// The token of a caller that may read pull secrets.

@@ -91,11 +91,30 @@ async fn readiness_covers_the_api_and_kubernetes() {
     world.api = back.await;
     eventually(async || adapter.readiness().await.0).await;
     adapter.stop().await;
-    let settings = Settings { faults: vec!["get/jobs:503*0".parse().unwrap()], ..Settings::default() };
+    let settings = Settings { faults: vec!["list/jobs:503*0".parse().unwrap()], ..Settings::default() };
     let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
     let adapter = world.adapter("").await;
     eventually(async || adapter.readiness().await.1.contains("Kubernetes does not let this adapter work")).await;
     adapter.stop().await;
+}
+
+/// A probe that asks for something that does not exist fills logs and metrics with errors.
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_is_probed_without_errors(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    let adapter = world.adapter("").await;
+    eventually(async || adapter.readiness().await.0).await;
+    let metrics = world.api.metrics().await;
+    assert!(metrics.contains(r#"code="200""#) && !metrics.contains(r#"code="404""#), "{metrics}");
+    if !world.environment.server.is_real() {
+        let calls = world.environment.server.emulator().calls();
+        assert!(calls.iter().all(|call| call.verb != "get"), "{calls:?}");
+    }
+    adapter.stop().await;
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
