@@ -178,19 +178,42 @@ impl Executor<'_> {
     }
 }
 
-/// Removes the Jobs and the input that are left of a resource's runs; returns true if there were Jobs.
-pub async fn remove_leftovers(config: &Config, cluster: &Cluster, id: &str) -> Result<bool, KubernetesError> {
-    let jobs = cluster.jobs(&config.namespace, &manifest::selector(config, id)).await?;
-    for job in jobs.iter().filter(|job| !job.is_terminating) {
-        cluster.delete_job(&config.namespace, job).await?;
+/// The Jobs and the input that are left of a resource's runs.
+#[derive(Debug)]
+pub struct Leftovers {
+    jobs: Vec<ObservedJob>,
+    input: Option<ObservedSecret>,
+}
+
+impl Leftovers {
+    /// Observes them.
+    pub async fn find(config: &Config, cluster: &Cluster, id: &str) -> Result<Self, KubernetesError> {
+        let jobs = cluster.jobs(&config.namespace, &manifest::selector(config, id)).await?;
+        let input = match &config.input {
+            Some(input) => managed_input(config, cluster, id, &input.key).await?,
+            None => None,
+        };
+        Ok(Self { jobs, input })
     }
-    let input = config.input.as_ref().map(|input| input.key.as_str());
-    if let Some(key) = input
-        && let Some(found) = managed_input(config, cluster, id, key).await?
-    {
-        cluster.delete_secret(&input_key(config, id), &found, false).await?;
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.input.is_none()
     }
-    Ok(!jobs.is_empty())
+
+    /// Deletes them as they were observed, by their uids.
+    ///
+    /// The caller has made sure, after they were observed, that the API does not have the resource: they could otherwise
+    /// belong to another one with its id, which was created meanwhile.
+    pub async fn remove(&self, config: &Config, cluster: &Cluster, id: &str) -> Result<(), KubernetesError> {
+        for job in self.jobs.iter().filter(|job| !job.is_terminating) {
+            cluster.delete_job(&config.namespace, job).await?;
+        }
+        if let Some(input) = &self.input {
+            cluster.delete_secret(&input_key(config, id), input, false).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the input of a resource's runs; `None` if there is none, or an unmanaged Secret has its name.

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::failure::{CLOCK_SKEW_RETRY, ReconcileError};
 use super::fetch::{fetch, last_report};
 use super::job_end::JobEnded;
-use crate::act::{self, Executor, Step};
+use crate::act::{Executor, Leftovers, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
 use crate::metrics::Handled;
@@ -39,7 +39,7 @@ pub(crate) async fn reconcile(
 ) -> Result<Reconciled, ReconcileError> {
     let observed_at = context.client.observe();
     let calls = context.client.within(budget).traced(trigger.trace.as_ref());
-    let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, id).await };
+    let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, &calls, id).await };
     let last_report = last_report(context, &calls, &fetched.resource).await?;
     let resource = fetched.resource.clone();
     let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
@@ -85,7 +85,7 @@ pub(crate) async fn reconcile(
         }
         Ok(Reported::Gone) => {
             context.metrics.reported("gone");
-            clean_up(context, id).await
+            clean_up(context, &calls, id).await
         }
         Err(error) => {
             context.metrics.reported("error");
@@ -188,13 +188,21 @@ impl Pass<'_> {
 }
 
 /// Removes what is left of the runs of a resource that the API does not have.
-async fn clean_up(context: &Context, id: &str) -> Result<Reconciled, ReconcileError> {
-    let had_jobs = act::remove_leftovers(&context.config, &context.cluster, id).await?;
+async fn clean_up(context: &Context, calls: &Calls<'_>, id: &str) -> Result<Reconciled, ReconcileError> {
+    let (config, cluster) = (&context.config, &context.cluster);
+    let leftovers = Leftovers::find(config, cluster, id).await?;
+    if !leftovers.is_empty() {
+        // A resource that was created since with this id may have them.
+        if calls.get(&config.resource_type, id).await?.is_some() {
+            return Ok(Reconciled { handled: Handled::Skipped, requeue_after: Some(Duration::ZERO) });
+        }
+        leftovers.remove(config, cluster, id).await?;
+    }
     context.metrics.decided(Reason::ResourceGone);
     tracing::info!(
         operation = "reconcile",
         resource_id = id,
-        had_jobs,
+        had_leftovers = !leftovers.is_empty(),
         decision_reason = %Reason::ResourceGone,
         "the API does not have the resource; what was left of its runs is removed"
     );

@@ -1,11 +1,14 @@
 //! The deletion of a cluster: everything that was created for it is removed first.
 
+use emulators::kubernetes::Settings;
 use hyperfleet_client::{Generation, Status};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::environment::Kind;
+use crate::environment::{Environment, Kind};
 use crate::node::PodResult;
 use crate::world::{World, eventually, is, message};
 
@@ -94,6 +97,38 @@ async fn leftovers_of_a_deleted_cluster_are_removed() {
     world.publish_event("cls-1").await;
     eventually(async || world.environment.jobs().list(&ListParams::default()).await.unwrap().items.is_empty()).await;
     assert!(world.dead_letters().await.in_flight() == 0);
+    adapter.stop().await;
+}
+
+/// Between the API's answer that the cluster is gone and the list of what it has left, it is created again, and another replica
+/// has started its run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_a_cluster_that_was_created_again_is_no_leftover() {
+    let settings = Settings { faults: vec!["list/jobs:slow(2s)*0".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let adapter = world.adapter("").await;
+    let id = "cls-1";
+    world.publish_event(id).await;
+    eventually(async || world.api.metrics().await.contains(r#"code="404""#)).await;
+    let created = world.api.create(id).await;
+    let labels = json!({
+        "hyperfleet.io/adapter": "pullsecret", "hyperfleet.io/resource-id": id, "hyperfleet.io/generation": "1",
+        "hyperfleet.io/purpose": "apply",
+    });
+    let annotations = json!({"hyperfleet.io/resource-created": created.created_time});
+    let input = json!({"metadata": {"name": "cluster-cls-1-pullsecret-data", "labels": labels}});
+    world.environment.server.create::<Secret>(&world.environment.namespace, input).await;
+    let job = json!({
+        "metadata": {"name": "pullsecret-cls-1-gen1", "labels": labels, "annotations": annotations},
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "pull-secret", "image": "x"}],
+        }}},
+    });
+    world.environment.server.create::<Job>(&world.environment.namespace, job).await;
+    world.until_reason(id, "WorkloadInProgress").await;
+    assert!(world.environment.job("pullsecret-cls-1-gen1").await.is_some());
+    assert!(world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_some());
+    assert_eq!(adapter.count("hyperfleet_adapter_decisions", "ResourceGone").await, 0);
     adapter.stop().await;
 }
 
