@@ -5,6 +5,7 @@
 //! precondition fails later.
 
 mod apply;
+mod attempts;
 mod copies;
 mod criteria;
 mod deletion;
@@ -25,8 +26,12 @@ pub use stored::{FindingKind, Reported, StoreFinding};
 
 /// Decides the actions and the conditions for a resource.
 pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
-    if facts.resource.is_deleting() {
-        return deletion::decide(config, facts);
-    }
-    copies::track(config, facts, apply::decide(config, facts))
+    let (purpose, mut plan) = if facts.resource.is_deleting() {
+        (Purpose::Delete, deletion::decide(config, facts))
+    } else {
+        (Purpose::Apply, copies::track(config, facts, apply::decide(config, facts)))
+    };
+    let is_starting = plan.starts_run().is_some_and(|run| run.purpose == purpose);
+    attempts::record(facts, purpose, is_starting, &mut plan.data);
+    plan
 }

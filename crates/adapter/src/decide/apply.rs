@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use fleet_model::{job, names};
+use fleet_model::names;
 use hyperfleet_client::{ReportedCondition, Status};
 use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
 
+use super::attempts;
 use super::criteria::{Unmet, unmet};
 use super::facts::{Facts, OutputState, PullSecretSource, Purpose, Run, SOURCE};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
-use super::retry::{Failure, Severity, format_wait, severity, wait};
+use super::retry::{Failure, Severity, format_wait, severity, wait, wait_since};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
@@ -63,7 +64,7 @@ fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
         }
         Some(_) => "this generation has no run that succeeded".to_owned(),
     };
-    Plan::starting(facts, StartRun::first(Purpose::Apply, because))
+    Plan::starting(facts, StartRun::next(facts, Purpose::Apply, because))
 }
 
 /// Repeats the `Available` condition of the last report.
@@ -131,8 +132,7 @@ fn succeeded(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let message =
         outcome.map_or_else(|| format!("Job {} has completed", run.job.name), |outcome| outcome.message.clone());
     let data = run.data().unwrap_or_else(|| facts.reported_data());
-    let is_superseded = reason.as_deref() == Some(&*job::Reason::Superseded.to_string());
-    let status = if is_superseded { Status::False } else { Status::True };
+    let status = if run.is_superseded() { Status::False } else { Status::True };
     let reason = reason.unwrap_or_else(|| Reason::JobSucceeded.to_string());
     let available = PlannedCondition::new(names::condition::AVAILABLE, status, reason, message);
     let mut plan = steady(config, facts, available, data, Some(run));
@@ -174,8 +174,9 @@ fn steady(
             plan
         }
         Some((drift @ (Reason::Drifted | Reason::StoreDrifted), why)) => {
-            let attempt = run.map_or(1, |run| run.attempt.saturating_add(1));
-            let wait = run.and_then(|run| wait(config.retry.transient_after, attempt, run, facts));
+            let attempt = attempts::next(facts, Purpose::Apply);
+            let ended = attempts::backs_off_from(config, facts, Purpose::Apply);
+            let wait = ended.and_then(|ended| wait_since(ended, config.retry.transient_after, attempt, facts));
             // The first drift is repaired at once; only repeated drift is subject to the back-off.
             if let Some(wait) = wait.filter(|_| attempt > 2) {
                 let mut plan = drifted(drift, &why, data);
@@ -183,7 +184,7 @@ fn steady(
                 return plan;
             }
             let replaces = run.map(|run| run.job.clone());
-            let run = StartRun { replaces, attempt, ..StartRun::first(Purpose::Apply, why.clone()) };
+            let run = StartRun { replaces, ..StartRun::next(facts, Purpose::Apply, why.clone()) };
             let mut plan = Plan::starting(facts, run);
             plan.conditions.retain(|condition| condition.kind != names::condition::AVAILABLE);
             plan.set_condition(names::condition::AVAILABLE, Status::False, drift, &format!("{why}; a Job repairs it"));

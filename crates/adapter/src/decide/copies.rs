@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use fleet_model::{StoredCopy, copy, names};
 use hyperfleet_client::Status;
-use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
 
 use super::destination::{planned_copies, refused_copies};
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
-use super::retry::{Failure, format_wait, wait};
+use super::retry::{NotDeleted, format_wait, wait};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
@@ -99,20 +98,16 @@ pub(super) fn clean_up(
             plan.actions.push(Action::StartRun(Box::new(StartRun::clean_up(copy.clone(), because))));
             return CleanUp::InProgress(message);
         };
-        match run.job.end.as_ref() {
-            Some(JobEnd::Complete | JobEnd::Gone) => {
-                left.remove(copy);
-                plan.actions.push(Action::DeleteJob(run.job.clone()));
-            }
-            Some(JobEnd::Failed { reason, message }) => {
-                state = failed(config, facts, run, &Failure::of(run, run.outcome.as_ref(), reason, message), plan);
-                break;
-            }
-            None => {
-                state = CleanUp::InProgress(format!("clean-up Job {} deletes the {copy}", run.job.name));
-                break;
-            }
+        if run.job.end.is_none() {
+            state = CleanUp::InProgress(format!("clean-up Job {} deletes the {copy}", run.job.name));
+            break;
         }
+        if let Some(not_deleted) = NotDeleted::of(config, run) {
+            state = failed(facts, run, &not_deleted, plan);
+            break;
+        }
+        left.remove(copy);
+        plan.actions.push(Action::DeleteJob(run.job.clone()));
     }
     // A finished clean-up of a copy that is in use again says nothing about a later one.
     let is_void = |run: &&Run<'_>| run.job.end.is_some() && run.copy.as_ref().is_some_and(|copy| kept.contains(copy));
@@ -121,10 +116,9 @@ pub(super) fn clean_up(
     state
 }
 
-fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, failure: &Failure, plan: &mut Plan) -> CleanUp {
-    let is_permanent = run.outcome.as_ref().is_some_and(|outcome| (2..=6).contains(&outcome.exit_code));
-    let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
-    let wait = wait(first, run.attempt.saturating_add(1), run, facts).unwrap_or_default();
+fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan) -> CleanUp {
+    let NotDeleted { failure, first } = failed;
+    let wait = wait(*first, run.attempt.saturating_add(1), run, facts).unwrap_or_default();
     let message = &failure.message;
     if wait == Duration::ZERO && !run.job.is_terminating {
         let because = format!("the last clean-up Job has failed ({}) and its back-off is over", failure.reason);
@@ -153,7 +147,7 @@ fn moving(facts: &Facts<'_>, copy: &StoredCopy) -> Plan {
     let because = format!("the destination is now {copy}");
     let start = match facts.run(Purpose::Apply) {
         Some(run) => StartRun::after(run, because),
-        None => StartRun::first(Purpose::Apply, because),
+        None => StartRun::next(facts, Purpose::Apply, because),
     };
     Plan::starting(facts, start)
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use fleet_model::names;
 use hyperfleet_client::Status;
-use kubernetes::job::JobEnd;
 
 use super::copies::{CleanUp, clean_up, with_copies};
 use super::destination::planned_copies;
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
-use super::retry::{Failure, format_wait, wait};
+use super::retry::{Failure, NotDeleted, format_wait, wait};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
@@ -54,22 +53,24 @@ fn current(config: &Config, facts: &Facts<'_>) -> Plan {
         return confirmed(facts, &format!("nothing was created, as a run was never possible ({why})"));
     }
     let run = facts.run(Purpose::Delete);
+    if let Some((run, not_deleted)) = run.and_then(|run| Some((run, NotDeleted::of(config, run)?))) {
+        return failed(facts, run, not_deleted);
+    }
     match run.map(|run| (run, run.job.end.as_ref())) {
         None => {
             let because = "the resource is being deleted".to_owned();
-            let mut plan = Plan::starting(facts, StartRun::first(Purpose::Delete, because));
+            let mut plan = Plan::starting(facts, StartRun::next(facts, Purpose::Delete, because));
             in_progress(&mut plan, "a clean-up Job was created");
             plan
         }
         Some((run, None)) => removing(facts, run),
-        Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
-        Some((run, Some(JobEnd::Complete | JobEnd::Gone))) if is_outlived(facts, run) => {
+        Some((run, Some(_))) if is_outlived(facts, run) => {
             let because = "an applying Job has ended after the clean-up Job was created".to_owned();
             let mut plan = Plan::starting(facts, StartRun::after(run, because));
             in_progress(&mut plan, "another clean-up Job removes what was created meanwhile");
             plan
         }
-        Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => {
+        Some((run, Some(_))) => {
             let message = run.outcome.as_ref().map(|outcome| outcome.message.clone());
             let message = message.unwrap_or_else(|| format!("Job {} has completed", run.job.name));
             let mut plan = confirmed(facts, &message);
@@ -110,11 +111,8 @@ fn removing(facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     plan
 }
 
-fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
-    let outcome = run.outcome.as_ref().filter(|outcome| !outcome.is_success);
-    let Failure { reason, message } = Failure::of(run, outcome, reason, message);
-    let is_permanent = outcome.is_some_and(|outcome| (2..=6).contains(&outcome.exit_code));
-    let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
+fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: NotDeleted) -> Plan {
+    let NotDeleted { failure: Failure { reason, message }, first } = failed;
     let attempt = run.attempt.saturating_add(1);
     let wait = wait(first, attempt, run, facts).unwrap_or_default();
     if wait == Duration::ZERO && !run.job.is_terminating {

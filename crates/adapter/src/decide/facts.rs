@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fleet_model::{StoredCopy, copy, names};
+use fleet_model::{StoredCopy, copy, job, names};
 use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
@@ -219,6 +219,12 @@ impl InputState {
 // === impl Run ===
 
 impl Run<'_> {
+    /// Returns true if it has ended without an effect, as the stored secret is of a newer generation.
+    pub fn is_superseded(&self) -> bool {
+        let reason = self.outcome.as_ref().and_then(|outcome| outcome.reason.as_deref());
+        reason.and_then(job::Reason::parse) == Some(job::Reason::Superseded)
+    }
+
     /// Returns the data of its termination message, for the report.
     pub fn data(&self) -> Option<Map<String, Value>> {
         self.outcome.as_ref().map(Outcome::data).filter(|data| !data.is_empty())

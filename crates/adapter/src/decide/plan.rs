@@ -7,6 +7,7 @@ use hyperfleet_client::Status;
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
+use super::attempts;
 use super::facts::{Facts, InputState, Purpose, Run};
 use crate::reason::Reason;
 
@@ -185,14 +186,14 @@ impl StartRun {
         Self { purpose: run.purpose, replaces: Some(run.job.clone()), attempt, because, copy: run.copy.clone() }
     }
 
-    /// Creates the first attempt at a purpose.
-    pub(super) fn first(purpose: Purpose, because: String) -> Self {
-        Self { purpose, replaces: None, attempt: 1, because, copy: None }
+    /// Creates the next attempt at a purpose, which replaces no Job.
+    pub(super) fn next(facts: &Facts<'_>, purpose: Purpose, because: String) -> Self {
+        Self { purpose, replaces: None, attempt: attempts::next(facts, purpose), because, copy: None }
     }
 
     /// Creates the first attempt at deleting a copy.
     pub(super) fn clean_up(copy: StoredCopy, because: String) -> Self {
-        Self { copy: Some(copy), ..Self::first(Purpose::CleanUp, because) }
+        Self { purpose: Purpose::CleanUp, replaces: None, attempt: 1, because, copy: Some(copy) }
     }
 }
 

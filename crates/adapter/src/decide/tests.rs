@@ -394,6 +394,58 @@ fn drift_is_repaired_at_once_and_repeated_drift_after_a_back_off() {
     check(&done(2), "Applied=True/ResourcesExist; Available=False/Drifted; Health=True/NoErrors; next in 115 s");
 }
 
+/// A Job that is replaced is gone before the next one exists, and later its time to live is over.
+#[test]
+fn the_number_of_an_attempt_outlives_its_job() {
+    let missing = OutputState::Missing("secret clusters-cls-1/cls-1-pull-secret".to_owned());
+    let done = |attempt| {
+        let job = job(3, Some(JobEnd::Complete), 3_000, attempt);
+        World { output: missing.clone(), ..world() }.with(job, Purpose::Apply, Some(outcome(0, "SecretStored")))
+    };
+    let attempt = |plan: &Plan| plan.starts_run().map(|run| (run.attempt, run.replaces.is_some()));
+    let replacing = done(4).decide();
+    assert_eq!(attempt(&replacing), Some((5, true)));
+    // The Job was deleted, and the next one not created yet.
+    let reported = |data: &Value| World { last_report: report(3, "True", data), output: missing.clone(), ..world() };
+    let gone = |seconds: i64| {
+        let mut data = replacing.data.clone();
+        data["attempt"]["ended"] = json!(now() - jiff::SignedDuration::from_secs(seconds));
+        reported(&Value::Object(data))
+    };
+    assert_eq!(attempt(&gone(3_000).decide()), Some((5, false)));
+    // Its time to live is over, its back-off is not.
+    let mut patient = config();
+    patient.config.spec.job_template.keep_finished = Duration::from_mins(5);
+    let waiting = gone(301).decide_with(&patient);
+    assert_eq!((attempt(&waiting), waiting.requeue_after), (None, Some(Duration::from_secs(480 - 301))));
+    assert_eq!(waiting.data["attempt"]["number"], 4, "{:?}", waiting.data);
+    assert_eq!(attempt(&gone(481).decide_with(&patient)), Some((5, false)));
+    // After two hours without another attempt, or for another generation or purpose, counting begins again.
+    assert_eq!(attempt(&gone(7_200).decide()), Some((1, false)));
+    let rotated = World { last_report: report(2, "True", &Value::Object(replacing.data.clone())), ..world() };
+    let mut other = replacing.data.clone();
+    other["attempt"]["generation"] = json!(2);
+    assert_eq!(
+        attempt(&World { last_report: report(2, "True", &Value::Object(other)), ..rotated }.decide()),
+        Some((1, false))
+    );
+    let deleted = World { last_report: report(3, "True", &Value::Object(replacing.data.clone())), ..deleted() };
+    assert_eq!(attempt(&deleted.decide()), Some((1, false)));
+    // The first attempt is not worth a record.
+    assert_eq!(done(1).decide().data["attempt"]["number"], 1);
+    let steady = World { output: OutputState::InSync, ..done(1) }.decide();
+    assert_eq!(steady.data.get("attempt"), None);
+}
+
+#[test]
+fn a_failed_run_is_counted_when_its_job_is_gone() {
+    let failed = world().with(job(3, Some(broken()), 3_600, 6), Purpose::Apply, Some(outcome(75, "StoreUnavailable")));
+    let plan = failed.decide();
+    assert_eq!(plan.starts_run().map(|run| run.attempt), Some(7));
+    let gone = World { last_report: report(3, "False", &Value::Object(plan.data)), ..world() }.decide();
+    assert_eq!(gone.starts_run().map(|run| run.attempt), Some(7));
+}
+
 #[test]
 fn an_unmanaged_secret_is_reported_and_not_changed() {
     let unmanaged = OutputState::Unmanaged("secret a/b is unmanaged".to_owned());
@@ -405,6 +457,27 @@ fn an_unmanaged_secret_is_reported_and_not_changed() {
 fn a_run_that_was_superseded_is_not_available() {
     let superseded = world().with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(outcome(0, "Superseded")));
     check(&superseded, "Applied=True/ResourcesExist; Available=False/Superseded; Health=True/NoErrors");
+}
+
+/// The API's database is older than what was stored: what the Job has left must not be forgotten.
+#[test]
+fn a_deletion_that_was_superseded_is_not_complete() {
+    let superseded = |ended| {
+        let job = job(3, Some(JobEnd::Complete), ended, 1);
+        deleted().with(job, Purpose::Delete, Some(outcome(0, "Superseded")))
+    };
+    let plan = check(
+        &superseded(0),
+        "Applied=True/ResourcesExist; Available=False/Superseded; Health=False/DeletionError; \
+         Finalized=False/AdapterUnhealthy; next in 1800 s",
+    );
+    assert!(
+        plan.because.contains("has deleted nothing: a detail; if the API's database was restored"),
+        "{}",
+        plan.because
+    );
+    let plan = superseded(1800).decide();
+    assert_eq!(plan.starts_run().map(|run| (run.purpose, run.attempt)), Some((Purpose::Delete, 2)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::api::pull_secret;
 use crate::environment::Kind;
-use crate::world::{World, eventually, is};
+use crate::world::{World, eventually, is, message};
 
 /// The time of the last transition of `Available`.
 fn available_since(report: &Report) -> Timestamp {
@@ -46,6 +46,31 @@ async fn a_deleted_or_changed_secret_is_repaired(#[case] kind: Kind) {
     })
     .await;
     world.until_available("cls-1", 1).await;
+    adapter.stop().await;
+    world.end().await;
+}
+
+/// The Job of a repair replaces the one before, which a real API server keeps until its Pods are gone.
+#[rstest]
+#[case(Kind::Emulator)]
+#[case(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn repeated_drift_is_counted_over_the_jobs_that_replace_each_other(#[case] kind: Kind) {
+    let Some(world) = World::new(kind).await else { return };
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    let before = available_since(&world.until_available("cls-1", 1).await);
+    let outputs = world.environment.outputs();
+    outputs.delete("cls-1-pull-secret", &DeleteParams::default()).await.unwrap();
+    world.publish_event("cls-1").await;
+    world.until("cls-1", |report| is(report, "Available", Status::True) && available_since(report) > before).await;
+    let job = world.environment.job("pullsecret-cls-1-gen1").await.unwrap();
+    assert_eq!(job["metadata"]["annotations"]["hyperfleet.io/attempt"], "2");
+    outputs.delete("cls-1-pull-secret", &DeleteParams::default()).await.unwrap();
+    world.publish_event("cls-1").await;
+    let report = world.until_reason("cls-1", "Drifted").await;
+    assert!(message(&report, "Available").contains("was deleted repeatedly"), "{report:?}");
     adapter.stop().await;
     world.end().await;
 }

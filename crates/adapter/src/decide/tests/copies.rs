@@ -138,6 +138,16 @@ fn a_failed_clean_up_of_a_copy_is_shown_and_repeated() {
 }
 
 #[test]
+fn a_copy_whose_clean_up_was_superseded_is_still_there() {
+    let job = clean_up_job(Some(JobEnd::Complete));
+    let world = steady(&with_former(secret("p-0"))).with_clean_up(job, secret("p-0"), Some(outcome(0, "Superseded")));
+    let plan = world.decide();
+    assert_eq!(plan.condition("Health").unwrap().status, Status::False, "{}", render(&plan));
+    assert!(plan.condition("Applied").unwrap().message.contains("has deleted nothing"), "{}", render(&plan));
+    assert!(plan.data["copies"].as_array().unwrap().contains(&json!(secret("p-0"))), "{}", render(&plan));
+}
+
+#[test]
 fn a_clean_up_of_a_copy_that_is_needed_again_is_stopped_first() {
     let mut back = World {
         last_report: report(2, "True", &stored("p-0", "clusters-cls-1", &with_former(secret("p-0")))),
