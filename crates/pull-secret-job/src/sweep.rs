@@ -14,8 +14,17 @@ use serde::Serialize;
 /// The labels of the secrets that are considered.
 pub const LABELS: [(&str, &str); 2] = names::STORED_SECRETS;
 
-/// The clusters that the API has, with their incarnations.
-pub type Clusters = BTreeMap<ClusterId, Option<Incarnation>>;
+/// The clusters that the API has.
+pub type Clusters = BTreeMap<ClusterId, Living>;
+
+/// A cluster that the API has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Living {
+    /// Its incarnation.
+    pub incarnation: Option<Incarnation>,
+    /// The copies that the adapter's report lists; `None` if it lists none, or is not known.
+    pub copies: Option<BTreeSet<StoredCopy>>,
+}
 
 /// The record that the API keeps of a cluster that was deleted by force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +84,23 @@ pub struct Finding {
     pub revision: String,
 }
 
+/// The secrets that are deleted on request only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Those of clusters that the API does not know.
+    pub unknown: bool,
+    /// Those of living clusters that the adapter's report does not list.
+    pub not_listed: bool,
+}
+
 /// State of a stored secret's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
     /// The API has the cluster.
     InUse,
+    /// The API has the cluster, and the adapter's report lists other copies: the cluster's pull secret is elsewhere now.
+    NotListed,
     /// The API has another cluster with this id: the secret is an earlier one's.
     DifferentIncarnation,
     /// The API has no such cluster any more, and a tombstone of it: it was deleted by force.
@@ -114,7 +134,7 @@ pub fn compare(
                     _ => tombstone.copies.contains(&copy),
                 }
         };
-        let state = match state(cluster.as_deref(), recorded.as_ref(), clusters) {
+        let state = match state(cluster.as_deref(), recorded.as_ref(), &copy, clusters) {
             State::Unknown if tombstones.iter().any(is_buried) => State::ForceDeleted,
             state => state,
         };
@@ -123,14 +143,27 @@ pub fn compare(
     listed.into_iter().map(finding).collect()
 }
 
-fn state(cluster: Option<&str>, recorded: Option<&Incarnation>, clusters: &Clusters) -> State {
+fn state(cluster: Option<&str>, recorded: Option<&Incarnation>, copy: &StoredCopy, clusters: &Clusters) -> State {
     let Some(id) = cluster.and_then(|cluster| cluster.parse::<ClusterId>().ok()) else { return State::Unlabelled };
     match clusters.get(&id) {
         None => State::Unknown,
-        Some(current) => match (current, recorded) {
+        Some(living) => living.state(recorded, copy),
+    }
+}
+
+// === impl Living ===
+
+impl Living {
+    /// Returns the state of a secret of this cluster, by the incarnation that its record names.
+    ///
+    /// Each copy is in the report before it is written, so one that is not belongs to a destination that was given up, or to
+    /// a newer state of the API's database than the restored one.
+    pub fn state(&self, recorded: Option<&Incarnation>, copy: &StoredCopy) -> State {
+        match (&self.incarnation, recorded) {
             (Some(current), Some(recorded)) if current != recorded => State::DifferentIncarnation,
+            _ if self.copies.as_ref().is_some_and(|listed| !listed.contains(copy)) => State::NotListed,
             _ => State::InUse,
-        },
+        }
     }
 }
 
@@ -154,11 +187,12 @@ impl Tombstone {
 }
 
 impl State {
-    /// Returns true if a secret in this state is deleted. A secret of an unknown cluster is only deleted on request.
-    pub const fn is_swept(self, with_unknown: bool) -> bool {
+    /// Returns true if a secret in this state is deleted. One of an unknown cluster, or of a living one, only on request.
+    pub const fn is_swept(self, requested: Requested) -> bool {
         match self {
             Self::DifferentIncarnation | Self::ForceDeleted => true,
-            Self::Unknown => with_unknown,
+            Self::Unknown => requested.unknown,
+            Self::NotListed => requested.not_listed,
             Self::InUse | Self::Unlabelled => false,
         }
     }
@@ -168,6 +202,7 @@ impl fmt::Display for State {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(match self {
             Self::InUse => "in use",
+            Self::NotListed => "not listed by the cluster's report",
             Self::DifferentIncarnation => "earlier cluster with the id",
             Self::ForceDeleted => "cluster deleted by force",
             Self::Unknown => "unknown to the API",
@@ -204,19 +239,40 @@ mod tests {
     #[case::without_a_label(None, Some(NOW), State::Unlabelled)]
     #[case::with_an_invalid_label(Some("CLS_1"), None, State::Unlabelled)]
     fn states(#[case] cluster: Option<&str>, #[case] incarnation: Option<&str>, #[case] expected: State) {
-        let clusters = Clusters::from([("cls-1".parse().unwrap(), Some(NOW.parse().unwrap()))]);
+        let clusters = Clusters::from([("cls-1".parse().unwrap(), living(NOW))]);
         let findings = compare([listed(cluster, incarnation)], &clusters, &[]);
         assert_eq!(findings.iter().map(|finding| finding.state).collect::<Vec<_>>(), [expected]);
     }
 
+    fn living(incarnation: &str) -> Living {
+        Living { incarnation: Some(incarnation.parse().unwrap()), copies: None }
+    }
+
+    #[rstest]
+    #[case::without_a_report(None, NOW, State::InUse)]
+    #[case::listed(Some(&["p-0", "p-1"][..]), NOW, State::InUse)]
+    #[case::not_listed(Some(&["p-0"][..]), NOW, State::NotListed)]
+    #[case::of_an_earlier_one(Some(&["p-0"][..]), "2026-01-01T00:00:00Z", State::DifferentIncarnation)]
+    fn a_copy_of_a_living_cluster_is_in_use_unless_its_report_lists_others(
+        #[case] projects: Option<&[&str]>,
+        #[case] recorded: &str,
+        #[case] expected: State,
+    ) {
+        let copies = projects.map(|projects| projects.iter().map(|project| copy(project)).collect());
+        let clusters = Clusters::from([("cls-1".parse().unwrap(), Living { copies, ..living(NOW) })]);
+        assert_eq!(compare([listed(Some("cls-1"), Some(recorded))], &clusters, &[])[0].state, expected);
+    }
+
     #[test]
     fn only_what_is_certainly_left_behind_is_deleted_without_a_request() {
-        let swept = |with_unknown| {
-            use State::{DifferentIncarnation, ForceDeleted, InUse, Unknown, Unlabelled};
-            [InUse, DifferentIncarnation, ForceDeleted, Unknown, Unlabelled].map(|state| state.is_swept(with_unknown))
+        let swept = |unknown, not_listed| {
+            use State::{DifferentIncarnation, ForceDeleted, InUse, NotListed, Unknown, Unlabelled};
+            let states = [InUse, NotListed, DifferentIncarnation, ForceDeleted, Unknown, Unlabelled];
+            states.map(|state| state.is_swept(Requested { unknown, not_listed }))
         };
-        assert_eq!(swept(false), [false, true, true, false, false]);
-        assert_eq!(swept(true), [false, true, true, true, false]);
+        assert_eq!(swept(false, false), [false, false, true, true, false, false]);
+        assert_eq!(swept(true, false), [false, false, true, true, true, false]);
+        assert_eq!(swept(false, true), [false, true, true, true, false, false]);
     }
 
     fn copy(project: &str) -> StoredCopy {
@@ -248,8 +304,8 @@ mod tests {
         };
         assert_eq!(state(&Clusters::new()), expected);
         // A restored database may have both: the cluster wins.
-        let living = recorded.unwrap_or(NOW).parse().unwrap();
-        assert_eq!(state(&Clusters::from([("cls-9".parse().unwrap(), Some(living))])), State::InUse);
+        let living = living(recorded.unwrap_or(NOW));
+        assert_eq!(state(&Clusters::from([("cls-9".parse().unwrap(), living)])), State::InUse);
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use daemon::output;
 use daemon::retry::Budget;
-use fleet_model::{Incarnation, StoredCopy, names};
+use fleet_model::{Incarnation, StoredCopy, copy, names};
 use hyperfleet_client::{Client, ListQuery, Resource};
 use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
-use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, State, Tombstone};
+use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, Living, Requested, State, Tombstone};
 use secret_store::{GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -39,9 +39,10 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
     };
     let findings = sweep::compare(listed, &clusters, &tombstones);
     let is_asked = |finding: &&Finding| arguments.cluster.is_none() || finding.cluster == arguments.cluster;
-    let with_unknown = arguments.unknown || arguments.cluster.is_some();
+    let requested =
+        Requested { unknown: arguments.unknown || arguments.cluster.is_some(), not_listed: arguments.not_listed };
     let findings: Vec<Finding> = findings.iter().filter(is_asked).cloned().collect();
-    let left: Vec<&Finding> = findings.iter().filter(|finding| finding.state.is_swept(with_unknown)).collect();
+    let left: Vec<&Finding> = findings.iter().filter(|finding| finding.state.is_swept(requested)).collect();
     if left.len() > arguments.max && !arguments.dry_run {
         anyhow::bail!(
             "{} of {} secrets would be deleted, more than --max {}: check that --api names this project's fleet, then \
@@ -54,7 +55,7 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
     let mut summary = Summary { listed: findings.len(), left_behind: left.len(), deleted: 0, kept: 0 };
     let mut covered = places.covered();
     for finding in &findings {
-        let is_swept = finding.state.is_swept(with_unknown);
+        let is_swept = finding.state.is_swept(requested);
         let action = match (is_swept, arguments.dry_run) {
             (false, _) => Action::None,
             (true, true) => Action::WouldDelete,
@@ -93,11 +94,11 @@ fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Se
 }
 
 async fn clusters(client: &Client, budget: &Budget) -> Result<Clusters, hyperfleet_client::Error> {
-    let fields = ["id", "created_time"].map(str::to_owned).to_vec();
+    let fields = ["id", "created_time", "status"].map(str::to_owned).to_vec();
     let mut pages = client.within(budget).list_all("clusters", ListQuery { fields, ..ListQuery::default() });
     let mut clusters = Clusters::new();
     while let Some(page) = pages.next().await? {
-        clusters.extend(page.iter().filter_map(|cluster| Some((cluster.id.parse().ok()?, incarnation(cluster)))));
+        clusters.extend(page.iter().filter_map(|cluster| Some((cluster.id.parse().ok()?, living(cluster)))));
     }
     Ok(clusters)
 }
@@ -144,7 +145,16 @@ fn incarnation(cluster: &Resource) -> Option<Incarnation> {
     cluster.created_time.and_then(|time| time.to_string().parse().ok())
 }
 
-/// Deletes a secret, if the API still has no such cluster and the secret has not changed.
+fn living(cluster: &Resource) -> Living {
+    let report = cluster.status.adapters.get(names::ADAPTER);
+    let listed = report.and_then(|report| report.pointer("/data")?.get(copy::MEMBER)?.as_array());
+    // A copy that cannot be read could be the one that is compared.
+    let copies =
+        listed.and_then(|listed| listed.iter().map(|copy| serde_json::from_value(copy.clone()).ok()).collect());
+    Living { incarnation: incarnation(cluster), copies }
+}
+
+/// Deletes a secret, if the API still says that it is left behind, and the secret has not changed.
 async fn delete(
     client: &Client,
     places: &Places,
@@ -153,11 +163,9 @@ async fn delete(
 ) -> Result<Action, hyperfleet_client::Error> {
     let id = finding.cluster.as_deref().unwrap_or_default();
     let current = client.within(budget).get("clusters", id).await?;
-    let recorded = finding.incarnation.as_deref();
-    let is_living = current.is_some_and(|current| {
-        recorded.is_none() || incarnation(&current).is_none_or(|current| Some(current.as_str()) == recorded)
-    });
-    if is_living {
+    let recorded = finding.incarnation.as_deref().and_then(|text| text.parse().ok());
+    let state = current.map(|current| living(&current).state(recorded.as_ref(), &finding.copy));
+    if state.is_some_and(|state| state != finding.state) {
         return Ok(Action::Kept);
     }
     Ok(places.delete(finding).await.unwrap_or_else(|error| {

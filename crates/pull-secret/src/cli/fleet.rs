@@ -78,6 +78,10 @@ pub(crate) struct SweepArguments {
     /// Delete the secrets of clusters that the API does not know too; only where no other fleet uses the project
     #[arg(long)]
     pub(crate) unknown: bool,
+    /// Delete the secrets of living clusters too that the adapter's report does not list: after a restore of the API's database,
+    /// those at newer destinations
+    #[arg(long)]
+    pub(crate) not_listed: bool,
     /// Maximum number of secrets to delete; with more of them, nothing is deleted
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub(crate) max: usize,

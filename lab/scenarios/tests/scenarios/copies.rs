@@ -144,24 +144,60 @@ async fn secrets_of_others_neither_block_a_deletion_nor_are_touched() {
     assert_eq!(up.applied_secret(ID).await, Some(document("theirs")));
 }
 
-/// Leaves both secrets of an earlier cluster with the id, as a forced deletion does.
-async fn leave_behind(up: &Up) {
-    let text = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
-    let labels = text(&[("managed-by", "hyperfleet"), ("adapter", "pullsecret"), ("cluster-id", ID)]);
+fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// The labels of both secrets of the cluster.
+fn labels() -> BTreeMap<String, String> {
+    texts(&[("managed-by", "hyperfleet"), ("adapter", "pullsecret"), ("cluster-id", ID)])
+}
+
+/// Stores a secret of a cluster with the id and this incarnation, as no adapter knows it.
+async fn store_unknown_copy(up: &Up, incarnation: &str) {
     let (store, secret) = (up.store(PROJECT).await, format!("hyperfleet-{ID}-pull-secret").parse().unwrap());
-    let record = [("hyperfleet-generation", "3"), ("hyperfleet-version", "1"), ("hyperfleet-added", "1")];
-    let mut annotations = text(&record);
-    annotations.insert("hyperfleet-incarnation".to_owned(), EARLIER.to_owned());
-    let new = NewSecret { labels: labels.clone(), annotations, replication: Replication::Automatic { kms_key: None } };
+    let annotations = texts(&[
+        ("hyperfleet-generation", "3"),
+        ("hyperfleet-version", "1"),
+        ("hyperfleet-added", "1"),
+        ("hyperfleet-incarnation", incarnation),
+    ]);
+    let new = NewSecret { labels: labels(), annotations, replication: Replication::Automatic { kms_key: None } };
     store.create(&secret, &new).await.unwrap();
     store.add_version(&secret, &document("tenant-a").into_bytes().into()).await.unwrap();
+}
+
+/// A restored database has an older destination, and the report of the adapter lists only that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_the_report_of_a_living_cluster_does_not_list_is_swept_on_request() {
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    available(&up).await;
+    up.player.move_to(ID, OTHER_PROJECT, &document("a")).await;
+    up.player.make_ready(&up.cluster().await, ID, 2).await;
+    let is_moved = |cluster: &Resource| is_available(cluster, 2) && !copies(cluster)[0].starts_with(PROJECT);
+    let moved = up.player.until(ID, |cluster| is_moved(cluster) && copies(cluster).len() == 2).await;
+    store_unknown_copy(&up, &moved.created_time.unwrap().to_string()).await;
+    for flags in [&["--unknown"][..], &["--cluster", ID], &["--not-listed", "--dry-run"]] {
+        let (code, lines) = sweep(&up, flags).await;
+        let found: Vec<_> = lines.iter().filter(|line| line["cluster"] == ID).map(|line| &line["state"]).collect();
+        assert_eq!((code, found.as_slice()), (Some(0), [&json!("notListed")].as_slice()), "{lines:#?}");
+        assert!(is_stored(&up, PROJECT).await);
+    }
+    let (code, lines) = sweep(&up, &["--not-listed"]).await;
+    assert_eq!((code, &lines.last().unwrap()["summary"]["deleted"]), (Some(0), &json!(1)), "{lines:#?}");
+    assert!(!is_stored(&up, PROJECT).await && is_stored(&up, OTHER_PROJECT).await);
+    assert_eq!(up.applied_secret(ID).await, Some(document("a")));
+}
+
+/// Leaves both secrets of an earlier cluster with the id, as a forced deletion does.
+async fn leave_behind(up: &Up) {
+    store_unknown_copy(up, EARLIER).await;
     let cluster = up.cluster().await;
     cluster.ensure_namespace(&namespace(ID)).await.unwrap();
     let applied = AppliedSecret {
-        labels,
-        annotations: text(&[("hyperfleet.io/generation", "3"), ("hyperfleet.io/incarnation", EARLIER)]),
+        labels: labels(),
+        annotations: texts(&[("hyperfleet.io/generation", "3"), ("hyperfleet.io/incarnation", EARLIER)]),
         content: document("tenant-a").into_bytes().into(),
         form: Form::DockerConfigJson,
         owner: None,
