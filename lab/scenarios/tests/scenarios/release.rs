@@ -151,7 +151,7 @@ async fn another_version_is_refused(#[case] version: &str, #[case] expected: &st
 #[case::base_image(
     "Containerfile",
     "FROM registry.example.com/base AS builder\n",
-    "registry.example.com/base is not named by digest"
+    "Containerfile:1: registry.example.com/base is not named by digest"
 )]
 #[case::version("Cargo.toml", "[workspace.package]\nversion = \"1.2.2\"\n", "Cargo.toml says version 1.2.2, not 1.2.3")]
 #[case::image("deploy/x.yaml", "image: quay.io/others/thing:1\n", "deploy/x.yaml:1: image: quay.io/others/thing:1")]
