@@ -1,6 +1,7 @@
 //! One process of the fleet plane: started, killed, started again; all that it prints is kept.
 
 use std::fs::OpenOptions;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub(crate) struct Part {
     pub(crate) name: &'static str,
     command: Box<dyn Fn() -> Command + Send>,
     log: PathBuf,
+    /// Length of the log when the process was started.
+    printed_before: u64,
     child: Option<Child>,
 }
 
@@ -38,11 +41,12 @@ impl Part {
             command.stdin(Stdio::null()).kill_on_drop(true);
             command
         });
-        Self { name, command, log, child: None }
+        Self { name, command, log, printed_before: 0, child: None }
     }
 
     pub(crate) fn start(&mut self) {
         let log = OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
+        self.printed_before = log.metadata().unwrap().len();
         let mut command = (self.command)();
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
@@ -62,10 +66,17 @@ impl Part {
             return Err(format!("{name} did not end when it was asked to"));
         };
         let status = status.unwrap();
-        if signal == Signal::TERM && status.code() != Some(0) {
+        // The signal itself ends a process that does not listen to it yet.
+        let is_early = status.signal() == Some(Signal::TERM.as_raw()) && !self.has_printed();
+        if signal == Signal::TERM && status.code() != Some(0) && !is_early {
             return Err(format!("{name} was asked to end, and did so with {status}; see {}", self.log.display()));
         }
         Ok(())
+    }
+
+    /// Returns true if the process has printed anything since its start.
+    fn has_printed(&self) -> bool {
+        std::fs::metadata(&self.log).unwrap().len() > self.printed_before
     }
 
     /// The exit of the process, if it has ended.
