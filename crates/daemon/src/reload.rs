@@ -15,15 +15,21 @@ pub const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Reloaded<T> {
     name: &'static str,
-    files: Vec<PathBuf>,
     current: Mutex<Current<T>>,
 }
 
 #[derive(Debug)]
 struct Current<T> {
     value: Arc<T>,
-    versions: Vec<Version>,
+    files: Files,
     checked: Instant,
+}
+
+/// Files, and the versions of them that were noticed last.
+#[derive(Clone, Debug)]
+pub struct Files {
+    paths: Vec<PathBuf>,
+    versions: Vec<Version>,
 }
 
 /// Modification time, length and inode of a file, by which its replacement is noticed; `None` if there is none.
@@ -39,10 +45,10 @@ impl<T> Reloaded<T> {
     /// The error of `read`.
     pub fn new<E>(name: &'static str, files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
         // Before the content, so that a change in between is noticed.
-        let versions = versions(&files);
+        let files = Files::new(files);
         let value = Arc::new(read()?);
-        let current = Mutex::new(Current { value, versions, checked: Instant::now() });
-        Ok(Self { name, files, current })
+        let current = Mutex::new(Current { value, files, checked: Instant::now() });
+        Ok(Self { name, current })
     }
 
     /// Returns the newest good value, as of `now`.
@@ -52,9 +58,7 @@ impl<T> Reloaded<T> {
             return Arc::clone(&current.value);
         }
         current.checked = now;
-        let versions = versions(&self.files);
-        if versions != current.versions {
-            current.versions = versions;
+        if current.files.have_changed() {
             match read() {
                 Ok(value) => {
                     tracing::info!(operation = "reload", "{} is replaced", self.name);
@@ -66,6 +70,24 @@ impl<T> Reloaded<T> {
             }
         }
         Arc::clone(&current.value)
+    }
+}
+
+// === impl Files ===
+
+impl Files {
+    /// Notes the versions of these files as they are now.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        let versions = versions(&paths);
+        Self { paths, versions }
+    }
+
+    /// Returns true if one has been replaced since the last call.
+    pub fn have_changed(&mut self) -> bool {
+        let versions = versions(&self.paths);
+        let changed = versions != self.versions;
+        self.versions = versions;
+        changed
     }
 }
 

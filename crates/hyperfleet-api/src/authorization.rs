@@ -15,6 +15,9 @@ pub use grant::{ANY, ClaimSettings, GrantSettings, Identity};
 pub use permissions::{Denied, KindPermissions, Permissions};
 pub use verb::{Scope, Verb};
 
+/// The identity of every caller while authentication is off, and of the operator at the command line.
+pub const SYSTEM_IDENTITY: &str = "system@hyperfleet.local";
+
 /// The grants of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {

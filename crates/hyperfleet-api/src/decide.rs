@@ -6,6 +6,7 @@ pub mod change;
 pub mod deletion;
 pub mod destination;
 mod draft;
+pub mod lost;
 pub mod mapped;
 pub mod misplaced;
 pub mod report;

@@ -85,11 +85,17 @@ impl Api {
     }
 
     /// The encryption keys of pull secrets.
-    pub fn keyring(&self) -> Option<&Keyring> {
+    pub fn keyring(&self) -> Option<Arc<Keyring>> {
         self.parts.service.keyring()
     }
 
-    fn service(&self) -> &Service {
+    /// The authentication of callers.
+    pub fn authentication(&self) -> &Authentication {
+        &self.parts.authentication
+    }
+
+    /// The operations.
+    pub fn service(&self) -> &Service {
         &self.parts.service
     }
 

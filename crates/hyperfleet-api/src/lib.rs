@@ -34,6 +34,7 @@
 //! | A pull secret is stored encrypted, and returned only to a caller with that permission. | `tests/api/pull_secret.rs`, `is_redacted_everywhere`, `only_a_reader_reads_it` |
 //! | An authenticated caller may do what a grant says, and nothing else. | `tests/api/authorization.rs`, `nothing_is_allowed_without_a_grant` |
 //! | A resource of another tenant answers as a missing one does. | `tests/api/isolation.rs` |
+//! | A configuration that cannot be used replaces no grant and no key. | `tests/api/reload.rs`; `tests/api/keys.rs`, `keys_are_replaced_without_a_restart` |
 //! | Text of a user never becomes SQL, HTML or a log line. | `search::tests::properties`; `tests/pages/escaping.rs`; `tests/api/injection.rs` |
 //! | A search selects the same resources in memory, in SQLite and in PostgreSQL. | `search::tests::databases` |
 //! | A change stream sends each change once and in order; it can be resumed from every version that it has sent. | `tests/api/watch_many.rs`, `events_come_once_and_in_order` |
@@ -59,12 +60,14 @@ pub mod decide;
 pub mod entity;
 pub mod excerpt;
 pub mod http;
+pub mod live;
 pub mod mapping;
 pub mod metrics;
 pub mod openapi;
 pub mod page;
 pub mod problem;
 pub mod rekey;
+pub mod reload;
 pub mod render;
 pub mod resource;
 pub mod restore;

@@ -35,6 +35,7 @@ pub struct Metrics {
     pub(crate) connections_in_use: Gauge,
     pull_secrets: Family<KeyLabels, Gauge>,
     pub(crate) unwritable: Gauge,
+    pub(crate) stale_configuration: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -81,6 +82,7 @@ impl Metrics {
             connections_in_use: Gauge::default(),
             pull_secrets: Family::default(),
             unwritable: Gauge::default(),
+            stale_configuration: Gauge::default(),
         };
         register(registry, &catalogue::BUILD, Info::new([("version", version)]));
         register(registry, &catalogue::REQUESTS, metrics.requests.clone());
@@ -96,6 +98,7 @@ impl Metrics {
         register(registry, &catalogue::DB_CONNECTIONS_IN_USE, metrics.connections_in_use.clone());
         register(registry, &catalogue::PULL_SECRETS, metrics.pull_secrets.clone());
         register(registry, &catalogue::UNWRITABLE, metrics.unwritable.clone());
+        register(registry, &catalogue::STALE_CONFIGURATION, metrics.stale_configuration.clone());
         metrics
     }
 

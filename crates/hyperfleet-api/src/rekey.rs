@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::sealed::{Binding, Keyring};
+use crate::decide::change::RequestInfo;
+use crate::sealed::{Binding, Keyring, key_id};
+use crate::service::{Failure, Service};
 use crate::store::{Lock, Store, StoreError};
 use crate::tenancy::Reach;
 
@@ -22,7 +24,8 @@ pub struct Rekeyed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "pull_secret.keys: stored pull secrets are encrypted with keys that are not configured: {}; configure them again, and \
-     withdraw a key only when hyperfleet_api_pull_secrets counts none for it",
+     withdraw a key only when hyperfleet_api_pull_secrets counts none for it; `pull-secret api rekey --remove-lost-key ID` \
+     removes what is encrypted with a key that is lost",
     .0.iter().map(|(key, number)| format!("`{key}` ({number} resources)")).collect::<Vec<_>>().join(", ")
 )]
 pub struct MissingKeys(pub BTreeMap<String, i64>);
@@ -31,7 +34,7 @@ pub struct MissingKeys(pub BTreeMap<String, i64>);
 pub async fn keys_in_use(store: &Store) -> Result<BTreeMap<String, i64>, StoreError> {
     let mut keys = BTreeMap::new();
     for (beginning, number) in store.sealed_by_beginning().await? {
-        *keys.entry(crate::sealed::key_id(&beginning)).or_default() += number;
+        *keys.entry(key_id(&beginning)).or_default() += number;
     }
     Ok(keys)
 }
@@ -61,6 +64,26 @@ pub async fn rekey(store: &Store, keyring: &Keyring) -> Result<Rekeyed, StoreErr
             }
         }
     }
+}
+
+/// Removes every pull secret that is encrypted with a lost key; returns the resources, which need their content again.
+pub async fn remove_lost(service: &Service, key: &str, request: &RequestInfo) -> Result<Vec<String>, Failure> {
+    let mut removed = Vec::new();
+    let beginnings = service.store().sealed_by_beginning().await?;
+    for (beginning, _number) in beginnings.into_iter().filter(|(beginning, _)| key_id(beginning) == key) {
+        let mut after = String::new();
+        loop {
+            let ids = service.store().sealed_so(&beginning, &after, BATCH).await?;
+            let Some(last) = ids.last() else { break };
+            after.clone_from(last);
+            for id in ids {
+                if service.remove_lost(&id, key, request).await? {
+                    removed.push(id);
+                }
+            }
+        }
+    }
+    Ok(removed)
 }
 
 /// Encrypts the pull secret of one resource anew: true if it was, false if it cannot be decrypted, `None` if it needs not.

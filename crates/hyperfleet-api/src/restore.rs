@@ -6,12 +6,9 @@
 
 use jiff::Timestamp;
 
-use crate::authorization::{Permissions, Scope};
 use crate::decide::change::RequestInfo;
-use crate::http::auth::SYSTEM_IDENTITY;
 use crate::service::{Failure, Service};
 use crate::store::Version;
-use crate::tenancy::{Reach, Tenancy};
 
 /// Maximum number of resources whose ids are read at once.
 const BATCH: i64 = 500;
@@ -34,14 +31,7 @@ pub struct Restored {
 pub async fn restored(service: &Service, epoch: &str, now: Timestamp) -> Result<Restored, Failure> {
     let store = service.store();
     let begins = store.begin_epoch(epoch).await?;
-    let permissions = Permissions::unauthenticated(false);
-    let request = RequestInfo {
-        caller: SYSTEM_IDENTITY.to_owned(),
-        tenancy: Tenancy::new(),
-        reach: Reach::Unlimited,
-        time: Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now),
-        pull_secrets: permissions.pull_secrets(Scope::Every),
-    };
+    let request = RequestInfo::of_operator(now);
     let (mut raised, mut after) = (0, String::new());
     loop {
         let ids = store.ids(&after, BATCH).await?;

@@ -8,6 +8,7 @@ use daemon::environment::Environment;
 use daemon::log::causes;
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::reload::Files;
 use daemon::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
@@ -21,9 +22,11 @@ use crate::http::jwt::Issuers;
 use crate::http::proxies::Proxies;
 use crate::http::streams::Streams;
 use crate::http::{Api, Limits, Parts, router};
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::rekey::{self, Rekeyed};
+use crate::reload::Source;
 use crate::restore;
 use crate::service::Service;
 use crate::settings::{Settings, table};
@@ -69,6 +72,8 @@ struct ServerParts {
     readiness: ReadinessSender,
     /// Ends change streams when shutdown begins.
     closing: CancellationToken,
+    /// The source of grants and keys that are replaced, and its files; `None` keeps those of the start.
+    source: Option<(Source, Files)>,
 }
 
 /// Errors that prevent a server from starting. Each names the setting and no value.
@@ -116,8 +121,16 @@ impl Server {
         let health = endpoint("health", "probes", &settings.health.host, settings.health.port);
         let scraped = endpoint("metrics", "metrics", &settings.metrics.host, settings.metrics.port);
         let probes = Probes::listen(&health, &scraped, metered, readiness.clone()).await?;
-        let parts = ServerParts { settings, api, store, metrics, serve_options, readiness, closing };
+        let parts = ServerParts { settings, api, store, metrics, serve_options, readiness, closing, source: None };
         Ok(Self { api: listener, probes, parts })
+    }
+
+    /// Replaces grants and encryption keys whenever this source has changed; the server's settings were read from these
+    /// versions of its files.
+    #[must_use]
+    pub fn reloading(mut self, source: Source, files: Files) -> Self {
+        self.parts.source = Some((source, files));
+        self
     }
 
     /// Bound address of the API.
@@ -178,7 +191,13 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
     if !parts.store.is_usable() {
         migrate(parts).await?;
     }
-    tokio::join!(watch_readiness(parts), prune_changes(parts), measure(parts), reseal(parts), parts.store.follow());
+    let reloading = async {
+        if let Some((source, files)) = &parts.source {
+            source.follow((parts.settings.clone(), files.clone()), &parts.api, &parts.metrics).await;
+        }
+    };
+    let (readiness, prune, measure) = (watch_readiness(parts), prune_changes(parts), measure(parts));
+    tokio::join!(readiness, prune, measure, reseal(parts), parts.store.follow(), reloading);
     Ok(())
 }
 
@@ -200,7 +219,7 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
                     tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
                 }
                 if let Ok(keys) = rekey::keys_in_use(&parts.store).await
-                    && let Some(missing) = rekey::missing(&keys, parts.api.keyring())
+                    && let Some(missing) = rekey::missing(&keys, parts.api.keyring().as_deref())
                 {
                     return Err(StoreError::Schema(missing.to_string()));
                 }
@@ -290,12 +309,16 @@ async fn prune(parts: &ServerParts, now: Timestamp) -> Result<(), StoreError> {
 
 /// Encrypts pull secrets anew whose key is not the first, until an old key can be withdrawn.
 async fn reseal(parts: &ServerParts) {
-    let Some(keyring) = parts.api.keyring() else { return };
+    let mut replaced = parts.api.service().keyring_changes();
     let mut tick = interval(RESEAL_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tick.tick().await;
-        match rekey::rekey(&parts.store, keyring).await {
+        tokio::select! {
+            _now = tick.tick() => {}
+            Ok(()) = replaced.changed() => {}
+        }
+        let Some(keyring) = parts.api.keyring() else { continue };
+        match rekey::rekey(&parts.store, &keyring).await {
             Ok(Rekeyed { resealed, unopened }) if resealed > 0 || !unopened.is_empty() => {
                 let unopened = unopened.join(",");
                 tracing::info!(operation = "rekey", resealed, unopened, "pull secrets encrypted with the first key");
@@ -331,7 +354,7 @@ fn authentication(settings: &Settings, registry: &entity::Registry) -> Result<Au
     let issuers = settings.server.jwt.enabled.then(|| Issuers::new(settings.server.jwt.configs.clone()));
     Ok(Authentication {
         issuers: issuers.transpose().map_err(StartError::Settings)?,
-        grants: settings.grants(registry).map_err(StartError::Settings)?,
+        grants: Live::new(settings.grants(registry).map_err(StartError::Settings)?),
         tenants: settings.tenants(),
         proxies: Proxies::new(&settings.server.proxies).map_err(fault)?,
         reader_token: settings.reader_token().map_err(fault)?,

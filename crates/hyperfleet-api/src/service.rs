@@ -3,6 +3,7 @@
 mod delete;
 mod evaluate;
 mod failure;
+mod lost;
 mod mapped;
 mod read;
 mod report;
@@ -17,13 +18,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::watch;
 
+use crate::authorization::SYSTEM_IDENTITY;
 use crate::authorization::{Identity, Permissions, Scope};
 use crate::decide::aggregate::aggregate;
 use crate::decide::change::RequestInfo;
 use crate::decide::mapped::MappedCondition;
 use crate::decide::transitions;
 use crate::entity::{Descriptor, Registry};
+use crate::live::Live;
 use crate::mapping::{Evaluator, Mapper};
 use crate::render;
 use crate::resource::Resource;
@@ -55,7 +59,7 @@ struct Parts {
     registry: Registry,
     evaluator: Evaluator,
     schemas: SpecSchemas,
-    keyring: Option<Keyring>,
+    keyring: Live<Option<Arc<Keyring>>>,
 }
 
 /// The caller of an operation.
@@ -93,6 +97,7 @@ impl Service {
         keyring: Option<Keyring>,
     ) -> Result<Self, String> {
         let evaluator = Evaluator::start(mappers(&registry)?)?;
+        let keyring = Live::new(keyring.map(Arc::new));
         Ok(Self { parts: Arc::new(Parts { store, registry, evaluator, schemas, keyring }) })
     }
 
@@ -102,8 +107,18 @@ impl Service {
     }
 
     /// Returns the encryption keys.
-    pub fn keyring(&self) -> Option<&Keyring> {
-        self.parts.keyring.as_ref()
+    pub fn keyring(&self) -> Option<Arc<Keyring>> {
+        self.parts.keyring.get()
+    }
+
+    /// Replaces the encryption keys.
+    pub fn set_keyring(&self, keyring: Option<Arc<Keyring>>) {
+        self.parts.keyring.set(keyring);
+    }
+
+    /// Returns a receiver that is notified when the encryption keys are replaced.
+    pub fn keyring_changes(&self) -> watch::Receiver<Option<Arc<Keyring>>> {
+        self.parts.keyring.subscribe()
     }
 
     /// Returns the store.
@@ -274,6 +289,13 @@ impl Address<'_> {
 // === impl RequestInfo ===
 
 impl RequestInfo {
+    /// Returns the information of an act of the operator, from the command line, at that time.
+    pub fn of_operator(now: Timestamp) -> Self {
+        let identity = Identity { subject: SYSTEM_IDENTITY.to_owned(), ..Identity::default() };
+        let permissions = Permissions::unauthenticated(false);
+        Self::now(&Caller { identity, permissions, reach: Reach::Unlimited, ..Caller::default() }, Scope::Every, now)
+    }
+
     /// Returns the information of a request of that caller about those kinds at that time.
     pub fn now(caller: &Caller, scope: Scope<'_>, now: Timestamp) -> Self {
         // The store keeps microseconds, and the answer must equal the stored resource.

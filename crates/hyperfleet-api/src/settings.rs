@@ -57,6 +57,13 @@ impl Settings {
         })
     }
 
+    /// The file that [`Settings::load`] reads, if there is one.
+    pub fn file(flags: &BTreeMap<&'static str, String>, environment: &impl Environment) -> Option<PathBuf> {
+        let flag = flags.get("config").cloned();
+        let named = flag.or_else(|| environment.text("HYPERFLEET_CONFIG").ok().flatten()).map(PathBuf::from);
+        named.or_else(|| SEARCHED.iter().map(PathBuf::from).find(|path| path.exists()))
+    }
+
     /// The kinds to serve; HyperFleet's own set where the file names none.
     pub fn registry(&self) -> Result<Registry, Vec<String>> {
         self.entities.clone().map_or_else(|| Ok(Registry::standard()), Registry::new)

@@ -12,6 +12,7 @@ use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
 use hyperfleet_api::http::audit;
+use hyperfleet_api::reload::Source;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::store::{Store, schema};
@@ -28,7 +29,9 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         None => serve(arguments.flags),
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
-        Some(ApiCommand::Rekey(flags)) => rekey::rekey(&settings(flags)?),
+        Some(ApiCommand::Rekey(arguments)) => {
+            rekey::rekey(arguments.remove_lost_key.as_deref(), &settings(arguments.flags)?)
+        }
         Some(ApiCommand::Restored(flags)) => restored::restored(&settings(flags)?),
         Some(ApiCommand::Grants(GrantsArguments { identity, flags })) => grants::grants(identity, &settings(flags)?),
         Some(ApiCommand::Openapi(flags)) => {
@@ -40,13 +43,16 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
-    let settings = settings(flags)?;
+    let file = Settings::file(&flags.0, &ProcessEnvironment);
+    let source = Source::new(file, move || Settings::load(flags.0.clone(), &ProcessEnvironment));
+    let (settings, files) = source.read().map_err(Faults::of_configuration)?;
     log::start(settings.log.of(CRATES))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let (version, time) = cli::build();
-        let server = Server::prepare(settings, &ProcessEnvironment, Build { version, time }).await?;
+        let server =
+            Server::prepare(settings, &ProcessEnvironment, Build { version, time }).await?.reloading(source, files);
         output::note(format_args!(
             "HyperFleet API on http://{}, probes on {}, metrics on {}. Ctrl-C stops it.",
             server.address(),

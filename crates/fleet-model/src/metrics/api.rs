@@ -37,4 +37,6 @@ metrics! {
     PULL_SECRETS = Gauge "hyperfleet_api_pull_secrets" by &["key"];
     /// 1 while the database cannot be written, as on a full disk; 0 otherwise.
     UNWRITABLE = Gauge "hyperfleet_api_database_unwritable" by &[];
+    /// 1 while changed grants or encryption keys cannot be used and the last good ones stay; 0 otherwise.
+    STALE_CONFIGURATION = Gauge "hyperfleet_api_configuration_stale" by &[];
 }

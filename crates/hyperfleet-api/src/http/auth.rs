@@ -1,7 +1,6 @@
 //! Authentication: the caller's identity, tenancy and permissions.
 
-use std::net::IpAddr;
-
+use daemon::host::is_loopback;
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -10,13 +9,11 @@ use super::head::Head;
 use super::jwt::Issuers;
 use super::proxies::Proxies;
 use super::tenant::{Origin, TenantHeaders};
-use crate::authorization::{Grants, Identity, Permissions, Scope};
+use crate::authorization::{Grants, Identity, Permissions, SYSTEM_IDENTITY, Scope};
+use crate::live::Live;
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
 use crate::tenancy::{Reach, Tenancy};
-
-/// The identity of every caller while authentication is off.
-pub const SYSTEM_IDENTITY: &str = "system@hyperfleet.local";
 
 /// Maximum length of an identity in the store, in characters.
 const MAX_IDENTITY: usize = 256;
@@ -27,7 +24,7 @@ pub struct Authentication {
     /// The issuers of tokens; `None` where authentication is off.
     pub issuers: Option<Issuers>,
     /// The permissions of the issuers' identities.
-    pub grants: Grants,
+    pub grants: Live<Grants>,
     /// The headers that name the tenant of a caller; `None` where tenants are not isolated.
     pub tenants: Option<TenantHeaders>,
     /// The peers whose headers about the caller are believed.
@@ -51,7 +48,7 @@ impl Authentication {
         let identity = identity.filter(|identity| is_identity(&identity.subject));
         let unusable = || Problem::new(Code::Unauthenticated, "the caller's token names no usable identity");
         let identity = identity.ok_or_else(unusable)?;
-        let permissions = self.grants.of(&identity);
+        let permissions = self.grants.get().of(&identity);
         Ok(Caller { identity, permissions, ..Caller::default() })
     }
 
@@ -100,9 +97,7 @@ fn check_local(head: Head<'_>) -> Result<(), Problem> {
 fn is_local_name(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST) else { return true };
     let Ok(authority) = host.to_str().unwrap_or_default().parse::<http::uri::Authority>() else { return false };
-    let name = authority.host().trim_matches(['[', ']']);
-    let is_loopback = name.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-    is_loopback || name.eq_ignore_ascii_case("localhost")
+    is_loopback(authority.host())
 }
 
 fn is_cross_origin(headers: &HeaderMap) -> bool {

@@ -140,6 +140,7 @@ impl Watch {
     /// when the client has taken the previous ones.
     async fn send(mut self, sender: mpsc::Sender<Bytes>, open: OpenStream) {
         let (stop, stall) = (self.api.parts.stop.clone(), self.api.parts.limits.stall);
+        let mut grants = self.api.authentication().grants.subscribe();
         let sending = async {
             while let Ok(Ok(permit)) = tokio::time::timeout(stall, sender.reserve()).await {
                 tokio::select! {
@@ -154,6 +155,8 @@ impl Watch {
         };
         tokio::select! {
             () = stop.cancelled() => {}
+            // The client resumes the stream, if it still may.
+            _replaced = grants.changed() => {}
             () = sending => {}
         }
         drop(open);

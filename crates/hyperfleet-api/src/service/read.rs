@@ -25,7 +25,7 @@ impl Service {
     pub async fn read_with_pull_secret(&self, address: &Address<'_>, reach: &Reach) -> Result<Resource, Failure> {
         let Stored { mut resource, sealed } = self.find(address, reach).await?;
         if let Some(sealed) = sealed {
-            let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::KeyMissing)?;
+            let keyring = self.keyring().ok_or(PullSecretError::KeyMissing)?;
             let opened = keyring.open(&Binding::of(&resource), &sealed).map_err(PullSecretError::from)?;
             sealed::put(&mut resource.spec, opened);
         }

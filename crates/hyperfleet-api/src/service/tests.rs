@@ -11,6 +11,7 @@ use crate::decide::body;
 use crate::decide::change::PullSecretRights;
 use crate::decide::report::{self, DiscardReason};
 use crate::entity::{ConditionMapping, OnParentDelete};
+use crate::live::Live;
 use crate::mapping::Task;
 use crate::store::{PoolSettings, Source};
 use crate::tenancy::{Reach, Tenancy};
@@ -36,7 +37,8 @@ impl Rig {
         let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
         store.migrate(Duration::from_secs(10), NOW).await.unwrap();
         let (evaluator, tasks) = Evaluator::without_threads(mappers(&registry()).unwrap());
-        let parts = Parts { store, registry: registry(), evaluator, schemas: SpecSchemas::default(), keyring: None };
+        let parts =
+            Parts { store, registry: registry(), evaluator, schemas: SpecSchemas::default(), keyring: Live::default() };
         Self { service: Service { parts: Arc::new(parts) }, tasks, _folder: folder }
     }
 

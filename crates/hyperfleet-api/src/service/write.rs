@@ -212,7 +212,7 @@ impl Service {
 
     /// Returns stored content for its new binding. It is sealed anew if that differs, or if its key is not the first.
     fn keep(&self, old: &Binding, sealed: &str, new: &Binding) -> Result<String, Failure> {
-        let Some(keyring) = &self.parts.keyring else {
+        let Some(keyring) = self.keyring() else {
             let unchanged = (old == new).then(|| sealed.to_owned());
             return Ok(unchanged.ok_or(PullSecretError::KeyMissing)?);
         };
@@ -227,11 +227,11 @@ impl Service {
     }
 
     fn placeholder(&self, document: &Document) -> Option<Value> {
-        self.parts.keyring.as_ref().map(|keyring| keyring.placeholder(document))
+        self.keyring().map(|keyring| keyring.placeholder(document))
     }
 
     fn seal(&self, binding: &Binding, document: &Document) -> Result<sealed::Sealed, Failure> {
-        let keyring = self.parts.keyring.as_ref().ok_or(PullSecretError::NoKey)?;
+        let keyring = self.keyring().ok_or(PullSecretError::NoKey)?;
         Ok(keyring.seal(binding, document).ok_or(PullSecretError::NotEncrypted)?)
     }
 }

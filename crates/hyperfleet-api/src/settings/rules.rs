@@ -1,6 +1,6 @@
 //! Checks settings that are valid each for itself but contradict each other.
 
-use std::net::IpAddr;
+use daemon::host::is_loopback;
 
 use super::{Dialect, Server, Settings};
 
@@ -102,8 +102,4 @@ pub(super) fn url_fault(url: &str) -> Option<&'static str> {
 /// False for the modes with which the network decides whether a connection is encrypted.
 fn is_decided(mode: &str) -> bool {
     !matches!(mode, "allow" | "prefer")
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }

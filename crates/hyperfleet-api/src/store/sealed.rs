@@ -20,13 +20,28 @@ impl Store {
         rows.iter().map(|row| Ok((row.text(0)?, row.number(1)?))).collect()
     }
 
+    /// Returns the ids of the next resources whose encrypted pull secret begins so, in the order of ids.
+    pub async fn sealed_so(&self, beginning: &str, after: &str, limit: i64) -> Result<Vec<String>, StoreError> {
+        self.sealed("=", beginning, after, limit).await
+    }
+
     /// Returns the ids of the next resources whose encrypted pull secret begins otherwise, in the order of ids.
     pub async fn sealed_otherwise(&self, current: &str, after: &str, limit: i64) -> Result<Vec<String>, StoreError> {
+        self.sealed("<>", current, after, limit).await
+    }
+
+    async fn sealed(
+        &self,
+        comparison: &'static str,
+        given: &str,
+        after: &str,
+        limit: i64,
+    ) -> Result<Vec<String>, StoreError> {
         let mut parameters = Parameters::default();
         let sql = format!(
-            "SELECT id FROM resources WHERE sealed IS NOT NULL AND {} <> {} AND id > {} ORDER BY id LIMIT {}",
+            "SELECT id FROM resources WHERE sealed IS NOT NULL AND {} {comparison} {} AND id > {} ORDER BY id LIMIT {}",
             beginning(self.database().dialect()),
-            parameters.add(Value::Text(current.to_owned())),
+            parameters.add(Value::Text(given.to_owned())),
             parameters.add(Value::Text(after.to_owned())),
             parameters.add(Value::Number(limit)),
         );

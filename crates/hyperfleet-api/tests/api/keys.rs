@@ -3,13 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hyperfleet_api::decide::change::RequestInfo;
+use hyperfleet_api::entity::Registry;
+use hyperfleet_api::rekey;
+use hyperfleet_api::service::Service;
+use hyperfleet_api::spec_schema::SpecSchemas;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Database, Kind, Rig, cluster, file, merged, path_of, refused_start, unique};
+use crate::rig::{Answer, Database, Kind, Rig, cluster, file, merged, path_of, refused_start, unique, until};
 
 rules! {
     shared: ;
-    own: a_key_is_rotated_out a_server_does_not_start_without_a_used_key;
+    own: a_key_is_rotated_out a_server_does_not_start_without_a_used_key content_of_a_lost_key_is_given_up
+        keys_are_replaced_without_a_restart;
 }
 
 /// Settings with these keys; the first encrypts.
@@ -39,7 +45,7 @@ async fn content(rig: &Rig, path: &str) -> Answer {
 /// The keys of the stored pull secrets, with their numbers.
 async fn in_use(rig: &Rig) -> Vec<(String, i64)> {
     let store = rig.database.store();
-    let used = hyperfleet_api::rekey::keys_in_use(&store).await.unwrap();
+    let used = rekey::keys_in_use(&store).await.unwrap();
     store.database().close().await;
     used.into_iter().collect()
 }
@@ -79,4 +85,66 @@ async fn a_server_does_not_start_without_a_used_key(kind: Kind) {
     assert!(fault.contains("`old` (1 resources)") && fault.contains("pull_secret.keys"), "{fault}");
     let again = Rig::start_on(database, &keys(folder.path(), &["old"])).await;
     assert_eq!(again.get("/clusters").await.is(200).body()["total"], 1);
+}
+
+/// Otherwise no server would ever start again.
+async fn content_of_a_lost_key_is_given_up(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(Database::create(kind).await);
+    let first = Rig::start_on(Arc::clone(&database), &keys(folder.path(), &["lost"])).await;
+    let (lost, other) = (create(&first).await, path_of(&first.cluster(json!({})).await));
+    first.stopped().await;
+    let second = Rig::start_on(Arc::clone(&database), &keys(folder.path(), &["kept", "lost"])).await;
+    let kept = create(&second).await;
+    // What is encrypted with the lost key stays so: it must not be touched meanwhile.
+    while in_use(&second).await != [("kept".to_owned(), 2)] {
+        tokio::task::yield_now().await;
+    }
+    second.stopped().await;
+    let again = Rig::start_on(Arc::clone(&database), &keys(folder.path(), &["lost", "kept"])).await;
+    let lost_too = create(&again).await;
+    while in_use(&again).await != [("lost".to_owned(), 3)] {
+        tokio::task::yield_now().await;
+    }
+    again.stopped().await;
+    let fault = refused_start(&database, &keys(folder.path(), &["kept"])).await;
+    assert!(fault.contains("`lost` (3 resources)") && fault.contains("--remove-lost-key"), "{fault}");
+    let store = database.store();
+    let service = Service::new(store.clone(), Registry::standard(), SpecSchemas::default(), None).unwrap();
+    let operator = RequestInfo::of_operator(jiff::Timestamp::now());
+    let removed = |key: &'static str| rekey::remove_lost(&service, key, &operator);
+    assert_eq!(removed("other").await.unwrap(), Vec::<String>::new());
+    assert_eq!(removed("lost").await.unwrap().len(), 3);
+    assert_eq!(removed("lost").await.unwrap(), Vec::<String>::new());
+    store.database().close().await;
+    let rig = Rig::start_on(database, &keys(folder.path(), &["kept"])).await;
+    for path in [&lost, &lost_too, &kept] {
+        let found = content(&rig, path).await.is(200).body();
+        assert_eq!((&found["spec"]["pullSecret"], &found["generation"]), (&Value::Null, &json!(2)));
+        let reconciled = &found["status"]["conditions"][0];
+        assert_eq!((&reconciled["status"], &reconciled["observed_generation"]), (&json!("False"), &json!(2)));
+        let again = json!({ "spec": { "pullSecret": { "data": document() } } });
+        rig.ask(&format!("PATCH {path}"), again).await.is(200);
+        assert_eq!(content(&rig, path).await.is(200).body()["spec"]["pullSecret"]["data"], document());
+    }
+    assert_eq!(rig.get(&other).await.is(200).body()["generation"], 1);
+}
+
+async fn keys_are_replaced_without_a_restart(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(kind, &keys(folder.path(), &["old"])).await;
+    let path = create(&rig).await;
+    rig.reconfigure(&keys(folder.path(), &["new", "old"]));
+    until("the new key", async || in_use(&rig).await == [("new".to_owned(), 1)]).await;
+    rig.reconfigure(&keys(folder.path(), &["new"]));
+    // A key that is still needed cannot be withdrawn.
+    rig.reconfigure(&keys(folder.path(), &["other"]));
+    until("the refusal", async || rig.is_stale().await).await;
+    assert_eq!(content(&rig, &path).await.is(200).body()["spec"]["pullSecret"]["data"], document());
+    create(&rig).await;
+    assert_eq!(in_use(&rig).await, [("new".to_owned(), 2)]);
+    rig.reconfigure(&keys(folder.path(), &["other", "new"]));
+    until("the other key", async || in_use(&rig).await == [("other".to_owned(), 2)]).await;
+    assert!(!rig.is_stale().await);
+    assert_eq!(content(&rig, &path).await.is(200).body()["spec"]["pullSecret"]["data"], document());
 }

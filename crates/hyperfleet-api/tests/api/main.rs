@@ -38,6 +38,7 @@ mod patch;
 mod problems;
 mod pull_secret;
 mod references;
+mod reload;
 mod reports;
 mod restore;
 mod search;

@@ -48,7 +48,7 @@ pub(crate) struct Rig {
     pub(crate) client: reqwest::Client,
     pub(crate) database: Arc<Database>,
     /// The folder of the server's configuration.
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     stop: CancellationToken,
     running: Mutex<Option<JoinHandle<()>>>,
 }
@@ -93,6 +93,18 @@ pub(crate) fn own(kind: Kind, test: impl FnOnce(Kind)) {
     if kind.is_available() {
         test(kind);
     }
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    // Far more than any wait takes.
+    let waited = tokio::time::timeout(std::time::Duration::from_mins(1), waiting).await;
+    assert!(waited.is_ok(), "waited in vain for {what}");
 }
 
 /// A name that no other test uses.
@@ -151,7 +163,7 @@ impl Rig {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
         let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
-        let rig = Self { address, health, metrics, client, database, _folder: folder, stop, running };
+        let rig = Self { address, health, metrics, client, database, folder, stop, running };
         rig.await_ready().await;
         rig
     }
@@ -165,6 +177,17 @@ impl Rig {
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
+    }
+
+    /// Replaces the server's configuration; it is read again within seconds.
+    pub(crate) fn reconfigure(&self, yaml: &str) {
+        file(self.folder.path(), "config.yaml", yaml);
+    }
+
+    /// True while a changed configuration cannot be used.
+    pub(crate) async fn is_stale(&self) -> bool {
+        let metrics = self.client.get(format!("http://{}/metrics", self.metrics)).send().await.unwrap();
+        metrics.text().await.unwrap().contains("\nhyperfleet_api_configuration_stale 1\n")
     }
 
     /// Stops the server without waiting.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hyperfleet_api::reload::Source;
 use hyperfleet_api::server::{Build, Server, StartError};
 use hyperfleet_api::settings::Settings;
 
@@ -13,9 +14,16 @@ pub(crate) async fn prepare(variables: &[(&str, &str)], build: Build) -> Result<
         ("HYPERFLEET_METRICS_PORT", "0"),
     ]);
     environment.extend(variables.iter().copied());
-    let settings = Settings::load(BTreeMap::new(), &environment)?;
-    Server::prepare(settings, &environment, build).await.map_err(|error| match error {
+    let owned: BTreeMap<String, String> =
+        environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let source = Source::new(Settings::file(&BTreeMap::new(), &environment), move || {
+        let environment: BTreeMap<&str, &str> = owned.iter().map(|(name, value)| (&**name, &**value)).collect();
+        Settings::load(BTreeMap::new(), &environment)
+    });
+    let (settings, files) = source.read()?;
+    let server = Server::prepare(settings, &environment, build).await.map_err(|error| match error {
         StartError::Settings(faults) => faults,
         other @ StartError::Listen(_) => vec![other.to_string()],
-    })
+    })?;
+    Ok(server.reloading(source, files))
 }

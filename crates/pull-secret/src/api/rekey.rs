@@ -4,13 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
+use daemon::faults::Faults;
 use daemon::output;
-use hyperfleet_api::rekey::{keys_in_use, missing, rekey as encrypt_anew};
+use hyperfleet_api::decide::change::RequestInfo;
+use hyperfleet_api::rekey::{keys_in_use, missing, rekey as encrypt_anew, remove_lost};
+use hyperfleet_api::service::Service;
 use hyperfleet_api::settings::Settings;
+use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::{Store, schema};
+use jiff::Timestamp;
 
 /// Encrypts every stored pull secret with the first key; exits with 1 if some cannot be decrypted.
-pub(super) fn rekey(settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
@@ -19,6 +24,13 @@ pub(super) fn rekey(settings: &Settings) -> anyhow::Result<ExitCode> {
         let store = Store::open(&source, settings.pool())?;
         let pending = schema::pending(store.database()).await?;
         anyhow::ensure!(pending.is_empty(), "the schema is not up to date: run `pull-secret api migrate` first");
+        if let Some(key) = lost_key {
+            anyhow::ensure!(
+                !keyring.has(key),
+                "--remove-lost-key: {key} is in pull_secret.keys, and what it encrypts can be read"
+            );
+            remove(key, store.clone(), settings).await?;
+        }
         if let Some(missing) = missing(&keys_in_use(&store).await?, Some(&keyring)) {
             output::note(format_args!("error: {missing}"));
         }
@@ -32,4 +44,16 @@ pub(super) fn rekey(settings: &Settings) -> anyhow::Result<ExitCode> {
         }
         Ok(if done.unopened.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// Removes what is encrypted with a lost key, and prints the ids of its resources.
+async fn remove(key: &str, store: Store, settings: &Settings) -> anyhow::Result<()> {
+    let registry = settings.registry().map_err(Faults::of_configuration)?;
+    let service = Service::new(store, registry, SpecSchemas::default(), None).map_err(anyhow::Error::msg)?;
+    let removed = remove_lost(&service, key, &RequestInfo::of_operator(Timestamp::now())).await?;
+    for id in &removed {
+        output::note(format_args!("the pull secret of {id} is removed: send its content again"));
+    }
+    output::note(format_args!("{} pull secrets removed", removed.len()));
+    Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) enum ApiCommand {
     /// Bring the database's schema up to date, as `serve` does when it starts
     Migrate(MigrateArguments),
     /// Encrypt every stored pull secret with the first of `pull_secret.keys`, as `serve` does every ten minutes
-    Rekey(ApiFlags),
+    Rekey(RekeyArguments),
     /// Make a database that was restored from a backup ready for use; run it before any server
     Restored(ApiFlags),
     /// Print what an identity may do with these settings
@@ -70,6 +70,16 @@ pub(crate) struct IdentityArguments {
 fn claim(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("must be written as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RekeyArguments {
+    /// First remove every pull secret that is encrypted with this key, which is lost; its resources need the
+    /// content again
+    #[arg(long, value_name = "ID")]
+    pub(crate) remove_lost_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) flags: ApiFlags,
 }
 
 #[derive(Debug, Args)]

@@ -270,3 +270,36 @@ async fn a_credential_in_the_wrong_place_is_not_printed() {
         }
     }
 }
+
+/// A key that is lost is named, and what it encrypts is removed at the operator's word only.
+#[tokio::test]
+async fn the_content_of_a_lost_key_is_removed_at_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| daemon::file::replace(&folder.path().join(name), content).unwrap();
+    write("one", &[1; 32]);
+    write("two", &[2; 32]);
+    write("config.yaml", b"pull_secret: { keys: [{ id: one, file: one }] }");
+    let (child, address) = server_with(folder.path(), &[("HYPERFLEET_CONFIG", "config.yaml")]).await;
+    let body = r#"{"kind": "Cluster", "id": "cls-1", "name": "one", "spec": {"pullSecret": {"data": {"auths": {"quay.io": {"auth": "dTpw"}}}}}}"#;
+    let create = format!("curl -sS --fail http://{address}/api/hyperfleet/v1/clusters -d '{body}'");
+    let created = Command::new("bash").args(["-c", &create]).env("no_proxy", "*").output().await.unwrap();
+    assert!(created.status.success(), "{}", output_text(&created));
+    assert_eq!(stop(child).await, Some(0));
+    let rekey = async |more: &[&str]| {
+        let arguments: Vec<&str> =
+            ["rekey", "--config", "config.yaml"].into_iter().chain(more.iter().copied()).collect();
+        program(folder.path(), &arguments).output().await.unwrap()
+    };
+    let known = rekey(&["--remove-lost-key", "one"]).await;
+    assert_eq!(known.status.code(), Some(2), "{}", output_text(&known));
+    assert!(output_text(&known).contains("one is in pull_secret.keys"), "{}", output_text(&known));
+    write("config.yaml", b"pull_secret: { keys: [{ id: two, file: two }] }");
+    let without = rekey(&[]).await;
+    assert_eq!(without.status.code(), Some(1));
+    assert!(output_text(&without).contains("--remove-lost-key"), "{}", output_text(&without));
+    let removed = rekey(&["--remove-lost-key", "one"]).await;
+    assert_eq!(removed.status.code(), Some(0), "{}", output_text(&removed));
+    assert!(output_text(&removed).contains("the pull secret of cls-1 is removed: send its content again"));
+    let (child, _address) = server_with(folder.path(), &[("HYPERFLEET_CONFIG", "config.yaml")]).await;
+    assert_eq!(stop(child).await, Some(0));
+}

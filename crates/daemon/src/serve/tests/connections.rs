@@ -156,7 +156,7 @@ async fn ask(client: &mut h2::client::SendRequest<Bytes>, path: &str) -> h2::Rec
 #[case::the_usual_window(65_535, "/endless")]
 #[case::the_usual_window_for_a_large_body(65_535, "/large")]
 #[tokio::test(start_paused = true)]
-async fn an_http2_stream_that_is_not_read_is_reset(#[case] window: u32, #[case] path: &str) {
+async fn an_unread_http2_stream_is_reset(#[case] window: u32, #[case] path: &str) {
     let dropped = Arc::new(Notify::new());
     let body = Arc::clone(&dropped);
     let router = router()

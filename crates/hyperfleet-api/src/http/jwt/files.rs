@@ -1,63 +1,30 @@
 //! Keys of an issuer in a file, read again when it has changed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
 
+use daemon::reload::Reloaded;
 use jsonwebtoken::jwk::JwkSet;
 use tokio::time::Instant;
-
-/// Time between two looks at the file.
-const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A file with keys.
 #[derive(Debug)]
 pub(super) struct KeyFile {
     path: PathBuf,
-    current: Mutex<Current>,
+    set: Reloaded<JwkSet>,
 }
-
-#[derive(Debug)]
-struct Current {
-    set: Arc<JwkSet>,
-    version: Version,
-    checked: Instant,
-}
-
-/// The marks by which a change of the file is noticed.
-type Version = Option<(SystemTime, u64, u64)>;
 
 impl KeyFile {
     /// Reads the file.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let version = version(path);
-        let set = Arc::new(read(path)?);
-        let current = Mutex::new(Current { set, version, checked: Instant::now() });
-        Ok(Self { path: path.to_path_buf(), current })
+        let set = Reloaded::new("the file of an issuer's keys", vec![path.to_path_buf()], || read(path))?;
+        Ok(Self { path: path.to_path_buf(), set })
     }
 
     /// The newest keys that can be used, as of `now`.
     pub(super) fn at(&self, now: Instant) -> Arc<JwkSet> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.saturating_duration_since(current.checked) >= CHECK_INTERVAL {
-            current.checked = now;
-            let version = version(&self.path);
-            if version != current.version {
-                current.version = version;
-                match read(&self.path) {
-                    Ok(set) => current.set = Arc::new(set),
-                    Err(fault) => tracing::warn!(operation = "reload", "the last good keys stay: {fault}"),
-                }
-            }
-        }
-        Arc::clone(&current.set)
+        self.set.at(now, || read(&self.path))
     }
-}
-
-fn version(path: &Path) -> Version {
-    use std::os::unix::fs::MetadataExt as _;
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len(), meta.ino()))
 }
 
 fn read(path: &Path) -> Result<JwkSet, String> {
@@ -67,6 +34,8 @@ fn read(path: &Path) -> Result<JwkSet, String> {
 
 #[cfg(test)]
 mod tests {
+    use daemon::reload::CHECK_INTERVAL;
+
     use super::*;
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
+use daemon::host::is_loopback;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::JwkSet;
 use tokio::sync::watch;
@@ -198,8 +199,7 @@ impl Source {
     /// A client that reads the authority's file anew.
     fn client(&self) -> Result<reqwest::Client, String> {
         let parsed = reqwest::Url::parse(&self.url).map_err(|_malformed| "jwk_cert_url: is not a URL")?;
-        let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let loopback = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+        let loopback = is_loopback(parsed.host_str().unwrap_or_default());
         if parsed.scheme() != "https" && !(parsed.scheme() == "http" && loopback) {
             return Err("jwk_cert_url: must be https, or http on loopback".to_owned());
         }
