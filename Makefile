@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench image image-push image-global image-syncer image-dev clean tests-on-real-parts
+.PHONY: help build test lint fmt demo real-parts bench fuzz image image-push image-global image-syncer image-dev clean tests-on-real-parts
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,14 @@ bench: ## Measure against baselines in the same run
 	cargo bench --locked --package sentinel --bench simulation
 	cargo bench --locked --package global-pull-secret --bench nodes
 	hack/measure-syncer.sh
+
+# The number is read when the tests of docker-config are compiled, and when the others run.
+fuzz: export FUZZ_INPUTS ?= 1000000
+fuzz: ## Damage a million documents, searches, bodies and preconditions
+	cargo test --locked --release --package docker-config --lib fuzz
+	cargo test --locked --release --package hyperfleet-api --lib fuzz
+	cargo test --locked --release --package hyperfleet-api --test fuzz -- --nocapture
+	cargo bench --locked --package precondition --bench fuzz
 
 image: ## Build the container image
 	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \

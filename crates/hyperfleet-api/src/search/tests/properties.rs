@@ -21,7 +21,7 @@ const FIXED: &[&str] = &[
     "\"C\"",
 ];
 
-fn check(text: &str) -> Result<(), TestCaseError> {
+pub(super) fn check(text: &str) -> Result<(), TestCaseError> {
     let search = match Search::parse(text) {
         Ok(search) => search,
         Err(error) => {
