@@ -53,11 +53,7 @@ async fn older_times(rig: &Rig) {
     assert_ne!(stored(rig, &path).await, before);
 }
 
-<<<<<<< HEAD
-/// Otherwise no reporter would be heard for as long as the wrong clock is ahead.
-=======
 /// Otherwise its reports would be dropped for as long as the wrong clock is ahead.
->>>>>>> 6abd6d0 (Replace grants and keys without a restart)
 async fn a_clock_that_is_ahead_does_not_silence_the_right_one(rig: &Rig) {
     let path = cluster(rig).await;
     let at = |seconds: i64, n: i64| {
