@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::outcome::{Details, Outcome, RunError, STORE_PHASE};
+use crate::outcome::{Details, KUBERNETES_SECRET_PHASE, Outcome, RunError, STORE_PHASE};
 use crate::session::{Caller, Session};
 use crate::settings::{Settings, Task};
 
@@ -155,6 +155,9 @@ fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Det
             let hint = failed.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
             let message = format!("{}{hint}", failed.message);
             let RunError { operation, phase, reason, .. } = failed;
+            // The last line is about the same Secret as the lines of its phase.
+            let of_phase = settings.kubernetes_secret.as_ref().filter(|_| phase == KUBERNETES_SECRET_PHASE);
+            let _entered = of_phase.map(|secret| kubernetes_secret::span(&secret.key).entered());
             if reason == Reason::Interrupted {
                 warn!(operation, phase, reason = %reason, duration_ms, "{message}");
             } else {

@@ -8,10 +8,11 @@ use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::retry::Budget;
 use daemon::{output, proxy};
+use fleet_model::ClusterId;
 use fleet_model::job::Reason;
 use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
 use pull_secret_job::{Details, Outcome, report};
-use secret_store::GoogleSecretManager;
+use secret_store::{GoogleSecretManager, ProjectId};
 use tracing::error;
 
 use crate::cli::JobFlags;
@@ -31,7 +32,10 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
         Err(problems) => {
             let component = pull_secret_job::run::COMPONENT;
             let reason = Reason::InvalidConfiguration;
-            error!(component, operation = "validate-config", reason = %reason, "{problems}");
+            let (cluster, project) = settings::resolve_names(&flags, &ProcessEnvironment);
+            let cluster_id = cluster.as_ref().map(ClusterId::as_str);
+            let gcp_project = project.as_ref().map(ProjectId::as_str);
+            error!(component, cluster_id, gcp_project, operation = "validate-config", reason = %reason, "{problems}");
             report_problems(&flags, reason, problems.to_string());
             return Ok(ExitCode::from(reason.exit_code()));
         }

@@ -25,11 +25,16 @@ enum Progress {
     ObserveAgain(&'static str, Option<KubernetesError>),
 }
 
+/// Span of the phase: the fields that all its log lines have.
+pub(super) fn span(key: &SecretKey) -> Span {
+    let SecretKey { namespace, name } = key;
+    info_span!("kubernetes-secret", phase = KUBERNETES_SECRET_PHASE, namespace, secret_name = name)
+}
+
 impl Pass<'_> {
-    /// Span of the phase: the fields that all its log lines have.
+    /// Span of the phase.
     pub(super) fn span(&self) -> Span {
-        let SecretKey { namespace, name } = &self.kubernetes_secret.key;
-        info_span!("kubernetes-secret", phase = KUBERNETES_SECRET_PHASE, namespace, secret_name = name)
+        span(&self.kubernetes_secret.key)
     }
 
     /// Applies the Kubernetes Secret with `content`, which was read back from that version.

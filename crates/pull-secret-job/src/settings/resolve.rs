@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use daemon::environment::Environment;
 use daemon::settings::Loaded;
+use fleet_model::ClusterId;
 use secrecy::SecretString;
+use secret_store::ProjectId;
 use tracing::level_filters::LevelFilter;
 
 use super::parse::Parser;
@@ -65,6 +67,14 @@ pub fn resolve_paths(flags: &Flags, environment: &impl Environment) -> (Option<P
     let mut parser = Parser::new(given);
     let results_path = parser.results_path().filter(|_| parser.problems.is_empty());
     (results_path, given.termination_log_path.clone())
+}
+
+/// The names that all log lines of a run have, as far as they are valid: the log lines about invalid settings have them too.
+pub fn resolve_names(flags: &Flags, environment: &impl Environment) -> (Option<ClusterId>, Option<ProjectId>) {
+    let loaded = loaded(flags, environment, Vec::new());
+    let Some(given) = loaded.settings() else { return (None, None) };
+    let cluster = given.cluster_id.as_deref().and_then(|text| text.parse().ok());
+    (cluster, given.gcp_project_id.as_deref().and_then(|text| text.parse().ok()))
 }
 
 fn loaded(flags: &Flags, environment: &impl Environment, ignored: Vec<&'static str>) -> Loaded<Given> {

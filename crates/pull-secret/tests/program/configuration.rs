@@ -20,6 +20,21 @@ async fn an_empty_environment_gets_all_missing_settings_at_once() {
     assert_eq!(rig.calls(), 0);
 }
 
+/// A log line about invalid settings has the fields of every other one, as far as they are valid.
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_settings_are_logged_with_the_cluster_and_the_project() {
+    let rig = Rig::new().await;
+    let outcome = rig.run(rig.job(&pull_secret("a")).env("LOG_LEVEL", "loud")).await;
+    let line = outcome.lines().pop().unwrap();
+    let valid = rig.run(&mut rig.job(&pull_secret("a"))).await.lines().pop().unwrap();
+    for field in ["cluster_id", "gcp_project"] {
+        assert!(line[field].is_string() && line[field] == valid[field], "{line}");
+    }
+    let outcome = rig.run(rig.job(&pull_secret("a")).env("CLUSTER_ID", "Hunter2{").env("LOG_LEVEL", "loud")).await;
+    let line = outcome.lines().pop().unwrap();
+    assert!(line.get("cluster_id").is_none() && line["gcp_project"] == valid["gcp_project"], "{line}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flag_comes_before_its_variable() {
     let rig = Rig::new().await;

@@ -174,6 +174,9 @@ async fn a_namespace_that_does_not_exist_is_waited_for(#[case] kind: Kind) {
     let outcome = place.run("a", &arguments).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(75), "NamespaceMissing"), "{outcome:#?}");
     assert!(outcome.message().contains("placement"), "{outcome:#?}");
+    let last = outcome.lines().pop().unwrap();
+    let fields = ["phase", "namespace", "secret_name"].map(|name| last[name].as_str().unwrap_or_default().to_owned());
+    assert_eq!(fields, ["k8s-secret".to_owned(), missing.clone(), "cls-123-pull-secret".to_owned()], "{last}");
     let mut job = place.job("a");
     let job = job.args(["--management-namespace", &missing]).spawn().unwrap();
     place.create_namespace(&missing).await;
