@@ -55,9 +55,8 @@ bench: ## Measure against baselines in the same run
 
 # The number is read when the tests of docker-config are compiled, and when the others run.
 fuzz: export FUZZ_INPUTS ?= 1000000
-fuzz: ## Damage a million documents, searches, bodies and preconditions
-	cargo test --locked --release --package docker-config --lib fuzz
-	cargo test --locked --release --package hyperfleet-api --lib fuzz
+fuzz: ## Damage a million documents, searches, bodies, events, results and preconditions
+	cargo test --locked --release --workspace --lib -- fuzz
 	cargo test --locked --release --package hyperfleet-api --test fuzz -- --nocapture
 	cargo bench --locked --package precondition --bench fuzz
 

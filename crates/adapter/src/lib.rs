@@ -27,6 +27,8 @@ pub mod binding;
 pub mod config;
 pub mod decide;
 pub mod dry_run;
+#[cfg(test)]
+mod fuzz;
 pub mod limits;
 pub mod manifest;
 pub mod metrics;

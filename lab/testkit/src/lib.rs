@@ -23,6 +23,7 @@ pub mod broker;
 pub mod cluster;
 pub mod environment;
 pub mod fleet;
+pub mod fuzz;
 pub mod go;
 pub mod http;
 pub mod hyperfleet;

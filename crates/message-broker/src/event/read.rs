@@ -145,8 +145,8 @@ fn check_version(version: Option<&str>) -> Result<(), Malformed> {
 }
 
 fn id_of(message: &Message, id: Option<String>) -> String {
-    let id = id.filter(|id| !id.is_empty());
-    let id = id.or_else(|| message.attribute(WATERMILL_UUID).map(str::to_owned));
+    let watermill = message.attribute(WATERMILL_UUID).map(str::to_owned);
+    let id = id.filter(|id| !id.is_empty()).or(watermill).filter(|id| !id.is_empty());
     id.unwrap_or_else(|| Uuid::now_v7().to_string())
 }
 

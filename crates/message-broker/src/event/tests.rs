@@ -135,6 +135,14 @@ fn what_is_no_event_is_reported(#[case] body: &str, #[case] attributes: &[(&str,
     assert!(Event::decode(&message(body, attributes)).is_err());
 }
 
+#[rstest]
+#[case("{\"specversion\":\"1.0\",\"id\":\"\"}")]
+#[case("{\"generation\":1}")]
+fn an_event_without_an_id_gets_one(#[case] body: &str) {
+    let event = Event::decode(&message(body, &[(WATERMILL_UUID, "")])).unwrap();
+    assert!(!event.id.is_empty());
+}
+
 #[test]
 fn what_cannot_be_read_is_not_quoted() {
     let error = Event::decode(&message("{\"password\": pa55word}", &[])).unwrap_err().to_string();
