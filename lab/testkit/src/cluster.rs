@@ -1,7 +1,7 @@
 //! A namespace on an API server: the emulator's, or a real one's.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use emulators::kubernetes::{Authorization, Kubernetes, Settings};
@@ -74,6 +74,10 @@ impl Place {
         let place = Self { rig, namespace, client: Client::try_from(config).unwrap(), kubeconfig, emulator };
         place.create_namespace(&place.namespace).await;
         Some(place)
+    }
+
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     pub fn emulator(&self) -> &Kubernetes {

@@ -21,4 +21,5 @@ mod modes;
 mod races;
 mod sentinel;
 mod story;
+mod sweep;
 mod validate;
