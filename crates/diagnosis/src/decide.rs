@@ -158,7 +158,8 @@ fn result(message: &str) -> Option<(String, String)> {
 fn contradictions(cluster: &Resource, report: &Report, observed: &Observed) -> Vec<String> {
     let mut found = Vec::new();
     let reported = |name: &str| {
-        let value = report.data.get(name)?;
+        // What the caller may not see is null.
+        let value = report.data.get(name).filter(|value| !value.is_null())?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     let desired = cluster.spec.pointer("/pullSecret/data/digest").and_then(Value::as_str);

@@ -123,6 +123,16 @@ fn a_secret_that_agrees_is_no_contradiction() {
     assert!(page(&facts).verdict.agrees);
 }
 
+/// The API hides digests from callers that may not read pull secrets.
+#[test]
+fn a_hidden_digest_is_no_contradiction() {
+    let mut facts = facts("True", report(2, "True", "SecretStored", ""));
+    facts.cluster.as_mut().unwrap().spec["pullSecret"]["data"]["digest"] = json!(null);
+    facts.report.as_mut().unwrap().data.insert("digest".to_owned(), json!(null));
+    facts.observed.secret = Observation::Found(Some(secret(&[("hyperfleet.io/digest", "hmac-sha256:a")])));
+    assert!(page(&facts).verdict.agrees);
+}
+
 #[test]
 fn a_digest_other_than_the_desired_one_is_a_contradiction() {
     let mut facts = facts("True", report(2, "True", "SecretStored", ""));

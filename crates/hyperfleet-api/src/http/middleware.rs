@@ -23,7 +23,7 @@ use super::handlers::{self, AuthenticatedRequest};
 use super::head::Head;
 use super::query::Parameters;
 use super::route::{Route, route};
-use super::{Api, access, response};
+use super::{Api, access, digests, response};
 use crate::excerpt::excerpt;
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
@@ -177,17 +177,20 @@ async fn handle_route(
     let reports = matches!(route, Route::Statuses(_));
     let parameters = Parameters::parse(head.uri.query());
     let Context { request_id, peer, caller } = context;
+    let registry = api.service().registry();
+    let subject = access::subject(registry, &route, &parameters);
     let caller = if route.is_public() {
         caller.insert(Caller::default())
     } else {
         let authentication = &api.parts.authentication;
         let of = Head { headers: &head.headers, peer, writes, reports };
         let caller = caller.insert(authentication.authenticate(of, api.now()).await?);
-        let registry = api.service().registry();
-        authentication.admit(caller, of, access::subject(registry, &route, &parameters))?;
+        authentication.admit(caller, of, subject)?;
         access::check(&caller.permissions, registry, &route, (&head.method, &parameters))?;
+        access::check_search(&caller.permissions, subject, &parameters)?;
         caller
     };
+    let shows_digests = route.is_public() || caller.permissions.pull_secrets(subject).reads;
     let body = if writes { read(api, body).await? } else { Bytes::new() };
     let path = excerpt(head.uri.path());
     let call =
@@ -201,7 +204,8 @@ async fn handle_route(
         body: &body,
         caller,
     };
-    handlers::handle(api, request).await
+    let response = handlers::handle(api, request).await?;
+    Ok(if shows_digests { response } else { digests::hide(response) })
 }
 
 /// Reads a body of at most `limit` bytes; `None` if it is larger.

@@ -185,7 +185,7 @@ fn spec() -> Value {
             "properties": {
                 "data": {
                     "description": "A Docker config document: as text, in base64, or as an object. It is stored encrypted \
-                                    and returned as `{\"redacted\": true, \"digest\": …}`; a PATCH with that keeps it.",
+                                    and returned as `{\"redacted\": true, \"digest\": …}`; a PATCH with that keeps it. The digest is null for callers that may not read pull secrets.",
                     "type": ["string", "object", "null"],
                 },
                 "secretRef": { "description": "A Secret of the management cluster: `namespace`, `name`, `key`." },

@@ -41,6 +41,14 @@ pub(super) enum Test {
 // === impl Expression ===
 
 impl Expression {
+    pub(super) fn reads_pull_secrets(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::reads_pull_secrets),
+            Self::Test(Field::Spec(path), _) => path.starts_with(&["pullSecret".to_owned(), "data".to_owned()]),
+            Self::Test(..) => false,
+        }
+    }
+
     pub(super) fn matches(&self, resource: &Resource) -> bool {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.matches(resource)),

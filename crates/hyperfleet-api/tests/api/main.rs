@@ -23,6 +23,7 @@ mod configuration;
 mod create;
 mod deletion;
 mod destination;
+mod digests;
 mod discards;
 mod force_delete;
 mod history;
