@@ -11,7 +11,8 @@ async fn schemathesis_finds_nothing() {
     let Some(executable) = executable() else { return };
     let rig = Rig::start().await;
     rig.create(5).await;
-    let operations = Contract(rig.document().await).operations().count();
+    // All but the one that serves the document, which schemathesis leaves out.
+    let operations = Contract(rig.document().await).operations().count() - 1;
     let url = rig.url("/api/hyperfleet/v1/openapi");
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openapi");
     let scratch = tempfile::tempdir().unwrap();
