@@ -1,8 +1,10 @@
 //! The operations of the API, from a checked request to the stored result. Knows nothing of HTTP.
 
+mod create;
 mod delete;
 mod evaluate;
 mod failure;
+mod group;
 mod lost;
 mod mapped;
 mod read;
@@ -29,14 +31,16 @@ use crate::decide::transitions;
 use crate::entity::{Descriptor, Registry};
 use crate::live::Live;
 use crate::mapping::{Evaluator, Mapper};
-use crate::render;
 use crate::resource::Resource;
 use crate::sealed::Keyring;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Change, ChangeKind, Lock, Object, Store, Stored, Write};
+use crate::store::{Lock, Object, Store, Stored, Write};
 use crate::tenancy::{Reach, Tenancy};
 
+use create::Creating;
+use group::Group;
 use mapped::MappedFacts;
+use report::Reporting;
 
 pub use failure::{Failure, PullSecretError};
 pub use report::Reported;
@@ -60,6 +64,8 @@ struct Parts {
     evaluator: Evaluator,
     schemas: SpecSchemas,
     keyring: Live<Option<Arc<Keyring>>>,
+    creations: Group<Creating>,
+    reports: Group<Reporting>,
 }
 
 /// The caller of an operation.
@@ -76,7 +82,7 @@ pub struct Caller {
 }
 
 /// The address of a resource in a request's path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Address<'a> {
     /// The kind that the path names; `None` is any kind.
     pub descriptor: Option<&'a Descriptor>,
@@ -98,7 +104,8 @@ impl Service {
     ) -> Result<Self, String> {
         let evaluator = Evaluator::start(mappers(&registry)?)?;
         let keyring = Live::new(keyring.map(Arc::new));
-        Ok(Self { parts: Arc::new(Parts { store, registry, evaluator, schemas, keyring }) })
+        let (creations, reports) = (Group::default(), Group::default());
+        Ok(Self { parts: Arc::new(Parts { store, registry, evaluator, schemas, keyring, creations, reports }) })
     }
 
     /// Returns the kinds that are served.
@@ -175,12 +182,17 @@ impl Service {
         Ok(())
     }
 
-    /// Stores a changed resource with its transitions, and records the change for the change stream.
-    async fn save(&self, write: &mut Write, before: &Resource, after: &Stored, at: Timestamp) -> Result<(), Failure> {
-        write.update(before, after).await?;
-        write.add_transitions(&after.resource.id, &transitions::of_conditions(Some(before), &after.resource)).await?;
-        write.record(change(ChangeKind::Modified, &after.resource, at));
-        Ok(())
+    /// Commits a write if its work is done, else undoes it.
+    async fn finish<T>(&self, write: Write, done: Result<T, Failure>) -> Result<T, Failure> {
+        match done {
+            Ok(done) => self.commit(write).await.map(|()| done),
+            // Its locks must be released before the evaluation begins.
+            Err(Failure::Unevaluated(resources)) => {
+                write.roll_back().await?;
+                Err(Failure::Unevaluated(resources))
+            }
+            failed => failed,
+        }
     }
 
     /// Commits a write, and then notifies the readers of the change stream.
@@ -202,16 +214,10 @@ fn mappers(registry: &Registry) -> Result<BTreeMap<String, Mapper>, String> {
     mappers.collect()
 }
 
-/// Returns the change that readers of the change stream receive.
-fn change(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Change {
-    Change {
-        kind,
-        resource_kind: resource.kind.clone(),
-        resource_id: resource.id.clone(),
-        tenancy: resource.state.tenancy.clone(),
-        time,
-        object: render::text(resource),
-    }
+/// Stores a changed resource with the transitions of its conditions.
+fn save(write: &mut Write, before: &Stored, after: Stored, at: Timestamp) {
+    let transitions = transitions::of_conditions(Some(&before.resource), &after.resource);
+    write.save(before, after, transitions, at);
 }
 
 /// Locks and returns the resource within reach at an address.
@@ -226,34 +232,22 @@ async fn pause(attempts: usize) {
     tokio::time::sleep(longest.mul_f64(rand::random())).await;
 }
 
-/// Carries out a transaction, and repeats it from its beginning when it conflicts with another one.
+/// Repeats an attempt of a transaction from its beginning when it conflicts with another one.
 ///
 /// Conditions are mapped between the attempts, when no lock is held: work that needs them for a state on which they were
 /// not evaluated fails with [`Failure::Unevaluated`], is rolled back, and begins again with the result.
-macro_rules! transact {
-    ($service:expr, $mapped:ident = $facts:expr, $write:ident => $work:expr) => {{
+macro_rules! attempt {
+    ($service:expr, $mapped:ident = $facts:expr, $attempt:expr) => {{
         let (mut attempts, mut evaluations) = (0, 0);
         let mut $mapped = $facts;
         loop {
-            let done: Result<_, Failure> = async {
-                let mut $write = $service.store().write().await?;
-                let done: Result<_, Failure> = async { Ok($work) }.await;
-                match done {
-                    Ok(done) => $service.commit($write).await.map(|()| done),
-                    Err(Failure::Unevaluated(resources)) => {
-                        $write.roll_back().await?;
-                        Err(Failure::Unevaluated(resources))
-                    }
-                    failed => failed,
-                }
-            }
-            .await;
+            let done: Result<_, Failure> = $attempt;
             match done {
-                Err(Failure::Store(error)) if error.is_contended() && attempts + 1 < MAX_ATTEMPTS => {
+                Err(Failure::Store(error)) if error.is_contended() && attempts + 1 < super::MAX_ATTEMPTS => {
                     attempts += 1;
                     super::pause(attempts).await;
                 }
-                Err(Failure::Unevaluated(resources)) if evaluations < MAX_EVALUATIONS => {
+                Err(Failure::Unevaluated(resources)) if evaluations < super::MAX_EVALUATIONS => {
                     evaluations += 1;
                     $mapped.update($service.evaluate(resources).await);
                 }
@@ -261,6 +255,21 @@ macro_rules! transact {
             }
         }
     }};
+}
+use attempt;
+
+/// Carries out a transaction as often as [`attempt`] repeats it.
+macro_rules! transact {
+    ($service:expr, $mapped:ident = $facts:expr, $write:ident => $work:expr) => {
+        super::attempt!($service, $mapped = $facts, {
+            async {
+                let mut $write = $service.store().write().await?;
+                let done: Result<_, Failure> = async { Ok($work) }.await;
+                $service.finish($write, done).await
+            }
+            .await
+        })
+    };
 }
 use transact;
 

@@ -35,6 +35,14 @@ impl Reach {
         }
     }
 
+    /// Returns true if a resource of that tenancy is within reach.
+    pub fn covers(&self, tenancy: &Tenancy) -> bool {
+        match self {
+            Self::Unlimited | Self::AllTenants => true,
+            Self::Tenant(own) => own == tenancy,
+        }
+    }
+
     /// Returns the SQL condition on a column with the tenancy as JSON.
     pub(crate) fn sql(&self, column: &str, parameters: &mut Parameters) -> String {
         match self {

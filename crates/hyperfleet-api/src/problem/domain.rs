@@ -36,7 +36,9 @@ impl From<&Failure> for Problem {
                 Self::new(Code::Unavailable, "too many writers at once: try again")
             }
             Failure::Store(_) => Self::new(Code::Internal, "an internal error; the server's log says more"),
-            Failure::Mapping(_) | Failure::EmptyTree => Self::new(Code::Internal, failure.to_string()),
+            Failure::Mapping(_) | Failure::EmptyTree | Failure::Abandoned => {
+                Self::new(Code::Internal, failure.to_string())
+            }
         }
     }
 }

@@ -3,12 +3,12 @@
 use uuid::Uuid;
 
 use super::mapped::MappedFacts;
-use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, change, lock, transact};
+use super::{Address, Failure, Service, lock, save, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion::{self, Deletion};
 use crate::decide::tombstone;
 use crate::resource::Resource;
-use crate::store::{ChangeKind, Lock, Stored, Write};
+use crate::store::{Lock, Stored, Write};
 
 impl Service {
     /// Requests a resource's deletion; a repeated request changes nothing. Returns the resource after it or, if it was
@@ -37,7 +37,7 @@ impl Service {
             let tree = tree(&mut write, root).await?;
             for stored in tree.iter().rev() {
                 self.clear_references_to(&mut write, &stored.resource, &tree, request).await?;
-                self.remove(&mut write, &stored.resource, request).await?;
+                write.remove(&stored.resource, request.time).await?;
                 let id = Uuid::now_v7().to_string();
                 write.bury(&tombstone::bury(&stored.resource, id, reason, request)).await?;
             }
@@ -68,11 +68,11 @@ impl Service {
                 remaining.extend(resource.owner.as_ref().map(|owner| owner.id.clone()));
             }
             if resource != before.resource {
-                let after = Stored { resource: resource.clone(), sealed: before.sealed };
+                let after = Stored { resource: resource.clone(), sealed: before.sealed.clone() };
                 if deletion == Deletion::Finalize {
-                    self.save(write, &before.resource, &after, request.time).await?;
+                    save(write, &before, after, request.time);
                 } else {
-                    write.update(&before.resource, &after).await?;
+                    write.update(&before, after);
                 }
             }
             if deletion == Deletion::Remove {
@@ -80,7 +80,7 @@ impl Service {
             }
         }
         for resource in removed {
-            self.remove(write, &resource, request).await?;
+            write.remove(&resource, request.time).await?;
         }
         deleted.ok_or(Failure::EmptyTree)
     }
@@ -137,23 +137,11 @@ impl Service {
             }
             after.resource.state.references.retain(|_, targets| !targets.is_empty());
             if tree.iter().any(|inside| inside.resource.id == before.resource.id) {
-                write.update(&before.resource, &after).await?;
+                write.update(&before, after);
             } else {
-                self.save(write, &before.resource, &after, request.time).await?;
+                save(write, &before, after, request.time);
             }
         }
-        Ok(())
-    }
-
-    /// Removes a resource for good.
-    pub(super) async fn remove(
-        &self,
-        write: &mut Write,
-        resource: &Resource,
-        request: &RequestInfo,
-    ) -> Result<(), Failure> {
-        write.remove(&resource.id).await?;
-        write.record(change(ChangeKind::Deleted, resource, request.time));
         Ok(())
     }
 }

@@ -75,6 +75,9 @@ pub enum Failure {
     /// A defect: a deletion without a resource.
     #[error("an empty tree was deleted")]
     EmptyTree,
+    /// A defect: a write ended without a result.
+    #[error("a write ended without a result")]
+    Abandoned,
 }
 
 /// An inline pull secret that cannot be stored or returned.

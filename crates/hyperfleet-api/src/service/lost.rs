@@ -1,7 +1,7 @@
 //! Removes pull secrets whose key is lost.
 
 use super::mapped::MappedFacts;
-use super::{Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, transact};
+use super::{Failure, Service, save, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::lost;
 use crate::sealed;
@@ -36,6 +36,7 @@ impl Service {
             let active = if resource.is_terminating() { write.count_children(&resource.id).await?.1 } else { 0 };
             self.conclude(&mut resource, active > 0, mapped)?;
         }
-        self.save(write, &before.resource, &Stored { resource, sealed: None }, request.time).await
+        save(write, &before, Stored { resource, sealed: None }, request.time);
+        Ok(())
     }
 }

@@ -6,10 +6,10 @@ use crate::mapping::MappingError;
 use crate::resource::{Resource, State};
 
 /// Mapped conditions, each with the state of the resource that they were evaluated on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MappedFacts(Vec<Evaluated>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Evaluated {
     /// The resource without conditions, which expressions do not read.
     input: Resource,

@@ -4,8 +4,9 @@ use fleet_model::names::condition::{AVAILABLE, FINALIZED};
 use fleet_model::{Report, Status};
 
 use super::evaluate::with_report;
+use super::group::{Group, Operation};
 use super::mapped::MappedFacts;
-use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, lock, transact};
+use super::{Address, Failure, Service, attempt, lock};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion;
 use crate::decide::report::{self, Decision, DiscardReason, NewReport};
@@ -29,11 +30,15 @@ pub enum Reported {
     },
 }
 
-/// One attempt to store a report.
-#[derive(Clone, Copy)]
-struct Operation<'a> {
-    request: &'a RequestInfo,
-    mapped: &'a MappedFacts,
+/// A report that is to be stored.
+#[derive(Debug)]
+pub(super) struct Reporting {
+    kind: Option<String>,
+    owner_id: Option<String>,
+    id: String,
+    new: NewReport,
+    request: RequestInfo,
+    mapped: MappedFacts,
 }
 
 impl Service {
@@ -45,19 +50,16 @@ impl Service {
         request: &RequestInfo,
     ) -> Result<Reported, Failure> {
         report::check(&new, request.time)?;
-        transact!(self, mapped = self.evaluate_report(address, &new, request).await?, write => {
-            let before = lock(&mut write, address, Lock::Change, &request.reach).await?;
-            match report::decide(&new, &before.resource, request.time)? {
-                Decision::Discard(reason) => Reported::Discarded(reason),
-                Decision::Unchanged(report) => {
-                    let removed = self.remove_if_finished(&mut write, &before.resource, &report, request).await?;
-                    Reported::Stored { report: Box::new(report), first: false, removed }
-                }
-                Decision::Store(report) => {
-                    let operation = Operation { request, mapped: &mapped };
-                    self.store_report(&mut write, before, report, operation).await?
-                }
-            }
+        attempt!(self, mapped = self.evaluate_report(address, &new, request).await?, {
+            let operation = Reporting {
+                kind: address.descriptor.map(|descriptor| descriptor.kind.clone()),
+                owner_id: address.owner_id.map(str::to_owned),
+                id: address.id.to_owned(),
+                new: new.clone(),
+                request: request.clone(),
+                mapped: mapped.clone(),
+            };
+            Group::perform(self, operation).await
         })
     }
 
@@ -66,11 +68,11 @@ impl Service {
         write: &mut Write,
         before: Stored,
         report: Report,
-        Operation { request, mapped }: Operation<'_>,
+        Reporting { request, mapped, .. }: &Reporting,
     ) -> Result<Reported, Failure> {
         let (resource, replaced) = with_report(&before.resource, &report);
         report::check_room(&before.resource, &resource)?;
-        let mut after = Stored { resource, sealed: before.sealed };
+        let mut after = Stored { resource, sealed: before.sealed.clone() };
         // An adapter that does not know whether it is available changes no aggregated condition.
         let concludes = report.status(AVAILABLE) != Status::Unknown;
         if concludes || self.parts.evaluator.maps(&after.resource.kind) {
@@ -81,9 +83,9 @@ impl Service {
         }
         let removed = self.remove_if_finished(write, &after.resource, &report, request).await?;
         if !removed {
-            let of_report = transitions::of_report(replaced.as_ref(), &report);
-            write.add_transitions(&after.resource.id, &of_report).await?;
-            self.save(write, &before.resource, &after, request.time).await?;
+            let mut transitions = transitions::of_report(replaced.as_ref(), &report);
+            transitions.extend(transitions::of_conditions(Some(&before.resource), &after.resource));
+            write.save(&before, after, transitions, request.time);
         }
         Ok(Reported::Stored { report: Box::new(report), first: replaced.is_none(), removed })
     }
@@ -102,8 +104,36 @@ impl Service {
         let (children, _) = write.count_children(&resource.id).await?;
         let finished = deletion::is_finished(resource, self.descriptor(resource)?, children > 0);
         if finished {
-            self.remove(write, resource, request).await?;
+            write.remove(resource, request.time).await?;
         }
         Ok(finished)
+    }
+}
+
+// === impl Reporting ===
+
+impl Operation for Reporting {
+    type Done = Reported;
+
+    fn group(service: &Service) -> &Group<Self> {
+        &service.parts.reports
+    }
+
+    fn locks(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+
+    async fn perform(&self, service: &Service, write: &mut Write) -> Result<Reported, Failure> {
+        let descriptor = self.kind.as_deref().and_then(|kind| service.registry().kind(kind));
+        let address = Address { descriptor, owner_id: self.owner_id.as_deref(), id: &self.id };
+        let before = lock(write, &address, Lock::Change, &self.request.reach).await?;
+        Ok(match report::decide(&self.new, &before.resource, self.request.time)? {
+            Decision::Discard(reason) => Reported::Discarded(reason),
+            Decision::Unchanged(report) => {
+                let removed = service.remove_if_finished(write, &before.resource, &report, &self.request).await?;
+                Reported::Stored { report: Box::new(report), first: false, removed }
+            }
+            Decision::Store(report) => service.store_report(write, before, report, self).await?,
+        })
     }
 }

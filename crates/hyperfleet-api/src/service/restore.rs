@@ -1,7 +1,7 @@
 //! Raises the generations of resources after a restore of the database.
 
 use super::mapped::MappedFacts;
-use super::{Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, transact};
+use super::{Failure, Service, save, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::restore;
 use crate::store::{Lock, Stored, Write};
@@ -34,7 +34,8 @@ impl Service {
             let active = if resource.is_terminating() { write.count_children(&resource.id).await?.1 } else { 0 };
             self.conclude(&mut resource, active > 0, mapped)?;
         }
-        let after = Stored { resource, sealed: before.sealed };
-        self.save(write, &before.resource, &after, request.time).await
+        let after = Stored { resource, sealed: before.sealed.clone() };
+        save(write, &before, after, request.time);
+        Ok(())
     }
 }

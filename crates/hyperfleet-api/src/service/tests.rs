@@ -37,8 +37,15 @@ impl Rig {
         let store = Store::open(&Source::Sqlite { path: folder.path().join("test.db") }, pool).unwrap();
         store.migrate(Duration::from_secs(10), NOW).await.unwrap();
         let (evaluator, tasks) = Evaluator::without_threads(mappers(&registry()).unwrap());
-        let parts =
-            Parts { store, registry: registry(), evaluator, schemas: SpecSchemas::default(), keyring: Live::default() };
+        let parts = Parts {
+            store,
+            registry: registry(),
+            evaluator,
+            schemas: SpecSchemas::default(),
+            keyring: Live::default(),
+            creations: Group::default(),
+            reports: Group::default(),
+        };
         Self { service: Service { parts: Arc::new(parts) }, tasks, _folder: folder }
     }
 
@@ -86,7 +93,7 @@ impl Rig {
         let before = write.lock(id, Lock::Change, &Reach::Unlimited).await.unwrap().unwrap();
         let mut after = before.clone();
         change(&mut after.resource);
-        write.update(&before.resource, &after).await.unwrap();
+        write.update(&before, after);
         write.commit().await.unwrap();
     }
 

@@ -1,7 +1,7 @@
 //! Tombstones of resources that were removed by force.
 
 use super::mapped::MappedFacts;
-use super::{Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, Service, transact};
+use super::{Failure, Service, transact};
 use crate::decide::tombstone;
 use crate::entity::Descriptor;
 use crate::store::Page;

@@ -1,24 +1,22 @@
-//! Creates and changes resources.
+//! Changes the desired state of resources.
 
 use std::collections::BTreeMap;
 
 use fleet_model::Generation;
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::mapped::MappedFacts;
-use super::{Address, Failure, MAX_ATTEMPTS, MAX_EVALUATIONS, PullSecretError, Service, lock, transact};
-use crate::decide::body::{Creation, Patch, References};
-use crate::decide::change::{self, ChangeError, Patched, Relations, Replacement, RequestInfo};
+use super::{Address, Failure, PullSecretError, Service, lock, save, transact};
+use crate::decide::body::{Patch, References};
+use crate::decide::change::{self, Patched, Replacement, RequestInfo};
 use crate::decide::destination::{self, Content};
 use crate::decide::misplaced;
 use crate::decide::rules::{self, RuleError, TargetState};
-use crate::decide::transitions;
 use crate::entity::Descriptor;
 use crate::render;
 use crate::resource::{Resource, Target};
 use crate::sealed::{self, Binding, Document, PullSecretInput};
-use crate::store::{ChangeKind, Lock, StoreError, Stored, Write};
+use crate::store::{Lock, Stored, Write};
 use crate::tenancy::Reach;
 
 /// The pull secret after a PATCH.
@@ -30,56 +28,6 @@ struct Kept {
 }
 
 impl Service {
-    /// Creates a resource, below an owner if its kind has a parent.
-    pub async fn create(
-        &self,
-        descriptor: &Descriptor,
-        owner_id: Option<&str>,
-        mut body: Creation,
-        request: &RequestInfo,
-    ) -> Result<Resource, Failure> {
-        change::check_creation(&body, descriptor)?;
-        body.spec.as_ref().map_or(Ok(()), misplaced::check)?;
-        self.parts.schemas.check(&descriptor.kind, body.spec.as_ref())?;
-        let given = std::mem::take(&mut body.references);
-        let id = body.id.take().unwrap_or_else(|| Uuid::now_v7().to_string());
-        let input =
-            body.spec.as_mut().map_or(Ok(PullSecretInput::Absent), sealed::take).map_err(PullSecretError::from)?;
-        let sealed = match input {
-            PullSecretInput::Absent => None,
-            PullSecretInput::Placeholder => return Err(PullSecretError::NothingToKeep.into()),
-            PullSecretInput::New(document) => {
-                let spec = body.spec.clone().unwrap_or_default();
-                Some(self.seal(&Binding::new(&id, request.time, &spec), &document)?)
-            }
-        };
-        if let (Some(spec), false) = (&body.spec, request.pull_secrets.chooses_destination) {
-            destination::check(None, spec, Content::GivenOrNone).map_err(PullSecretError::from)?;
-        }
-        if let (Some(spec), Some(sealed)) = (body.spec.as_mut(), &sealed) {
-            sealed::put(spec, sealed.placeholder.clone());
-        }
-        transact!(self, mapped = MappedFacts::default(), write => {
-            let owner = match owner_id {
-                Some(id) => Some(self.parent(&mut write, descriptor, id, &request.reach).await?),
-                None => None,
-            };
-            // A child belongs to the tenant of its parent.
-            let tenancy = owner.as_ref().map_or(&request.tenancy, |owner| &owner.state.tenancy).clone();
-            let references = self.resolve(&mut write, &given, descriptor, &request.reach.of_resource(&tenancy)).await?;
-            let href = self.registry().href(&descriptor.kind, &id, owner_id);
-            let relations = Relations { href, owner: owner.as_ref().map(render::target), references, tenancy };
-            let mut resource = change::create(body.clone(), id.clone(), relations, request);
-            self.conclude(&mut resource, false, &mapped)?;
-            let stored = Stored { resource, sealed: sealed.as_ref().map(|sealed| sealed.text.clone()) };
-            write.insert(&stored).await.map_err(|error| taken(error, &stored.resource))?;
-            let resource = stored.resource;
-            write.add_transitions(&id, &transitions::of_conditions(None, &resource)).await?;
-            write.record(super::change(ChangeKind::Added, &resource, request.time));
-            resource
-        })
-    }
-
     /// Changes the desired state of a resource. `expected` is the generation that the caller expects, if it names one.
     pub async fn patch(
         &self,
@@ -109,41 +57,22 @@ impl Service {
                 Patched::Unchanged => {
                     if sealed != before.sealed {
                         let resource = before.resource.clone();
-                        write.update(&before.resource, &Stored { resource, sealed }).await?;
+                        write.update(&before, Stored { resource, sealed });
                     }
                     before.resource
                 }
                 Patched::Changed(mut resource) => {
                     self.conclude(&mut resource, true, &mapped)?;
                     let after = Stored { resource: *resource, sealed };
-                    self.save(&mut write, &before.resource, &after, request.time).await?;
+                    save(&mut write, &before, after.clone(), request.time);
                     after.resource
                 }
             }
         })
     }
 
-    /// Locks and returns the parent of a new child, so that its deletion cannot begin meanwhile.
-    async fn parent(
-        &self,
-        write: &mut Write,
-        descriptor: &Descriptor,
-        id: &str,
-        reach: &Reach,
-    ) -> Result<Resource, Failure> {
-        let kind = descriptor.parent_kind.as_deref().unwrap_or_default();
-        let found = write.lock(id, Lock::Attach, reach).await?.filter(|stored| stored.resource.kind == kind);
-        let Some(Stored { resource, .. }) = found else {
-            return Err(Failure::NotFound { kind: kind.to_owned(), id: id.to_owned() });
-        };
-        if resource.is_terminating() {
-            return Err(ChangeError::Terminating { kind: kind.to_owned(), id: id.to_owned() }.into());
-        }
-        Ok(resource)
-    }
-
     /// Locks and returns the targets of references, so that their deletion cannot begin meanwhile.
-    async fn resolve(
+    pub(super) async fn resolve(
         &self,
         write: &mut Write,
         given: &References,
@@ -230,16 +159,8 @@ impl Service {
         self.keyring().map(|keyring| keyring.placeholder(document))
     }
 
-    fn seal(&self, binding: &Binding, document: &Document) -> Result<sealed::Sealed, Failure> {
+    pub(super) fn seal(&self, binding: &Binding, document: &Document) -> Result<sealed::Sealed, Failure> {
         let keyring = self.keyring().ok_or(PullSecretError::NoKey)?;
         Ok(keyring.seal(binding, document).ok_or(PullSecretError::NotEncrypted)?)
-    }
-}
-
-fn taken(error: StoreError, resource: &Resource) -> Failure {
-    match error {
-        StoreError::Duplicate { id: true } => Failure::IdTaken { id: resource.id.clone() },
-        StoreError::Duplicate { id: false } => Failure::NameTaken { kind: resource.kind.clone() },
-        other => Failure::Store(other),
     }
 }

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 
 use super::sql::Value;
+use crate::render;
+use crate::resource::Resource;
 use crate::tenancy::{self, Tenancy};
 
 /// A change of a resource, as readers of the change stream receive it.
@@ -36,6 +38,18 @@ pub enum ChangeKind {
 // === impl Change ===
 
 impl Change {
+    /// Returns the change of a resource at that time. After its removal the object is that of before.
+    pub fn new(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Self {
+        Self {
+            kind,
+            resource_kind: resource.kind.clone(),
+            resource_id: resource.id.clone(),
+            tenancy: resource.state.tenancy.clone(),
+            time,
+            object: render::text(resource),
+        }
+    }
+
     pub(super) fn values(self, version: i64) -> Vec<Value> {
         vec![
             Value::Number(version),

@@ -1,7 +1,6 @@
 //! Opens the database with its connection pool and the settings that its guarantees need.
 
 use std::fs::OpenOptions;
-use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -11,12 +10,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use tokio::time::timeout;
 
 use super::database::{Database, Pools};
 use super::{Store, StoreError};
 
-/// Maximum time in which a released connection must answer before it is closed.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time without use after which a connection is tested before it is used again.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+/// Maximum time in which a tested connection must answer; else it is replaced.
+const TEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The database to open.
 #[derive(Clone, Debug)]
@@ -135,12 +137,13 @@ fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
         ("statement_timeout", "30s"),
     ]);
     let pool = PgPoolOptions::new()
-        // The connection of a cancelled request may be broken without notice: waiting for its answer would block a slot of
-        // the pool for hours.
-        .after_release(|connection, _| {
+        // Instead of a test of each connection: what was idle may be broken, without notice. Connections of cancelled requests
+        // are tested when they are abandoned.
+        .test_before_acquire(false)
+        .before_acquire(|connection, metadata| {
             Box::pin(async move {
-                let answered = tokio::time::timeout(RELEASE_TIMEOUT, connection.ping()).await;
-                answered.unwrap_or_else(|_elapsed| Err(io::Error::from(io::ErrorKind::TimedOut).into())).map(|()| true)
+                Ok(metadata.idle_for < TRUSTED_IDLE
+                    || matches!(timeout(TEST_TIMEOUT, connection.ping()).await, Ok(Ok(()))))
             })
         })
         .max_connections(pool.max_connections)

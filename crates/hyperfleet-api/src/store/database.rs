@@ -1,7 +1,7 @@
 //! Connection pools, transactions and rows of either database.
 
-mod cancel;
 mod interrupt;
+mod lease;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
-use cancel::Cancellable;
 use interrupt::Interrupt;
+use lease::Lease;
 
 /// The connection pools of a database.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ enum Open {
     /// On SQLite.
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     /// On PostgreSQL.
-    Postgres(Cancellable),
+    Postgres(Lease),
 }
 
 /// A row of a result.
@@ -107,6 +107,23 @@ impl Database {
 
     /// Returns the rows of one statement, which reads one snapshot of the database.
     pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        self.read(sql, parameters, None).await
+    }
+
+    /// Returns the rows of a search when it is its turn; a caller that stops waiting loses its place, and one that stops
+    /// reading ends the statement.
+    pub async fn search(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        // The semaphore is never closed.
+        let turn = Arc::clone(&self.searches).acquire_owned().await.ok();
+        self.read(sql, parameters, turn).await
+    }
+
+    async fn read(
+        &self,
+        sql: String,
+        parameters: Parameters,
+        turn: Option<OwnedSemaphorePermit>,
+    ) -> Result<Vec<Row>, StoreError> {
         let labels = QueryLabels::of(&sql);
         let rows = async {
             Ok(match &self.pools {
@@ -118,7 +135,13 @@ impl Database {
                 }
                 Pools::Postgres(pool) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                    query.fetch_all(pool).await?.into_iter().map(Row::Postgres).collect()
+                    let mut lease = Lease::take(pool).await?;
+                    if turn.is_some() {
+                        lease.search(pool, turn).await?;
+                    }
+                    let rows = query.fetch_all(lease.connection()?).await?;
+                    lease.release();
+                    rows.into_iter().map(Row::Postgres).collect()
                 }
             })
         };
@@ -130,8 +153,7 @@ impl Database {
         let open = match &self.pools {
             Pools::Sqlite { readers, .. } => readers.begin().await.map(Open::Sqlite),
             Pools::Postgres(pool) => {
-                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-                pool.begin_with(begin).await.map(Cancellable::new).map(Open::Postgres)
+                Lease::begin(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map(Open::Postgres)
             }
         };
         let mut transaction = self.opened(open)?;
@@ -158,7 +180,7 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
-            Pools::Postgres(pool) => pool.begin().await.map(Cancellable::new).map(Open::Postgres),
+            Pools::Postgres(pool) => Lease::begin(pool, "BEGIN").await.map(Open::Postgres),
         };
         self.opened(open)
     }
@@ -214,9 +236,9 @@ impl Transaction {
                     let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
                     query.fetch_all(&mut **transaction).await?.into_iter().map(Row::Sqlite).collect()
                 }
-                Open::Postgres(transaction) => {
+                Open::Postgres(lease) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                    query.fetch_all(transaction.connection()?).await?.into_iter().map(Row::Postgres).collect()
+                    query.fetch_all(lease.connection()?).await?.into_iter().map(Row::Postgres).collect()
                 }
             })
         };
@@ -232,9 +254,9 @@ impl Transaction {
                     let query = sqlx::query_with(AssertSqlSafe(sql), sqlite(parameters)?);
                     query.execute(&mut **transaction).await?.rows_affected()
                 }
-                Open::Postgres(transaction) => {
+                Open::Postgres(lease) => {
                     let query = sqlx::query_with(AssertSqlSafe(sql), postgres(parameters)?);
-                    query.execute(transaction.connection()?).await?.rows_affected()
+                    query.execute(lease.connection()?).await?.rows_affected()
                 }
             })
         };
@@ -245,9 +267,7 @@ impl Transaction {
     pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         match &mut self.open {
             Open::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
-            Open::Postgres(transaction) => {
-                sqlx::raw_sql(sql).execute(transaction.connection()?).await.map(drop)?;
-            }
+            Open::Postgres(lease) => sqlx::raw_sql(sql).execute(lease.connection()?).await.map(drop)?,
         }
         Ok(())
     }
@@ -258,7 +278,7 @@ impl Transaction {
         let committed = async {
             match open {
                 Open::Sqlite(transaction) => transaction.commit().await?,
-                Open::Postgres(transaction) => transaction.commit().await?,
+                Open::Postgres(lease) => lease.end("COMMIT").await?,
             }
             Ok(())
         };
@@ -269,7 +289,7 @@ impl Transaction {
     pub async fn roll_back(self) -> Result<(), StoreError> {
         let done = match self.open {
             Open::Sqlite(transaction) => transaction.rollback().await,
-            Open::Postgres(transaction) => transaction.roll_back().await,
+            Open::Postgres(lease) => lease.end("ROLLBACK").await,
         };
         done.map_err(|error| self.meter.failed(error.into()))
     }
@@ -308,6 +328,7 @@ fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreError> {
             Value::Text(text) => arguments.add(text),
             Value::Number(number) => arguments.add(number),
             Value::Real(number) => arguments.add(number),
+            Value::Texts(_) | Value::Numbers(_) => Err("SQLite has no arrays".into()),
         }
         .map_err(sqlx::Error::Encode)?;
     }
@@ -323,6 +344,8 @@ fn postgres(parameters: Parameters) -> Result<PgArguments, StoreError> {
             Value::Text(text) => arguments.add(text),
             Value::Number(number) => arguments.add(number),
             Value::Real(number) => arguments.add(number),
+            Value::Texts(texts) => arguments.add(texts),
+            Value::Numbers(numbers) => arguments.add(numbers),
         }
         .map_err(sqlx::Error::Encode)?;
     }

@@ -1,16 +1,17 @@
 //! Errors of the database, by what the caller can do about them.
 
 use std::io;
+use std::sync::Arc;
 
 /// A failure of the database. Its text is for the log and is not sent to clients.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database is unreachable, full, or starting: the same request may succeed later.
     #[error("the database is unavailable")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(#[source] Arc<sqlx::Error>),
     /// The transaction conflicts with another one: the same transaction may succeed at once.
     #[error("the transaction conflicts with another one")]
-    Contended(#[source] sqlx::Error),
+    Contended(#[source] Arc<sqlx::Error>),
     /// A row with that name or id exists.
     #[error("the row exists already")]
     Duplicate {
@@ -19,7 +20,7 @@ pub enum StoreError {
     },
     /// A defect of this program or a damaged database.
     #[error("the database refused a statement")]
-    Internal(#[source] sqlx::Error),
+    Internal(#[source] Arc<sqlx::Error>),
     /// A stored value has another form than this program writes.
     #[error("the value stored in {location} cannot be read")]
     Damaged {
@@ -34,9 +35,20 @@ pub enum StoreError {
 impl StoreError {
     /// Returns true if the disk has no room for a write.
     pub(super) fn is_full(&self) -> bool {
-        let Self::Unavailable(sqlx::Error::Database(error)) = self else { return false };
+        let Self::Unavailable(error) = self else { return false };
+        let sqlx::Error::Database(error) = &**error else { return false };
         // FULL of SQLite, also where it comes as IOERR_WRITE or IOERR_FSYNC; the SQLSTATE of a full disk.
         error.code().is_some_and(|code| matches!(&*code, "13" | "778" | "1034" | "53100"))
+    }
+
+    /// Returns the failure of work that has taken too long.
+    pub(crate) fn timed_out() -> Self {
+        Self::Unavailable(Arc::new(sqlx::Error::Io(io::ErrorKind::TimedOut.into())))
+    }
+
+    /// Returns true if the same request may succeed later.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
     }
 
     /// Returns true if the same transaction may succeed at once.
@@ -56,9 +68,9 @@ impl From<sqlx::Error> for StoreError {
                     return Self::Duplicate { id };
                 }
                 match class(&code) {
-                    Class::Unavailable => Self::Unavailable(error),
-                    Class::Contended => Self::Contended(error),
-                    Class::Other => Self::Internal(error),
+                    Class::Unavailable => Self::Unavailable(Arc::new(error)),
+                    Class::Contended => Self::Contended(Arc::new(error)),
+                    Class::Other => Self::Internal(Arc::new(error)),
                 }
             }
             // The last two: a connection whose count of transactions is wrong; it is replaced.
@@ -68,10 +80,10 @@ impl From<sqlx::Error> for StoreError {
             | sqlx::Error::Tls(_)
             | sqlx::Error::Io(_)
             | sqlx::Error::InvalidSavePointStatement
-            | sqlx::Error::BeginFailed => Self::Unavailable(error),
+            | sqlx::Error::BeginFailed => Self::Unavailable(Arc::new(error)),
             // A connection that ends in the middle of a message.
-            sqlx::Error::Protocol(_) => Self::Unavailable(sqlx::Error::Io(io::Error::other(error))),
-            _ => Self::Internal(error),
+            sqlx::Error::Protocol(_) => Self::Unavailable(Arc::new(sqlx::Error::Io(io::Error::other(error)))),
+            _ => Self::Internal(Arc::new(error)),
         }
     }
 }

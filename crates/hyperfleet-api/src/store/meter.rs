@@ -32,8 +32,9 @@ pub struct QueryLabels {
 const OPERATIONS: [(&str, &str); 4] =
     [("SELECT", "select"), ("INSERT", "insert"), ("UPDATE", "update"), ("DELETE", "delete")];
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "tombstones",
+    "resource_counts",
     "resource_labels",
     "resource_conditions",
     "resource_references",

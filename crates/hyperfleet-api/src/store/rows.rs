@@ -5,8 +5,7 @@ use jiff::Timestamp;
 
 use super::database::Row;
 use super::error::StoreError;
-use super::sql::{Dialect, Parameters, Value};
-use crate::render;
+use super::sql::{Dialect, Value};
 use crate::resource::{Resource, State, Target};
 use crate::tenancy;
 
@@ -18,6 +17,9 @@ pub struct Stored {
     /// The encrypted pull secret, if it has one.
     pub sealed: Option<String>,
 }
+
+/// Number of the columns that [`read`] takes.
+pub(super) const COUNT: usize = 17;
 
 /// Returns the columns of the table alias `r` in the order in which [`read`] takes them.
 pub(super) fn columns(dialect: Dialect) -> &'static str {
@@ -58,46 +60,59 @@ pub(super) fn read(row: &Row) -> Result<Stored, StoreError> {
     Ok(Stored { resource, sealed: row.optional_text(15)? })
 }
 
-/// Returns the columns that a write sets, with the placeholders of their values.
-pub(super) fn assignments(
-    stored: &Stored,
-    dialect: Dialect,
-    parameters: &mut Parameters,
-) -> Result<Vec<(&'static str, String)>, StoreError> {
-    let Resource { owner, state, .. } = &stored.resource;
-    let resource = &stored.resource;
-    let damaged = |location| move |_unserialisable| StoreError::Damaged { location };
-    let spec = serde_json::to_string(&resource.spec).map_err(damaged("resources.spec"))?;
-    let document = serde_json::to_string(state).map_err(damaged("resources.state"))?;
-    let values = [
-        ("id", Value::Text(resource.id.clone())),
-        ("kind", Value::Text(resource.kind.clone())),
-        ("name", Value::Text(resource.name.clone())),
-        ("owner_id", text(owner.as_ref().map(|owner| owner.id.clone()))),
-        ("owner_kind", text(owner.as_ref().map(|owner| owner.kind.clone()))),
-        ("owner_href", text(owner.as_ref().map(|owner| owner.href.clone()))),
-        ("href", Value::Text(resource.href.clone())),
-        ("tenancy", Value::Text(tenancy::text(&state.tenancy))),
-        ("generation", Value::Number(resource.generation.into())),
-        ("created_time", Value::Number(resource.created_time.as_microsecond())),
-        ("created_by", Value::Text(resource.created_by.clone())),
-        ("updated_time", Value::Number(resource.updated_time.as_microsecond())),
-        ("updated_by", Value::Text(resource.updated_by.clone())),
-        ("deleted_time", resource.deleted_time.map_or(Value::NoNumber, |time| Value::Number(time.as_microsecond()))),
-        ("deleted_by", text(resource.deleted_by.clone())),
-        ("spec", Value::Text(spec)),
-        ("state", Value::Text(document)),
-        ("object", Value::Text(render::text(resource))),
-        ("sealed", text(stored.sealed.clone())),
-    ];
-    let assigned = values.into_iter().map(|(column, value)| {
-        let placeholder = parameters.add(value);
-        match (column, dialect) {
-            ("spec", Dialect::Postgres) => (column, format!("{placeholder}::jsonb")),
-            _ => (column, placeholder),
-        }
-    });
-    Ok(assigned.collect())
+/// The columns that a write sets, in the order of [`values`].
+pub(super) const WRITTEN: [&str; 19] = [
+    "id",
+    "kind",
+    "name",
+    "owner_id",
+    "owner_kind",
+    "owner_href",
+    "href",
+    "tenancy",
+    "generation",
+    "created_time",
+    "created_by",
+    "updated_time",
+    "updated_by",
+    "deleted_time",
+    "deleted_by",
+    "spec",
+    "state",
+    "object",
+    "sealed",
+];
+
+/// Returns the values of a resource's row; `object` is its JSON.
+pub(super) fn values(stored: &Stored, object: String) -> Result<Vec<Value>, StoreError> {
+    let Stored { resource, sealed } = stored;
+    let Resource { owner, state, .. } = resource;
+    Ok(vec![
+        Value::Text(resource.id.clone()),
+        Value::Text(resource.kind.clone()),
+        Value::Text(resource.name.clone()),
+        text(owner.as_ref().map(|owner| owner.id.clone())),
+        text(owner.as_ref().map(|owner| owner.kind.clone())),
+        text(owner.as_ref().map(|owner| owner.href.clone())),
+        Value::Text(resource.href.clone()),
+        Value::Text(tenancy::text(&state.tenancy)),
+        Value::Number(resource.generation.into()),
+        Value::Number(resource.created_time.as_microsecond()),
+        Value::Text(resource.created_by.clone()),
+        Value::Number(resource.updated_time.as_microsecond()),
+        Value::Text(resource.updated_by.clone()),
+        resource.deleted_time.map_or(Value::NoNumber, |time| Value::Number(time.as_microsecond())),
+        text(resource.deleted_by.clone()),
+        Value::Text(document(&resource.spec, "resources.spec")?),
+        Value::Text(document(state, "resources.state")?),
+        Value::Text(object),
+        text(sealed.clone()),
+    ])
+}
+
+/// Returns a part of a resource as JSON text.
+pub(super) fn document(part: &impl serde::Serialize, location: &'static str) -> Result<String, StoreError> {
+    serde_json::to_string(part).map_err(|_unserialisable| StoreError::Damaged { location })
 }
 
 pub(super) fn text(text: Option<String>) -> Value {

@@ -37,6 +37,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0005-tenancy.sqlite.sql"),
         postgres: include_str!("schema/0005-tenancy.postgres.sql"),
     },
+    Migration {
+        id: "0006-counts",
+        sqlite: include_str!("schema/0006-counts.sqlite.sql"),
+        postgres: include_str!("schema/0006-counts.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::database::Row;
+use super::effects::insert_rows;
 use super::rows::{generation, json, time};
 use super::sql::{Dialect, Parameters, Value};
 use super::write::Write;
@@ -75,7 +76,7 @@ impl Write {
             text(&tombstone.reason),
             Value::Text(serialised(&tombstone.copies)?),
         ];
-        self.insert_rows(&format!("tombstones ({COLUMNS})"), vec![values]).await
+        insert_rows(self.transaction(), &format!("tombstones ({COLUMNS})"), vec![values]).await
     }
 
     /// Locks a tombstone of a kind within reach until the end of the transaction and returns it.

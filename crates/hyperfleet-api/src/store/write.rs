@@ -1,25 +1,28 @@
-//! Write transactions: lock, insert, update and remove resources with their search tables, transitions and changes.
+//! Write transactions: lock, insert, update and remove resources, with their transitions and changes.
+
+use std::collections::BTreeMap;
 
 use fleet_model::Transition;
+use jiff::Timestamp;
 
-use super::change::Change;
+use super::change::{Change, ChangeKind};
 use super::database::Transaction;
+use super::effects::{self, Effects, delete, insert_rows};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::version::Version;
-use super::{transition, version};
+use super::version::{self, Version};
+use crate::render;
 use crate::resource::Resource;
 use crate::tenancy::Reach;
-
-/// Maximum number of transitions stored for a resource.
-pub const TRANSITIONS_KEPT: i64 = 50;
 
 /// The purpose of a row lock. Compatible locks keep writers from deadlocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
     /// To change the resource. Other transactions may attach to it meanwhile.
     Change,
+    /// The same, for resources that no other transaction has locked.
+    ChangeIfFree,
     /// To attach a child or a reference. The resource cannot be removed meanwhile.
     Attach,
     /// To remove the resource. No other transaction may lock it meanwhile.
@@ -30,6 +33,9 @@ pub enum Lock {
 #[derive(Debug)]
 pub struct Write {
     transaction: Transaction,
+    /// Resources that were locked together, as they are after this write so far.
+    locked: BTreeMap<String, Stored>,
+    effects: Effects,
     changes: Vec<Change>,
 }
 
@@ -37,15 +43,35 @@ pub struct Write {
 
 impl Write {
     pub(super) fn new(transaction: Transaction) -> Self {
-        Self { transaction, changes: Vec::new() }
+        Self { transaction, locked: BTreeMap::new(), effects: Effects::default(), changes: Vec::new() }
     }
 
     pub(super) fn transaction(&mut self) -> &mut Transaction {
         &mut self.transaction
     }
 
+    /// Locks these resources for a change, of whatever tenancy, for calls of [`Write::lock`] that follow. It does not wait
+    /// for other transactions: resources that they have locked are left out.
+    pub async fn lock_free(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        let dialect = self.transaction.dialect();
+        let mut parameters = Parameters::default();
+        let condition = parameters.one_of(dialect, "r.id", ids);
+        for stored in self.select(&condition, parameters, Some(Lock::ChangeIfFree)).await? {
+            self.locked.insert(stored.resource.id.clone(), stored);
+        }
+        Ok(())
+    }
+
+    /// Returns true if [`Write::lock_free`] has locked that resource.
+    pub fn has_locked(&self, id: &str) -> bool {
+        self.locked.contains_key(id)
+    }
+
     /// Locks a resource within reach until the end of the transaction and returns it.
     pub async fn lock(&mut self, id: &str, lock: Lock, reach: &Reach) -> Result<Option<Stored>, StoreError> {
+        if let (Some(stored), Lock::Change) = (self.locked.get(id), lock) {
+            return Ok(reach.covers(&stored.resource.state.tenancy).then(|| stored.clone()));
+        }
         let mut parameters = Parameters::default();
         let id = parameters.add(Value::Text(id.to_owned()));
         let sql = format!("r.id = {id} AND {}", reach.sql("r.tenancy", &mut parameters));
@@ -78,29 +104,40 @@ impl Write {
             "SELECT COUNT(*), COUNT(*) - COUNT(deleted_time) FROM resources WHERE owner_id = {}",
             parameters.add(Value::Text(id.to_owned()))
         );
+        self.flush().await?;
         let rows = self.transaction.fetch(sql, parameters).await?;
         rows.first().map_or(Ok((0, 0)), |row| Ok((row.number(0)?, row.number(1)?)))
     }
 
-    /// Stores a new resource.
-    pub async fn insert(&mut self, stored: &Stored) -> Result<(), StoreError> {
-        let mut parameters = Parameters::default();
-        let assignments = rows::assignments(stored, self.transaction.dialect(), &mut parameters)?;
-        let (columns, values): (Vec<_>, Vec<_>) = assignments.into_iter().unzip();
-        let sql = format!("INSERT INTO resources ({}) VALUES ({})", columns.join(", "), values.join(", "));
-        self.transaction.execute(sql, parameters).await?;
-        self.index(&stored.resource, None).await
+    /// Stores a new resource, with its transitions and the change for the readers of the change stream, when the write
+    /// commits or reads.
+    pub fn insert(&mut self, stored: Stored, transitions: Vec<Transition>, at: Timestamp) {
+        let resource = &stored.resource;
+        let change = Change::new(ChangeKind::Added, resource, at);
+        self.effects.add_transitions(&resource.id, transitions);
+        self.effects.insert(stored, change.object.clone());
+        self.changes.push(change);
     }
 
-    /// Stores a changed resource; `before` is the stored one, as it was locked.
-    pub async fn update(&mut self, before: &Resource, stored: &Stored) -> Result<(), StoreError> {
-        let mut parameters = Parameters::default();
-        let assignments = rows::assignments(stored, self.transaction.dialect(), &mut parameters)?;
-        let sets: Vec<_> = assignments.into_iter().map(|(column, value)| format!("{column} = {value}")).collect();
-        let id = parameters.add(Value::Text(stored.resource.id.clone()));
-        let sql = format!("UPDATE resources SET {} WHERE id = {id}", sets.join(", "));
-        self.transaction.execute(sql, parameters).await?;
-        self.index(&stored.resource, Some(before)).await
+    /// Stores a changed resource, likewise; `before` is the resource as it was locked.
+    pub fn save(&mut self, before: &Stored, after: Stored, transitions: Vec<Transition>, at: Timestamp) {
+        let change = Change::new(ChangeKind::Modified, &after.resource, at);
+        self.effects.add_transitions(&after.resource.id, transitions);
+        self.replace(before, after, change.object.clone());
+        self.changes.push(change);
+    }
+
+    /// Stores a changed resource without a change for the readers of the change stream.
+    pub fn update(&mut self, before: &Stored, after: Stored) {
+        let object = render::text(&after.resource);
+        self.replace(before, after, object);
+    }
+
+    fn replace(&mut self, before: &Stored, after: Stored, object: String) {
+        if let Some(locked) = self.locked.get_mut(&after.resource.id) {
+            locked.clone_from(&after);
+        }
+        self.effects.update(before, after, object);
     }
 
     /// Replaces the encrypted pull secret of a locked resource, and nothing else.
@@ -114,45 +151,17 @@ impl Write {
         self.transaction.execute(sql, parameters).await.map(drop)
     }
 
-    /// Removes a resource with its rows in all tables.
-    pub async fn remove(&mut self, id: &str) -> Result<(), StoreError> {
-        self.delete("resources", "id", id).await
-    }
-
-    /// Records a change for the readers of the change stream.
-    pub fn record(&mut self, change: Change) {
-        self.changes.push(change);
-    }
-
-    /// Stores transitions, and removes the oldest beyond [`TRANSITIONS_KEPT`].
-    pub async fn add_transitions(&mut self, id: &str, transitions: &[Transition]) -> Result<(), StoreError> {
-        if transitions.is_empty() {
-            return Ok(());
-        }
-        let mut parameters = Parameters::default();
-        let sql = format!(
-            "SELECT COALESCE(MAX(number), 0) FROM transitions WHERE resource_id = {}",
-            parameters.add(Value::Text(id.to_owned()))
-        );
-        let rows = self.transaction.fetch(sql, parameters).await?;
-        let last = rows.first().map_or(Ok(0), |row| row.number(0))?;
-        let numbered: Vec<_> =
-            transitions.iter().zip(last + 1..).map(|(one, number)| transition::values(one, id, number)).collect();
-        let columns = "transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
-                       observed_generation, time)";
-        self.insert_rows(columns, numbered).await?;
-        let newest = last + i64::try_from(transitions.len()).unwrap_or(i64::MAX);
-        let mut parameters = Parameters::default();
-        let sql = format!(
-            "DELETE FROM transitions WHERE resource_id = {} AND number <= {}",
-            parameters.add(Value::Text(id.to_owned())),
-            parameters.add(Value::Number(newest - TRANSITIONS_KEPT)),
-        );
-        self.transaction.execute(sql, parameters).await.map(drop)
+    /// Removes a resource with its rows in all tables, and records the change for the readers of the change stream.
+    pub async fn remove(&mut self, resource: &Resource, at: Timestamp) -> Result<(), StoreError> {
+        self.locked.remove(&resource.id);
+        self.delete("resources", "id", &resource.id).await?;
+        self.changes.push(Change::new(ChangeKind::Deleted, resource, at));
+        Ok(())
     }
 
     /// Assigns versions to the recorded changes and commits; returns the newest version, if any.
     pub async fn commit(mut self) -> Result<Option<Version>, StoreError> {
+        self.flush().await?;
         let changes = std::mem::take(&mut self.changes);
         let version = if changes.is_empty() { None } else { Some(self.number(changes).await?) };
         self.transaction.commit().await?;
@@ -175,10 +184,11 @@ impl Write {
         let rows = self.transaction.fetch(sql, parameters).await?;
         let damaged = StoreError::Damaged { location: "change_counter" };
         let newest = rows.first().map(Version::read).transpose()?.ok_or(damaged)?;
+        effects::count(&mut self.transaction, &changes).await?;
         let numbered =
             changes.into_iter().zip(newest.number - count + 1..).map(|(change, version)| change.values(version));
-        self.insert_rows("changes (version, kind, resource_id, tenancy, type, time, object)", numbered.collect())
-            .await?;
+        let columns = "changes (version, kind, resource_id, tenancy, type, time, object)";
+        insert_rows(&mut self.transaction, columns, numbered.collect()).await?;
         Ok(newest)
     }
 
@@ -188,10 +198,12 @@ impl Write {
         parameters: Parameters,
         lock: Option<Lock>,
     ) -> Result<Vec<Stored>, StoreError> {
+        self.flush().await?;
         let dialect = self.transaction.dialect();
         let lock = match (dialect, lock) {
             (Dialect::Sqlite, _) | (_, None) => "",
             (Dialect::Postgres, Some(Lock::Change)) => " FOR NO KEY UPDATE",
+            (Dialect::Postgres, Some(Lock::ChangeIfFree)) => " FOR NO KEY UPDATE SKIP LOCKED",
             (Dialect::Postgres, Some(Lock::Attach)) => " FOR KEY SHARE",
             (Dialect::Postgres, Some(Lock::Remove)) => " FOR UPDATE",
         };
@@ -201,70 +213,13 @@ impl Write {
         rows.iter().map(rows::read).collect()
     }
 
-    /// Updates the search tables of a resource.
-    async fn index(&mut self, resource: &Resource, before: Option<&Resource>) -> Result<(), StoreError> {
-        let id = &resource.id;
-        let text = |text: &str| Value::Text(text.to_owned());
-        let state = &resource.state;
-        if before.map(|before| &before.state.labels) != Some(&state.labels) {
-            if before.is_some() {
-                self.delete("resource_labels", "resource_id", id).await?;
-            }
-            let labels = state.labels.iter().map(|(key, value)| vec![text(id), text(key), text(value)]).collect();
-            self.insert_rows("resource_labels (resource_id, key, value)", labels).await?;
-        }
-        if before.map(|before| &before.state.conditions) != Some(&state.conditions) {
-            if before.is_some() {
-                self.delete("resource_conditions", "resource_id", id).await?;
-            }
-            let conditions = state.conditions.iter().map(|condition| {
-                vec![
-                    text(id),
-                    text(&condition.kind),
-                    text(condition.status.as_str()),
-                    Value::Number(condition.observed_generation.into()),
-                    Value::Number(condition.last_updated_time.as_microsecond()),
-                    Value::Number(condition.last_transition_time.as_microsecond()),
-                ]
-            });
-            let columns = "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-                           last_transition_time)";
-            self.insert_rows(columns, conditions.collect()).await?;
-        }
-        if before.map(|before| &before.state.references) != Some(&state.references) {
-            if before.is_some() {
-                self.delete("resource_references", "source_id", id).await?;
-            }
-            let references = state.references.iter().flat_map(|(ref_type, targets)| {
-                targets.iter().map(move |target| vec![text(id), text(ref_type), text(&target.id)])
-            });
-            self.insert_rows("resource_references (source_id, ref_type, target_id)", references.collect()).await?;
-        }
-        Ok(())
+    /// Stores the effects so far, so that statements see them.
+    async fn flush(&mut self) -> Result<(), StoreError> {
+        self.effects.flush(&mut self.transaction).await
     }
 
     pub(super) async fn delete(&mut self, table: &str, column: &str, id: &str) -> Result<(), StoreError> {
-        let mut parameters = Parameters::default();
-        let sql = format!("DELETE FROM {table} WHERE {column} = {}", parameters.add(Value::Text(id.to_owned())));
-        self.transaction.execute(sql, parameters).await.map(drop)
-    }
-
-    /// Inserts rows in batches, because the number of parameters of a statement is limited.
-    pub(super) async fn insert_rows(&mut self, columns: &str, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
-        const ROWS_PER_STATEMENT: usize = 500;
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            let mut parameters = Parameters::default();
-            let tuples: Vec<_> = (&mut rows)
-                .take(ROWS_PER_STATEMENT)
-                .map(|row| {
-                    let placeholders: Vec<_> = row.into_iter().map(|value| parameters.add(value)).collect();
-                    format!("({})", placeholders.join(", "))
-                })
-                .collect();
-            let sql = format!("INSERT INTO {columns} VALUES {}", tuples.join(", "));
-            self.transaction.execute(sql, parameters).await?;
-        }
-        Ok(())
+        self.flush().await?;
+        delete(&mut self.transaction, table, &[(column, id)]).await
     }
 }

@@ -87,7 +87,7 @@ async fn refer(store: &Store, door: &Value, key: &Value) {
     let mut after = before.clone();
     let target = Target { id: text(&key["id"]), kind: text(&key["kind"]), href: text(&key["href"]) };
     after.resource.state.references.insert("opens".to_owned(), vec![target]);
-    write.update(&before.resource, &after).await.unwrap();
+    write.update(&before, after);
     write.commit().await.unwrap();
 }
 
@@ -103,7 +103,7 @@ async fn a_concurrent_change_of_a_referrer_is_kept(kind: Kind) {
     let before = write.lock(door["id"].as_str().unwrap(), Lock::Change, &Reach::Unlimited).await.unwrap().unwrap();
     let mut after = before.clone();
     after.resource.spec.insert("n".to_owned(), json!(3));
-    write.update(&before.resource, &after).await.unwrap();
+    write.update(&before, after);
     let line = format!("POST {}/force-delete", path_of(&key));
     let change = async {
         // SQLite has one writer: there the deletion has not begun.

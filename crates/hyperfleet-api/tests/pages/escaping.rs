@@ -100,7 +100,7 @@ fn hostile_text_never_becomes_markup() {
         runtime.block_on(async {
             let mut write = fleet.service.store().write().await.unwrap();
             for id in ["a", "b", "c"] {
-                write.remove(id).await.unwrap();
+                write.remove(&resource(id, id, fleet.now), fleet.now).await.unwrap();
             }
             let mut shown = Vec::new();
             for (id, text) in ["a", "b", "c"].iter().zip(&texts) {
@@ -117,8 +117,7 @@ fn hostile_text_never_becomes_markup() {
                     time: fleet.now,
                 };
                 shown.push((*id, resource.name.clone(), text.clone()));
-                write.insert(&Stored { resource, sealed: None }).await.unwrap();
-                write.add_transitions(id, &[transition]).await.unwrap();
+                write.insert(Stored { resource, sealed: None }, vec![transition], fleet.now);
             }
             let _version = write.commit().await.unwrap();
             // The parser accepts only the elements and attributes of these pages, so parsing is the check.

@@ -43,6 +43,7 @@ macro_rules! query {
             Value::Text(text) => query.bind(text),
             Value::Number(number) => query.bind(number),
             Value::Real(real) => query.bind(real),
+            Value::Texts(_) | Value::Numbers(_) => panic!("a search has no arrays"),
         })
     };
 }

@@ -1,4 +1,5 @@
-//! Throughput of a server with 1,000 and 100,000 clusters on both databases, compared with HyperFleet's published figures.
+//! Throughput of a server with 1,000 and 100,000 clusters on both databases. The baseline of the same run is the database
+//! itself: `pgbench` on PostgreSQL, commits of one row on SQLite.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,6 +8,9 @@
     reason = "a benchmark prints, and fails where it cannot measure"
 )]
 
+mod baseline;
+mod database;
+
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use daemon::environment::ProcessEnvironment;
+use database::Database;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -26,8 +30,11 @@ const CONNECTIONS: u64 = 8;
 const MARK: &str = "load: serving at ";
 const SERVE: &str = "LOAD_SERVE";
 
-/// Requests per second of HyperFleet's own server: 1,000 clusters, 8 connections, PostgreSQL with fsync off, two shared cores.
-const UPSTREAM: [(&str, f64); 4] = [("get", 1538.0), ("list of 100", 150.0), ("search", 136.0), ("report", 395.0)];
+/// Requests per second of HyperFleet's own server with 1,000 clusters and 8 connections, where `pgbench -N` had
+/// [`UPSTREAM_BASELINE`] transactions per second.
+const UPSTREAM: [(&str, f64); 5] =
+    [("create", 1027.0), ("get", 1903.0), ("list of 100", 211.0), ("search", 156.0), ("report", 494.0)];
+const UPSTREAM_BASELINE: f64 = 11_200.0;
 
 #[tokio::main]
 async fn main() {
@@ -37,8 +44,11 @@ async fn main() {
     let counts = variable("LOAD_CLUSTERS").unwrap_or_else(|| "1000,100000".to_owned());
     let seconds = variable("LOAD_SECONDS").map_or(3, |seconds| seconds.parse().unwrap());
     println!(
-        "{:<10} {:>8}  {:<12} {:>9} {:>9} {:>9}  ratio to upstream's",
-        "database", "clusters", "request", "per s", "p50 ms", "p99 ms"
+        "To the baseline: requests for each transaction of the baseline. To upstream's: the same of HyperFleet's server."
+    );
+    println!(
+        "{:<10} {:>8}  {:<12} {:>9} {:>9} {:>9} {:>11} {:>11}",
+        "database", "clusters", "request", "per s", "p50 ms", "p99 ms", "to baseline", "to upstream"
     );
     let postgresql = variable("REAL_POSTGRESQL_URL");
     if postgresql.is_none() {
@@ -66,87 +76,6 @@ async fn serve() {
     let server = Server::prepare(settings, &ProcessEnvironment, Build { version: "0", time: "" }).await.unwrap();
     println!("{MARK}{} {}", server.address(), server.health_address());
     Box::pin(server.run(stop)).await.unwrap();
-}
-
-enum Database {
-    Sqlite(tempfile::TempDir),
-    Postgresql { admin: String, url: String },
-}
-
-impl Database {
-    fn sqlite() -> Self {
-        Self::Sqlite(tempfile::tempdir().unwrap())
-    }
-
-    async fn postgresql(admin: &str) -> Self {
-        let name = format!("load_{}", uuid::Uuid::now_v7().simple());
-        run_postgresql(admin, &format!("CREATE DATABASE {name}")).await;
-        Self::Postgresql { admin: admin.to_owned(), url: format!("{}/{name}", admin.rsplit_once('/').unwrap().0) }
-    }
-
-    async fn end(self) {
-        if let Self::Postgresql { admin, url } = self {
-            run_postgresql(&admin, &format!("DROP DATABASE {} WITH (FORCE)", url.rsplit_once('/').unwrap().1)).await;
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Sqlite(_) => "SQLite",
-            Self::Postgresql { .. } => "PostgreSQL",
-        }
-    }
-
-    /// Copies the one stored cluster until there are `count`.
-    async fn fill(&self, count: u64) {
-        let series = match self {
-            Self::Sqlite(_) => {
-                format!("WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {count} - 1)")
-            }
-            Self::Postgresql { .. } => format!("WITH s AS (SELECT generate_series(1, {count} - 1) AS i)"),
-        };
-        let parts = [
-            format!(
-                "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, created_by, \
-                 updated_time, updated_by, spec, object, state) {series} SELECT 'c-' || i, kind, 'c-' || i, href, \
-                 tenancy, generation, \
-                 created_time + i, created_by, updated_time + i, updated_by, spec, \
-                 replace(object, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"'), \
-                 replace(state, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"') FROM s, resources \
-                 WHERE id = 'c-0'"
-            ),
-            format!(
-                "INSERT INTO resource_labels {series} SELECT 'c-' || i, key, \
-                 CASE key WHEN 'shard' THEN '' || (i % 100) ELSE value END FROM s, resource_labels \
-                 WHERE resource_id = 'c-0'"
-            ),
-            format!(
-                "INSERT INTO resource_conditions {series} SELECT 'c-' || i, type, status, observed_generation, \
-                 last_updated_time, last_transition_time FROM s, resource_conditions WHERE resource_id = 'c-0'"
-            ),
-        ];
-        for sql in parts {
-            match self {
-                Self::Sqlite(folder) => {
-                    let url = format!("sqlite://{}/api.db", folder.path().display());
-                    let mut connection = SqliteConnection::connect(&url).await.unwrap();
-                    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
-                    connection.close().await.unwrap();
-                }
-                Self::Postgresql { url, .. } => run_postgresql(url, &sql).await,
-            }
-        }
-        if let Self::Postgresql { url, .. } = self {
-            // As autovacuum does in a running system.
-            run_postgresql(url, "ANALYZE").await;
-        }
-    }
-}
-
-async fn run_postgresql(url: &str, sql: &str) {
-    let mut connection = PgConnection::connect(url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
 }
 
 /// A server under load.
@@ -183,6 +112,20 @@ impl ServerUnderLoad {
         under
     }
 
+    async fn create(&self, id: &str) {
+        let cluster = json!({
+            "kind": "Cluster", "id": id, "name": id,
+            "spec": {
+                "platform": { "type": "gcp", "gcp": { "projectID": "my-project-1", "region": "us-central1" } },
+                "release": { "image": "quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64", "version": "4.20.1" },
+                "networking": { "clusterNetwork": [{ "cidr": "10.128.0.0/14", "hostPrefix": 23 }] },
+            },
+            "labels": { "shard": "0", "environment": "production" },
+        });
+        let created = self.client.post(&self.base).body(cluster.to_string()).send().await.unwrap();
+        assert_eq!(created.status(), 201);
+    }
+
     async fn report(&self, id: &str, adapter: &str, turn: u64) {
         let conditions = ["Available", "Applied", "Health"]
             .map(|kind| json!({ "type": kind, "status": "True", "reason": "AllIsWell", "message": "all is well" }));
@@ -213,27 +156,20 @@ impl ServerUnderLoad {
 
 async fn measure(database: &Database, count: u64, time: Duration) {
     let under = Arc::new(ServerUnderLoad::start(database).await);
-    let cluster = json!({
-        "kind": "Cluster", "id": "c-0", "name": "c-0",
-        "spec": {
-            "platform": { "type": "gcp", "gcp": { "projectID": "my-project-1", "region": "us-central1" } },
-            "release": { "image": "quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64", "version": "4.20.1" },
-            "networking": { "clusterNetwork": [{ "cidr": "10.128.0.0/14", "hostPrefix": 23 }] },
-        },
-        "labels": { "shard": "0", "environment": "production" },
-    });
-    let created = under.client.post(&under.base).body(cluster.to_string()).send().await.unwrap();
-    assert_eq!(created.status(), 201);
+    under.create("c-0").await;
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
         under.report("c-0", adapter, 0).await;
     }
     database.fill(count).await;
+    let baseline = baseline::measure(database, time).await;
+    println!("{:<10} {count:>8}  {:<12} {baseline:>9.0}", database.name(), "(baseline)");
     for (request, upstream) in UPSTREAM {
         let (rate, p50, p99) = load(&under, request, count, time).await;
+        let (ours, theirs) = (rate / baseline, upstream / UPSTREAM_BASELINE);
         println!(
-            "{:<10} {count:>8}  {request:<12} {rate:>9.0} {p50:>9.2} {p99:>9.2}  {:.2}",
+            "{:<10} {count:>8}  {request:<12} {rate:>9.0} {p50:>9.2} {p99:>9.2} {ours:>11.3} {:>11.1}",
             database.name(),
-            rate / upstream
+            ours / theirs
         );
     }
     let (now, most) = under.memory();
@@ -270,6 +206,7 @@ async fn load(under: &Arc<ServerUnderLoad>, request: &'static str, count: u64, t
                 let number = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) % count;
                 let asked = Instant::now();
                 match request {
+                    "create" => under.create(&format!("new-{turn}")).await,
                     "get" => under.get(&format!("/c-{number}")).await,
                     "list of 100" => under.get("?size=100").await,
                     "search" => {

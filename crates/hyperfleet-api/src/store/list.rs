@@ -1,0 +1,198 @@
+//! Lists of resources.
+
+use std::collections::BTreeMap;
+
+use super::batch::Batch;
+use super::database::{Row, Transaction};
+use super::error::StoreError;
+use super::sql::{Dialect, Parameters, Value};
+use super::version::{self, Version};
+use super::{Store, rows};
+use crate::resource::Resource;
+use crate::search::{Order, Search};
+use crate::tenancy::Reach;
+
+/// The filter, the order and the page of a list.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Only resources within reach.
+    pub reach: Reach,
+    /// Only this kind; `None` is every kind.
+    pub kind: Option<String>,
+    /// Only children of this resource.
+    pub owner_id: Option<String>,
+    /// Only resources with this reference: its type and the target's id.
+    pub reference: Option<(String, String)>,
+    /// Only resources that match.
+    pub search: Search,
+    /// The order of the list.
+    pub order: Order,
+    /// Number of resources to skip.
+    pub offset: i64,
+    /// Maximum number of resources.
+    pub limit: i64,
+}
+
+/// A page of a list and the length of the whole list, both from one snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// The items of the page.
+    pub items: Vec<T>,
+    /// Number of items on all pages.
+    pub total: i64,
+}
+
+impl Store {
+    /// Returns a page of the resources that match the query.
+    pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
+        let (rows, total) = self.page(query, rows::columns(self.database().dialect()), rows::COUNT).await?;
+        let items = rows.iter().map(|row| Ok(rows::read(row)?.resource)).collect::<Result<_, StoreError>>()?;
+        Ok(Page { items, total })
+    }
+
+    /// Returns the same page as JSON texts.
+    pub async fn list_objects(&self, query: &Query) -> Result<Page<String>, StoreError> {
+        let (rows, total) = self.page(query, "r.object", 1).await?;
+        Ok(Page { items: rows.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?, total })
+    }
+
+    /// Returns these columns of a page's rows, of which there are `width`, and the length of the whole list.
+    async fn page(&self, query: &Query, columns: &str, width: usize) -> Result<(Vec<Row>, i64), StoreError> {
+        let dialect = self.database().dialect();
+        let (sql, parameters) = query.statement(dialect, columns);
+        let rows = match query.search.is_blank() {
+            true => self.database().fetch(sql, parameters).await?,
+            false => self.database().search(sql, parameters).await?,
+        };
+        let total = match rows.first() {
+            Some(row) => row.number(width)?,
+            None if query.offset == 0 && query.limit > 0 => 0,
+            None => self.length(query).await?,
+        };
+        Ok((rows, total))
+    }
+
+    /// Returns the length of a list whose page is empty.
+    async fn length(&self, query: &Query) -> Result<i64, StoreError> {
+        let mut parameters = Parameters::default();
+        let condition = query.condition(self.database().dialect(), &mut parameters);
+        let sql = query.total(&condition, &mut parameters);
+        self.database().search(sql, parameters).await?.first().map_or(Ok(0), |row| row.number(0))
+    }
+
+    /// Returns the ids and JSON texts of the next resources that match the query, in the order of ids after `after`, as many
+    /// as fit into the batch but at least one; and the version of the change stream at which they were read.
+    pub async fn scan(
+        &self,
+        query: &Query,
+        after: &str,
+        batch: Batch,
+    ) -> Result<(Vec<(String, String)>, Version), StoreError> {
+        let mut snapshot = match query.search.is_blank() {
+            true => self.database().snapshot().await?,
+            false => self.database().snapshot_of_search().await?,
+        };
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "SELECT r.id, CAST(OCTET_LENGTH(r.object) AS BIGINT) FROM resources r WHERE {} AND r.id > {} ORDER BY r.id LIMIT {}",
+            query.condition(snapshot.dialect(), &mut parameters),
+            parameters.add(Value::Text(after.to_owned())),
+            parameters.add(Value::Number(batch.items)),
+        );
+        let found = snapshot.fetch(sql, parameters).await?;
+        let sizes = found.iter().map(|row| row.number(1)).collect::<Result<Vec<_>, _>>()?;
+        let fitting = found.iter().take(batch.fitting(sizes.into_iter())).map(|row| row.text(0));
+        let ids = fitting.collect::<Result<Vec<_>, _>>()?;
+        let mut objects = objects(&mut snapshot, &ids).await?;
+        let version = version::newest(&mut snapshot).await?;
+        snapshot.commit().await?;
+        let in_order = ids.into_iter().filter_map(|id| objects.remove(&id).map(|object| (id, object)));
+        Ok((in_order.collect(), version))
+    }
+}
+
+/// Returns the JSON texts of the resources with these ids, by id.
+async fn objects(snapshot: &mut Transaction, ids: &[String]) -> Result<BTreeMap<String, String>, StoreError> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut parameters = Parameters::default();
+    let placeholders: Vec<_> = ids.iter().map(|id| parameters.add(Value::Text(id.clone()))).collect();
+    let sql = format!("SELECT r.id, r.object FROM resources r WHERE r.id IN ({})", placeholders.join(", "));
+    let rows = snapshot.fetch(sql, parameters).await?;
+    rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
+}
+
+// === impl Query ===
+
+impl Query {
+    /// Returns the query for the first `limit` resources of a kind within reach, in the default order.
+    pub fn of_kind(kind: &str, reach: &Reach, limit: i64) -> Self {
+        Self {
+            reach: reach.clone(),
+            kind: Some(kind.to_owned()),
+            owner_id: None,
+            reference: None,
+            search: Search::default(),
+            order: Order::default(),
+            offset: 0,
+            limit,
+        }
+    }
+
+    /// Returns the statement for these columns of the page's rows, with the length of the whole list behind them.
+    fn statement(&self, dialect: Dialect, columns: &str) -> (String, Parameters) {
+        let mut parameters = Parameters::default();
+        let condition = self.condition(dialect, &mut parameters);
+        let order = self.order.sql();
+        let page = |parameters: &mut Parameters| {
+            let limit = parameters.add(Value::Number(self.limit));
+            format!("LIMIT {limit} OFFSET {}", parameters.add(Value::Number(self.offset)))
+        };
+        if self.search.is_blank() {
+            let total = self.total(&condition, &mut parameters);
+            let page = page(&mut parameters);
+            let sql = format!("SELECT {columns}, ({total}) FROM resources r WHERE {condition} ORDER BY {order} {page}");
+            return (sql, parameters);
+        }
+        // All that a search finds is counted and sorted: ids are cheaper to sort than resources.
+        let page = page(&mut parameters);
+        let sql = format!(
+            "SELECT {columns}, found.total FROM (SELECT r.id AS id, COUNT(*) OVER () AS total FROM resources r \
+             WHERE {condition} ORDER BY {order} {page}) found JOIN resources r ON r.id = found.id ORDER BY {order}"
+        );
+        (sql, parameters)
+    }
+
+    /// Returns the statement for the length of the whole list. The number of resources of a kind is kept.
+    fn total(&self, condition: &str, parameters: &mut Parameters) -> String {
+        if self.owner_id.is_some() || self.reference.is_some() || !self.search.is_blank() {
+            return format!("SELECT COUNT(*) FROM resources r WHERE {condition}");
+        }
+        let mut conditions = vec![self.reach.sql("c.tenancy", parameters)];
+        if let Some(kind) = &self.kind {
+            conditions.push(format!("c.kind = {}", parameters.add(Value::Text(kind.clone()))));
+        }
+        let conditions = conditions.join(" AND ");
+        format!("SELECT CAST(COALESCE(SUM(c.count), 0) AS BIGINT) FROM resource_counts c WHERE {conditions}")
+    }
+
+    fn condition(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
+        let mut conditions = vec![self.reach.sql("r.tenancy", parameters)];
+        if let Some(kind) = &self.kind {
+            conditions.push(format!("r.kind = {}", parameters.add(Value::Text(kind.clone()))));
+        }
+        if let Some(owner) = &self.owner_id {
+            conditions.push(format!("r.owner_id = {}", parameters.add(Value::Text(owner.clone()))));
+        }
+        if let Some((ref_type, target)) = &self.reference {
+            conditions.push(format!(
+                "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {} AND ref_type = {})",
+                parameters.add(Value::Text(target.clone())),
+                parameters.add(Value::Text(ref_type.clone())),
+            ));
+        }
+        conditions.push(format!("({})", self.search.sql(dialect, parameters)));
+        conditions.join(" AND ")
+    }
+}
