@@ -6,6 +6,7 @@ mod rejection;
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::excerpt::excerpt;
 
@@ -29,10 +30,10 @@ pub struct Problem {
 pub struct FieldError {
     /// The member's path or the parameter's name.
     pub field: String,
-    /// The given value, if it is harmless to show.
+    /// The given value, unchanged, if it is harmless to show.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub value: Option<String>,
+    #[schemars(with = "Value")]
+    pub value: Option<Value>,
     /// The kind of rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("enum" = [
@@ -179,7 +180,7 @@ impl FieldError {
 
     /// Returns the error with the given value.
     #[must_use]
-    pub fn with_value(mut self, value: impl Into<String>) -> Self {
+    pub fn with_value(mut self, value: impl Into<Value>) -> Self {
         self.value = Some(value.into());
         self
     }

@@ -64,29 +64,20 @@ pub enum BodyError {
         /// Counted from 1.
         column: usize,
     },
-    /// The body is JSON, but not an object.
-    #[error("the request body must be a JSON object")]
-    NotAnObject,
     /// Values that the database would change.
     #[error("the request body holds what cannot be stored exactly")]
     Inexact(Vec<InexactMember>),
-    /// A member has the wrong JSON type.
-    #[error("{member} must be {expected}")]
+    /// A member, or the body itself, has the wrong JSON type.
+    #[error("field '{path}' must be {expected}")]
     WrongType {
-        /// The member's name.
-        member: &'static str,
+        /// The member's path without indexes and keys, as in HyperFleet's API; empty for the body.
+        path: &'static str,
         /// The type that it must have.
         expected: JsonType,
     },
-    /// A label's value is not a string.
-    #[error("the value of each label must be a string")]
-    LabelValue,
-    /// References of another form than the contract's.
-    #[error("references must be an object of arrays of objects with an id")]
-    References,
-    /// A report's condition is not an object.
-    #[error("each of conditions must be an object")]
-    Condition,
+    /// A text is not a time.
+    #[error("{0} must be a time such as 2026-01-31T12:00:00.5Z (RFC 3339)")]
+    Time(&'static str),
     /// A member that a PATCH does not have.
     #[error("unknown field \"{}\": only spec, labels and references can be changed", excerpt(.0))]
     UnknownMember(String),
@@ -110,10 +101,8 @@ pub enum JsonType {
     Object,
     /// An array.
     Array,
-    /// A number without a fraction, of at most 64 bits.
-    WholeNumber,
-    /// A string that holds an RFC 3339 time.
-    Time,
+    /// A whole number of at most 32 bits.
+    Number,
 }
 
 /// A value that cannot be stored and returned unchanged.
@@ -136,16 +125,24 @@ pub enum Inexact {
     Rounded,
 }
 
-/// Parses a body as a JSON object and refuses values that cannot be stored and returned unchanged.
+/// Members whose own rules refuse what cannot be stored.
+const RULED: [&str; 4] = ["id", "kind", "labels", "name"];
+
+/// Parses a body as a JSON object and refuses values that cannot be stored and returned unchanged. `null` counts as an empty
+/// object, as in HyperFleet's API.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, BodyError> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof if bytes.is_empty() => BodyError::Empty,
         serde_json::error::Category::Eof => BodyError::Truncated,
         _ => BodyError::NotJson { line: error.line(), column: error.column() },
     })?;
-    let Value::Object(object) = value else { return Err(BodyError::NotAnObject) };
+    let object = match value {
+        Value::Object(object) => object,
+        Value::Null => Map::new(),
+        _ => return Err(BodyError::WrongType { path: "", expected: JsonType::Object }),
+    };
     let mut found = Vec::new();
-    for (name, value) in &object {
+    for (name, value) in object.iter().filter(|(name, _)| !RULED.contains(&name.as_str())) {
         find_inexact(name, name, value, &mut found);
     }
     if found.is_empty() { Ok(object) } else { Err(BodyError::Inexact(found)) }
@@ -213,48 +210,76 @@ pub fn reason(mut body: Map<String, Value>) -> Result<String, BodyError> {
     }
 }
 
-/// Takes a member that must be a string; `null` counts as absent.
-pub(super) fn text(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<String>, BodyError> {
-    match body.remove(member) {
-        None | Some(Value::Null) => Ok(None),
+/// Takes a member that must be a string; `null` counts as absent. The member is the last segment of the path.
+pub(super) fn text(body: &mut Map<String, Value>, path: &'static str) -> Result<Option<String>, BodyError> {
+    match take(body, path) {
+        None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(BodyError::WrongType { member, expected: JsonType::Text }),
+        Some(_) => Err(BodyError::WrongType { path, expected: JsonType::Text }),
     }
 }
 
 /// Takes a member that must be an object; `null` counts as absent.
 pub(super) fn members(
     body: &mut Map<String, Value>,
-    member: &'static str,
+    path: &'static str,
 ) -> Result<Option<Map<String, Value>>, BodyError> {
-    match body.remove(member) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(members)) => Ok(Some(members)),
-        Some(_) => Err(BodyError::WrongType { member, expected: JsonType::Object }),
+    take(body, path).map(|value| as_object(value, path)).transpose()
+}
+
+/// Takes a member that must be an array; `null` counts as absent.
+pub(super) fn items(body: &mut Map<String, Value>, path: &'static str) -> Result<Option<Vec<Value>>, BodyError> {
+    take(body, path).map(|value| as_array(value, path)).transpose()
+}
+
+/// Returns the members of an item of the array at that path; `null` has none.
+pub(super) fn item(value: Value, path: &'static str) -> Result<Map<String, Value>, BodyError> {
+    if value.is_null() { Ok(Map::new()) } else { as_object(value, path) }
+}
+
+/// Takes the member at the end of a path; `null` counts as absent.
+pub(super) fn take(body: &mut Map<String, Value>, path: &'static str) -> Option<Value> {
+    let member = path.rsplit('.').next().unwrap_or(path);
+    body.remove(member).filter(|value| !value.is_null())
+}
+
+fn as_object(value: Value, path: &'static str) -> Result<Map<String, Value>, BodyError> {
+    if let Value::Object(members) = value {
+        Ok(members)
+    } else {
+        Err(BodyError::WrongType { path, expected: JsonType::Object })
+    }
+}
+
+fn as_array(value: Value, path: &'static str) -> Result<Vec<Value>, BodyError> {
+    if let Value::Array(items) = value {
+        Ok(items)
+    } else {
+        Err(BodyError::WrongType { path, expected: JsonType::Array })
     }
 }
 
 fn labels(body: &mut Map<String, Value>) -> Result<Option<BTreeMap<String, String>>, BodyError> {
-    let Some(members) = members(body, "labels")? else { return Ok(None) };
+    let path = "labels";
+    let Some(members) = members(body, path)? else { return Ok(None) };
     let labels = members.into_iter().map(|(key, value)| match value {
         Value::String(value) => Ok((key, value)),
-        _ => Err(BodyError::LabelValue),
+        Value::Null => Ok((key, String::new())),
+        _ => Err(BodyError::WrongType { path, expected: JsonType::Text }),
     });
     labels.collect::<Result<_, _>>().map(Some)
 }
 
 fn references(body: &mut Map<String, Value>) -> Result<Option<References>, BodyError> {
-    let Some(members) = members(body, "references")? else { return Ok(None) };
+    let path = "references";
+    let Some(members) = members(body, path)? else { return Ok(None) };
     let references = members.into_iter().map(|(ref_type, targets)| {
-        let targets = match targets {
-            Value::Null => Vec::new(),
-            Value::Array(targets) => targets,
-            _ => return Err(BodyError::References),
-        };
+        let targets = if targets.is_null() { Vec::new() } else { as_array(targets, path)? };
         let targets = targets.into_iter().map(|target| {
-            let Value::Object(mut target) = target else { return Err(BodyError::References) };
-            let id = text(&mut target, "id")?.unwrap_or_default();
-            Ok(Reference { id, kind: text(&mut target, "kind")?.filter(|kind| !kind.is_empty()) })
+            let mut target = item(target, path)?;
+            text(&mut target, "references.href")?;
+            let id = text(&mut target, "references.id")?.unwrap_or_default();
+            Ok(Reference { id, kind: text(&mut target, "references.kind")?.filter(|kind| !kind.is_empty()) })
         });
         Ok((ref_type, targets.collect::<Result<_, BodyError>>()?))
     });
@@ -269,8 +294,7 @@ impl fmt::Display for JsonType {
             Self::Text => "a string",
             Self::Object => "an object",
             Self::Array => "an array",
-            Self::WholeNumber => "a whole number",
-            Self::Time => "a time such as 2026-01-31T12:00:00.5Z (RFC 3339)",
+            Self::Number => "a number",
         })
     }
 }

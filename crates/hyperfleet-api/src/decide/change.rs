@@ -117,6 +117,11 @@ pub fn check_creation(body: &Creation, descriptor: &Descriptor) -> Result<(), Ch
         return Err(ChangeError::WrongKind(descriptor.kind.clone()));
     }
     rules::name(&body.name, descriptor).map_err(RuleError::from)?;
+    check_members(body)
+}
+
+/// Checks the members of a new resource whose rules are the same for every kind.
+pub fn check_members(body: &Creation) -> Result<(), ChangeError> {
     if body.spec.is_none() {
         return Err(ChangeError::SpecMissing);
     }

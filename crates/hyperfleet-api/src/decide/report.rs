@@ -8,7 +8,7 @@ use fleet_model::{Generation, Report, ReportMetadata, ReportedCondition, Status}
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::body::{BodyError, JsonType, members, text};
+use super::body::{BodyError, JsonType, item, items, members, take, text};
 use crate::excerpt::excerpt;
 use crate::resource::Resource;
 
@@ -265,18 +265,14 @@ fn merge(new: &NewReport, stored: Option<&Report>, observed: Timestamp) -> Repor
 }
 
 fn conditions(body: &mut Map<String, Value>) -> Result<Vec<NewCondition>, BodyError> {
-    let given = match body.remove("conditions") {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(given)) => given,
-        Some(_) => return Err(BodyError::WrongType { member: "conditions", expected: JsonType::Array }),
-    };
+    let given = items(body, "conditions")?.unwrap_or_default();
     let conditions = given.into_iter().map(|condition| {
-        let Value::Object(mut condition) = condition else { return Err(BodyError::Condition) };
+        let mut condition = item(condition, "conditions")?;
         Ok(NewCondition {
-            kind: text(&mut condition, "type")?.unwrap_or_default(),
-            status: text(&mut condition, "status")?.unwrap_or_default(),
-            reason: text(&mut condition, "reason")?,
-            message: text(&mut condition, "message")?,
+            kind: text(&mut condition, "conditions.type")?.unwrap_or_default(),
+            status: text(&mut condition, "conditions.status")?.unwrap_or_default(),
+            reason: text(&mut condition, "conditions.reason")?,
+            message: text(&mut condition, "conditions.message")?,
         })
     });
     conditions.collect()
@@ -292,12 +288,12 @@ fn metadata(mut given: Map<String, Value>) -> Result<ReportMetadata, BodyError> 
         rename(&mut given, old, new);
     }
     Ok(ReportMetadata {
-        job_name: text(&mut given, "job_name")?,
-        job_namespace: text(&mut given, "job_namespace")?,
-        attempt: number(&mut given, "attempt")?,
-        started_time: time(&mut given, "started_time")?,
-        completed_time: time(&mut given, "completed_time")?,
-        duration: text(&mut given, "duration")?,
+        job_name: text(&mut given, "metadata.job_name")?,
+        job_namespace: text(&mut given, "metadata.job_namespace")?,
+        attempt: number(&mut given, "metadata.attempt")?,
+        started_time: time(&mut given, "metadata.started_time")?,
+        completed_time: time(&mut given, "metadata.completed_time")?,
+        duration: text(&mut given, "metadata.duration")?,
     })
 }
 
@@ -316,23 +312,23 @@ fn generation(body: &mut Map<String, Value>) -> Result<Generation, BodyError> {
     Ok(number.and_then(|number| Generation::try_from(number).ok()).unwrap_or_default())
 }
 
-fn number(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<i64>, BodyError> {
-    match body.remove(member) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => {
-            let wrong = BodyError::WrongType { member, expected: JsonType::WholeNumber };
-            value.as_i64().map(Some).ok_or(wrong)
-        }
-    }
+/// Takes a whole number of at most 32 bits.
+fn number(body: &mut Map<String, Value>, path: &'static str) -> Result<Option<i64>, BodyError> {
+    let number = |value: Value| value.as_i64().and_then(|number| i32::try_from(number).ok()).map(i64::from);
+    let wrong = BodyError::WrongType { path, expected: JsonType::Number };
+    take(body, path).map(|value| number(value).ok_or(wrong)).transpose()
 }
 
 /// Takes a time in whole microseconds, the store's precision. Go's zero time counts as absent.
-fn time(body: &mut Map<String, Value>, member: &'static str) -> Result<Option<Timestamp>, BodyError> {
-    let Some(given) = text(body, member)? else { return Ok(None) };
-    if given == "0001-01-01T00:00:00Z" {
-        return Ok(None);
-    }
-    let wrong = || BodyError::WrongType { member, expected: JsonType::Time };
+fn time(body: &mut Map<String, Value>, path: &'static str) -> Result<Option<Timestamp>, BodyError> {
+    let wrong = || BodyError::Time(path);
+    let given = match take(body, path) {
+        None => return Ok(None),
+        Some(Value::String(given)) if given == "0001-01-01T00:00:00Z" => return Ok(None),
+        Some(Value::String(given)) => given,
+        // Malformed like a text that is no time, unlike every other wrong type: Go's decoder parses times itself.
+        Some(_) => return Err(wrong()),
+    };
     let parsed: Timestamp = given.parse().map_err(|_quotes_the_input| wrong())?;
     Timestamp::from_microsecond(parsed.as_microsecond()).map(Some).map_err(|_out_of_range| wrong())
 }

@@ -175,14 +175,11 @@ pub fn name(name: &str, descriptor: &Descriptor) -> Result<(), NameError> {
 pub fn labels(labels: &BTreeMap<String, String>) -> Result<(), RuleError> {
     let errors: Vec<LabelError> = labels
         .iter()
-        .filter_map(|(key, value)| {
-            if !is_label_key(key) {
-                Some(LabelError::Key(key.clone()))
-            } else if !value.is_empty() && !is_label_text(value) {
-                Some(LabelError::Value { key: key.clone(), value: value.clone() })
-            } else {
-                None
-            }
+        .flat_map(|(key, value)| {
+            let bad_key = (!is_label_key(key)).then(|| LabelError::Key(key.clone()));
+            let is_value = value.is_empty() || is_label_text(value);
+            let bad_value = (!is_value).then(|| LabelError::Value { key: key.clone(), value: value.clone() });
+            bad_key.into_iter().chain(bad_value)
         })
         .collect();
     if errors.is_empty() { Ok(()) } else { Err(RuleError::Labels(errors)) }

@@ -3,7 +3,7 @@
 use fleet_model::copy;
 use serde_json::{Map, Value};
 
-use super::body::{BodyError, JsonType};
+use super::body::{BodyError, JsonType, items};
 use super::change::RequestInfo;
 use crate::resource::Resource;
 use crate::tombstone::Tombstone;
@@ -41,11 +41,8 @@ pub fn left(tombstone: &Tombstone, swept: &[Value]) -> Vec<Value> {
 
 /// Parses the copies in the body of a request that reports them as swept.
 pub fn swept(mut body: Map<String, Value>) -> Result<Vec<Value>, BodyError> {
-    let wrong = BodyError::WrongType { member: copy::MEMBER, expected: JsonType::Array };
-    match body.remove(copy::MEMBER) {
-        Some(Value::Array(copies)) => Ok(copies),
-        _ => Err(wrong),
-    }
+    let wrong = BodyError::WrongType { path: copy::MEMBER, expected: JsonType::Array };
+    items(&mut body, copy::MEMBER)?.ok_or(wrong)
 }
 
 #[cfg(test)]

@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 
 use super::audit::Call;
 use super::document::ServiceDocument;
-use super::query::{Parameters, invalid};
+use super::query::Parameters;
 use super::route::Route;
 use super::{Api, access, response, watch};
 use crate::authorization::{Denied, Scope, Verb};
 use crate::decide::body::{self, Creation};
-use crate::decide::change::RequestInfo;
+use crate::decide::change::{self, RequestInfo};
 use crate::decide::report::{self, NewReport};
 use crate::decide::tombstone;
 use crate::entity::Descriptor;
+use crate::excerpt::excerpt;
 use crate::page;
 use crate::problem::{Code, FieldError, Problem, Rejection};
 use crate::render;
@@ -147,6 +148,8 @@ async fn statuses(
     reach: &Reach,
 ) -> Result<Response, Rejection> {
     let paging = parameters.paging()?;
+    // It has no effect here, but is refused as on every list.
+    parameters.reference()?;
     let reports = api.service().get(address, reach).await?.state.reports;
     let total = i64::try_from(reports.len()).unwrap_or(i64::MAX);
     let skipped = usize::try_from(paging.offset()).unwrap_or(usize::MAX);
@@ -192,7 +195,8 @@ async fn swept(
     Ok(if left == 0 { response::empty(StatusCode::NO_CONTENT) } else { response::json(StatusCode::OK, &tombstone) })
 }
 
-/// The kind and the body of a new resource.
+/// The kind and the body of a new resource. The order of the refusals is that of HyperFleet's API: where the path names the
+/// kind, a body is checked before it is said to be at the wrong path.
 fn creation<'a>(
     api: &'a Api,
     descriptor: Option<&'a Descriptor>,
@@ -201,18 +205,29 @@ fn creation<'a>(
 ) -> Result<(&'a Descriptor, Creation), Rejection> {
     let creation = body::creation(body::object(body)?)?;
     let registry = api.service().registry();
-    let unknown = || {
-        let message = if creation.kind.is_empty() { "kind is required" } else { "kind is not one that is served here" };
-        Problem::validation(message).at(vec![FieldError::new("kind", "enum", message)])
+    let is_misplaced = |descriptor: &Descriptor| descriptor.parent_kind.is_some() && owner_id.is_none();
+    let descriptor = if let Some(descriptor) = descriptor {
+        if is_misplaced(descriptor) {
+            change::check_creation(&creation, descriptor).map_err(|error| Problem::from(&error))?;
+        }
+        descriptor
+    } else {
+        change::check_members(&creation).map_err(|error| Problem::from(&error))?;
+        registry.kind(&creation.kind).ok_or_else(|| unknown_kind(&creation.kind))?
     };
-    let descriptor = descriptor.or_else(|| registry.kind(&creation.kind)).ok_or_else(unknown)?;
-    if let (Some(parent), None) = (&descriptor.parent_kind, owner_id) {
+    if let (Some(parent), true) = (&descriptor.parent_kind, is_misplaced(descriptor)) {
         let plural = registry.kind(parent).map_or("resources", |parent| &parent.plural);
         let detail =
             format!("{} belongs to a {parent}: create it at /{plural}/{{id}}/{}", descriptor.kind, descriptor.plural);
         return Err(Problem::validation(detail).with_status(StatusCode::UNPROCESSABLE_ENTITY).into());
     }
     Ok((descriptor, creation))
+}
+
+fn unknown_kind(kind: &str) -> Problem {
+    let message = format!("Unknown entity kind: {}", excerpt(kind));
+    let error = FieldError::new("kind", "enum", message.clone()).with_value(kind);
+    Problem::validation(message).at(vec![error])
 }
 
 /// Refuses an id that a tenant chooses. Ids are unique over all tenants, so that a conflict would tell of another tenant's
@@ -243,29 +258,25 @@ async fn list(
     parameters: &Parameters,
     caller: &Caller,
 ) -> Result<Response, Rejection> {
-    let registry = api.service().registry();
+    let (paging, reference) = (parameters.paging()?, parameters.reference()?);
     let kind = match (descriptor, parameters.first("kind")) {
-        (Some(descriptor), _) => Some(descriptor.kind.clone()),
-        (None, Some(kind)) => {
-            let known = registry.kind(kind).map(|descriptor| descriptor.kind.clone());
-            let fault = || FieldError::new("kind", "enum", "must be one of the kinds that are served here");
-            Some(known.ok_or_else(|| invalid(vec![fault()]))?)
-        }
+        (Some(descriptor), _) => Some(descriptor),
+        (None, Some(kind)) => Some(api.service().registry().kind(kind).ok_or_else(|| unknown_kind(kind))?),
         (None, None) => None,
     };
+    let kind = kind.map(|descriptor| descriptor.kind.clone());
     let search = parameters.search()?;
     if parameters.switch("watch")? {
         let version = parameters.first("resource_version");
         let following = watch::Following { kind: kind.as_deref(), owner_id, search, version };
         return watch::stream(api, caller, following).await;
     }
-    let paging = parameters.paging()?;
     let fields = parameters.fields()?;
     let query = Query {
         reach: caller.reach.clone(),
         kind,
         owner_id: owner_id.map(str::to_owned),
-        reference: parameters.reference()?,
+        reference,
         search,
         order: parameters.order()?,
         offset: paging.offset(),

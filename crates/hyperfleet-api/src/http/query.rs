@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::excerpt::excerpt;
 use crate::problem::{Code, FieldError, Problem};
 use crate::search::{Fields, Order, Search, SearchError};
 
@@ -33,9 +32,9 @@ impl Parameters {
         Self(parameters)
     }
 
-    /// The first value of a parameter that is not empty.
+    /// The first value of a parameter without the blanks around it; an empty one counts as absent.
     pub(super) fn first(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.iter().map(String::as_str).find(|value| !value.is_empty())
+        self.0.get(name)?.first().map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
     /// All values of a parameter.
@@ -43,22 +42,25 @@ impl Parameters {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The requested page. `pageSize`, HyperFleet's name before June 2026, counts if `size` is absent.
+    /// The requested page. The names of older versions (`pageSize`, `orderBy`) have no effect, as in HyperFleet's API.
     pub(super) fn paging(&self) -> Result<Paging, Problem> {
         let mut faults = Vec::new();
-        let mut number = |field: &'static str, text: Option<&str>, (default, min, max): (i64, i64, i64)| {
-            let Some(text) = text else { return default };
+        let mut number = |field: &'static str, (default, min, max): (i64, i64, i64)| {
+            let Some(text) = self.first(field) else { return default };
             let fault = match text.parse::<i64>() {
-                Err(_no_number) => FieldError::new(field, "format", "must be a valid integer"),
-                Ok(number) if number < min => FieldError::new(field, "min", format!("{field} must be at least {min}")),
-                Ok(number) if number > max => FieldError::new(field, "max", format!("{field} must be at most {max}")),
+                Err(_no_number) => FieldError::new(field, "format", "must be a valid integer").with_value(text),
+                Ok(number) if number < min => {
+                    FieldError::new(field, "min", format!("{field} must be at least {min}")).with_value(number)
+                }
+                Ok(number) if number > max => {
+                    FieldError::new(field, "max", format!("{field} must be at most {max}")).with_value(number)
+                }
                 Ok(number) => return number,
             };
-            faults.push(fault.with_value(excerpt(text)));
+            faults.push(fault);
             default
         };
-        let page = number("page", self.first("page"), PAGE);
-        let size = number("size", self.first("size").or_else(|| self.first("pageSize")), SIZE);
+        let (page, size) = (number("page", PAGE), number("size", SIZE));
         if faults.is_empty() { Ok(Paging { page, size }) } else { Err(invalid(faults)) }
     }
 
@@ -73,8 +75,8 @@ impl Parameters {
             (Some(_), Some(_)) => {
                 Err(invalid(vec![FieldError::new("reftargetid", "format", "must not contain a NUL character")]))
             }
-            (None, Some(_)) => Err(invalid(vec![FieldError::new("reftype", "required", message)])),
-            (Some(_), None) => Err(invalid(vec![FieldError::new("reftargetid", "required", message)])),
+            (None, Some(_)) => Err(invalid(vec![FieldError::new("reftype", "required", message).with_value("")])),
+            (Some(_), None) => Err(invalid(vec![FieldError::new("reftargetid", "required", message).with_value("")])),
         }
     }
 
@@ -83,8 +85,7 @@ impl Parameters {
     }
 
     pub(super) fn order(&self) -> Result<Order, Problem> {
-        let order = if self.all("order").is_empty() { self.all("orderBy") } else { self.all("order") };
-        Order::parse(order).map_err(|error| refused(&error))
+        Order::parse(self.all("order")).map_err(|error| refused(&error))
     }
 
     pub(super) fn fields(&self) -> Result<Option<Fields>, Problem> {
@@ -125,7 +126,7 @@ impl Paging {
     }
 }
 
-pub(super) fn invalid(faults: Vec<FieldError>) -> Problem {
+fn invalid(faults: Vec<FieldError>) -> Problem {
     Problem::validation("Invalid query parameters").at(faults)
 }
 

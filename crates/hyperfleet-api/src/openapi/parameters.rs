@@ -56,7 +56,7 @@ pub(super) fn components() -> Value {
     let key = format!(" *({order})( +(asc|desc))? *");
     json!({
         "Page": query("page", "The page number, counted from 1.", &bounded(1, 100_000, 1)),
-        "Size": query("size", "The number of items on a page. The former name `pageSize` is still accepted.", &bounded(1, 100, 20)),
+        "Size": query("size", "The number of items on a page.", &bounded(1, 100, 20)),
         "Search": with_examples(
             query("search", SEARCH, &json!({ "type": "string", "maxLength": search::MAX_LENGTH })),
             &[
@@ -69,8 +69,8 @@ pub(super) fn components() -> Value {
         "Order": list(
             "order",
             &format!(
-                "The columns to order by, each with `asc` (the default) or `desc`. Repeated or separated by commas. The former name \
-                 `orderBy` is still accepted. One of: {}.",
+                "The columns to order by, each with `asc` (the default) or `desc`. Repeated or separated by commas. \
+                 One of: {}.",
                 COLUMNS.join(", ")
             ),
             &json!({ "type": "string", "pattern": format!("^{key}(,{key})*$") }),

@@ -8,7 +8,6 @@ use crate::decide::deletion::DeletionError;
 use crate::decide::misplaced::Misplaced;
 use crate::decide::report::ReportError;
 use crate::decide::rules::{LabelError, NameError, RuleError};
-use crate::excerpt::excerpt;
 use crate::service::{Failure, PullSecretError};
 use crate::spec_schema::SpecError;
 use crate::store::StoreError;
@@ -53,6 +52,9 @@ impl From<&BodyError> for Problem {
                 Self::validation(error.to_string()).at(members.iter().map(error_of).collect())
             }
             BodyError::EmptyPatch => Self::new(Code::BadRequest, error.to_string()),
+            // The empty path is the body itself.
+            BodyError::WrongType { path: "", .. } => Self::validation(error.to_string()),
+            BodyError::WrongType { path, .. } => of_field(*path, "format", error),
             BodyError::ReasonMissing => of_field("reason", "required", error),
             BodyError::ReasonTooLong => of_field("reason", "max_length", error),
             _ => Self::malformed(error.to_string()),
@@ -165,9 +167,9 @@ fn of_field(field: impl Into<String>, constraint: &'static str, error: &impl ToS
 
 fn of_label(error: &LabelError) -> FieldError {
     match error {
-        LabelError::Key(key) => FieldError::new("labels", "pattern", error.to_string()).with_value(excerpt(key)),
+        LabelError::Key(key) => FieldError::new("labels", "pattern", error.to_string()).with_value(key.as_str()),
         LabelError::Value { key, value } => {
-            FieldError::new(format!("labels[{key}]"), "pattern", error.to_string()).with_value(excerpt(value))
+            FieldError::new(format!("labels[{key}]"), "pattern", error.to_string()).with_value(value.as_str())
         }
     }
 }

@@ -25,7 +25,7 @@ const TIE_BREAKER: &str = "id";
 impl Order {
     /// Parses an order such as `name desc, generation`; each item may be such a list. The default is the newest first.
     pub fn parse(items: &[String]) -> Result<Self, SearchError> {
-        let keys = items.iter().filter(|item| !item.trim().is_empty()).flat_map(|item| item.split(','));
+        let keys = items.iter().flat_map(|item| item.split(',')).filter(|key| !key.trim().is_empty());
         let mut keys = keys.map(Key::parse).collect::<Result<Vec<_>, _>>()?;
         if keys.is_empty() {
             keys.push(Key::parse(DEFAULT)?);

@@ -186,7 +186,7 @@ async fn lists_searches_and_counts_stop_at_the_tenant(kind: Kind) {
         ("/tombstones/clusters".to_owned(), 0),
         ("/nodepools".to_owned(), 0),
         ("/clusters?size=1&page=2".to_owned(), 1),
-        ("/clusters?orderBy=name desc".to_owned(), 1),
+        ("/clusters?order=name desc".to_owned(), 1),
         ("/clusters?search=name != 'x' or name = 'x'".to_owned(), 1),
         ("/clusters?search=not name = 'x'".to_owned(), 1),
         ("/clusters?search=(name = 'own') or (labels.team = 'red')".to_owned(), 1),

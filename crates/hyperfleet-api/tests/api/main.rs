@@ -39,6 +39,7 @@ mod patch;
 mod problems;
 mod pull_secret;
 mod references;
+mod refusals;
 mod reload;
 mod reports;
 mod restore;

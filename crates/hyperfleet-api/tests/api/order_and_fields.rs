@@ -33,8 +33,7 @@ async fn orders(kind: Kind) {
     }
     let repeated = rig.list("/channels", &[("order", "generation desc"), ("order", "name desc")]).await;
     assert_eq!(repeated.names().join(" "), "a c b");
-    let alias = rig.list("/channels", &[("orderBy", "name desc")]).await;
-    assert_eq!(alias.names().join(" "), "c b a");
+    assert_eq!(rig.list("/channels", &[("order", ",name desc,,")]).await.names().join(" "), "c b a");
 }
 
 async fn invalid_orders(rig: &Rig) {
@@ -54,9 +53,6 @@ async fn invalid_orders(rig: &Rig) {
         "spec",
         "spec.region",
         "labels.a",
-        "name desc,",
-        ",name",
-        "name,,id",
         "name'",
         "\"name\"",
         "r.name",

@@ -57,7 +57,7 @@ async fn messages(kind: Kind) {
         rig.ask("POST /doors", door(references.clone())).await.refuses("400 VAL-000", detail);
     }
     for malformed in [json!([]), json!({ "opens": {} }), json!({ "opens": ["x"] }), json!({ "opens": [{ "id": 1 }] })] {
-        rig.ask("POST /doors", door(malformed)).await.problem("400 VAL-006");
+        rig.ask("POST /doors", door(malformed)).await.problem("400 VAL-000");
     }
     let created = rig.create("/doors", door(json!({ "opens": [id(&one), id(&two)] }))).await;
     let target = |key: &Value| json!({ "id": key["id"], "kind": "Key", "href": key["href"] });

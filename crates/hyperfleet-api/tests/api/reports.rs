@@ -315,7 +315,7 @@ async fn metadata_and_data(rig: &Rig) {
         json!({ "metadata": 5 }),
         json!({ "metadata": { "attempt": "x" } }),
     ] {
-        rig.report(&path, merged(report("c", 1, DONE), bad)).await.problem("400 VAL-006");
+        rig.report(&path, merged(report("c", 1, DONE), bad)).await.problem("400 VAL-000");
     }
 }
 
@@ -329,16 +329,14 @@ async fn absent_resources(rig: &Rig) {
 
 async fn malformed(rig: &Rig) {
     let path = cluster(rig).await;
-    for body in
-        ["", "{", "[]", "null", "\"x\"", "{\"adapter\": 5}", "{\"adapter\": \"a\", \"observed_generation\": \"1\"}"]
-    {
+    for body in ["", "{", "nonsense"] {
         rig.send(&format!("PUT {path}/statuses"), &[], body).await.problem("400 VAL-006");
     }
     for bad in [json!(1.5), json!("1"), json!([1]), json!(true)] {
         let body = merged(report("a", 1, DONE), json!({ "observed_generation": bad }));
-        rig.report(&path, body).await.problem("400 VAL-006");
+        rig.report(&path, body).await.problem("400 VAL-000");
     }
     for bad in [json!({}), json!("x"), json!([1]), json!([[]]), json!([{ "type": 1, "status": "True" }])] {
-        rig.report(&path, merged(report("a", 1, DONE), json!({ "conditions": bad }))).await.problem("400 VAL-006");
+        rig.report(&path, merged(report("a", 1, DONE), json!({ "conditions": bad }))).await.problem("400 VAL-000");
     }
 }
