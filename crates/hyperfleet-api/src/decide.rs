@@ -12,5 +12,6 @@ pub mod misplaced;
 pub mod report;
 pub mod restore;
 pub mod rules;
+pub mod same;
 pub mod tombstone;
 pub mod transitions;

@@ -66,5 +66,6 @@ fn of_adapter(report: &Report, resource: &Resource) -> Option<Condition> {
         observed_generation: report.observed_generation,
         last_updated_time: report.last_report_time,
     };
-    Some(draft.after(&resource.state.conditions, report.last_report_time))
+    // It exists, as in HyperFleet's API, since the last change of the resource, whenever the report came.
+    Some(draft.after(&resource.state.conditions, resource.updated_time))
 }

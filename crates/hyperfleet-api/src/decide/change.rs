@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::body::{Creation, Patch};
 use super::rules::{self, RuleError};
+use super::same;
 use crate::entity::Descriptor;
 use crate::resource::{Resource, State, Target};
 use crate::tenancy::{Reach, Tenancy};
@@ -170,13 +171,14 @@ pub fn check_changeable(resource: &Resource, expected: Option<Generation>) -> Re
 pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo) -> Patched {
     let Replacement { spec, labels, references, seals } = replacement;
     let mut after = before.clone();
-    let is_change = references.is_some() || seals;
+    let changes_spec = spec.as_ref().is_some_and(|spec| !same::members(spec, &before.spec));
+    let changes_labels = labels.as_ref().is_some_and(|labels| *labels != before.state.labels);
+    if !changes_spec && !changes_labels && references.is_none() && !seals {
+        return Patched::Unchanged;
+    }
     after.spec = spec.unwrap_or(after.spec);
     after.state.labels = labels.unwrap_or(after.state.labels);
     after.state.references = references.unwrap_or(after.state.references);
-    if !is_change && after == *before {
-        return Patched::Unchanged;
-    }
     after.generation = after.generation.next();
     after.updated_by.clone_from(&request.caller);
     after.updated_time = later(before.updated_time, request.time);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fleet_model::names::condition::{APPLIED, AVAILABLE, HEALTH};
+use fleet_model::names::condition::{APPLIED, AVAILABLE, FINALIZED, HEALTH};
 use fleet_model::{Generation, Report, ReportMetadata, ReportedCondition, Status};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -124,7 +124,7 @@ pub enum ReportError {
 pub enum Decision {
     /// The report is not stored; the answer is 204.
     Discard(DiscardReason),
-    /// The report equals the stored one, which is the answer.
+    /// The report has the time of the stored one, which stays and is the answer.
     Unchanged(Report),
     /// The report replaces the adapter's previous one.
     Store(Report),
@@ -221,10 +221,19 @@ pub fn decide(new: &NewReport, resource: &Resource, now: Timestamp) -> Result<De
     if stored.is_some() && report.status(AVAILABLE) == Status::Unknown {
         return Ok(Decision::Discard(DiscardReason::NothingNew));
     }
-    if stored == Some(&report) {
-        return Ok(Decision::Unchanged(report));
+    match stored {
+        Some(stored)
+            if (stored.observed_generation, stored.last_report_time) == (report.observed_generation, observed) =>
+        {
+            Ok(Decision::Unchanged(stored.clone()))
+        }
+        _ => Ok(Decision::Store(report)),
     }
-    Ok(Decision::Store(report))
+}
+
+/// Returns true if the report says that the adapter has finalized the resource.
+pub fn finalizes(new: &NewReport) -> bool {
+    new.conditions.iter().any(|condition| condition.kind == FINALIZED && condition.status == Status::True.as_str())
 }
 
 /// Checks the room that a resource has for its reports. Whatever became too large earlier may still shrink.

@@ -11,15 +11,15 @@ use crate::resource::Resource;
 use crate::store::{Lock, Stored, Write};
 
 impl Service {
-    /// Requests a resource's deletion; a repeated request changes nothing. Returns the resource after it or, if it was
-    /// removed at once, before it.
+    /// Requests a resource's deletion. A repeated request changes nothing, but removes what nothing has to clean up any more:
+    /// a parent without adapters whose last child has gone. Returns the resource after it or, if it was removed, before it.
     pub async fn delete(&self, address: &Address<'_>, request: &RequestInfo) -> Result<Resource, Failure> {
         transact!(self, mapped = MappedFacts::default(), write => {
             let root = match lock(&mut write, address, Lock::Remove, &request.reach).await {
                 Err(Failure::NotFound { kind, .. }) => return Err(Failure::Absent { kind }),
                 root => root?,
             };
-            if root.resource.is_terminating() { root.resource } else { self.delete_tree(&mut write, root, request, &mapped).await? }
+            self.delete_tree(&mut write, root, request, &mapped).await?
         })
     }
 

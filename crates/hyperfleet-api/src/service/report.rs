@@ -1,6 +1,6 @@
 //! Stores adapters' reports, and removes resources once all adapters have finalized them.
 
-use fleet_model::names::condition::{AVAILABLE, FINALIZED};
+use fleet_model::names::condition::AVAILABLE;
 use fleet_model::{Report, Status};
 
 use super::evaluate::with_report;
@@ -68,7 +68,7 @@ impl Service {
         write: &mut Write,
         before: Stored,
         report: Report,
-        Reporting { request, mapped, .. }: &Reporting,
+        Reporting { new, request, mapped, .. }: &Reporting,
     ) -> Result<Reported, Failure> {
         let (resource, replaced) = with_report(&before.resource, &report);
         report::check_room(&before.resource, &resource)?;
@@ -81,7 +81,7 @@ impl Service {
             let active = if terminating { write.count_children(&after.resource.id).await?.1 } else { 0 };
             self.conclude_strictly(&mut after.resource, active > 0, mapped)?;
         }
-        let removed = self.remove_if_finished(write, &after.resource, &report, request).await?;
+        let removed = report::finalizes(new) && self.remove_if_finished(write, &after.resource, request).await?;
         if !removed {
             let mut transitions = transitions::of_report(replaced.as_ref(), &report);
             transitions.extend(transitions::of_conditions(Some(&before.resource), &after.resource));
@@ -90,15 +90,14 @@ impl Service {
         Ok(Reported::Stored { report: Box::new(report), first: replaced.is_none(), removed })
     }
 
-    /// Removes a terminating resource once its last adapter has finalized it.
+    /// Removes a terminating resource if all its adapters have finalized it and no children remain.
     async fn remove_if_finished(
         &self,
         write: &mut Write,
         resource: &Resource,
-        report: &Report,
         request: &RequestInfo,
     ) -> Result<bool, Failure> {
-        if !resource.is_terminating() || report.status(FINALIZED) != Status::True {
+        if !resource.is_terminating() {
             return Ok(false);
         }
         let (children, _) = write.count_children(&resource.id).await?;
@@ -130,7 +129,9 @@ impl Operation for Reporting {
         Ok(match report::decide(&self.new, &before.resource, self.request.time)? {
             Decision::Discard(reason) => Reported::Discarded(reason),
             Decision::Unchanged(report) => {
-                let removed = service.remove_if_finished(write, &before.resource, &report, &self.request).await?;
+                // It may still be the one that the end of the deletion has waited for.
+                let removed = report::finalizes(&self.new)
+                    && service.remove_if_finished(write, &before.resource, &self.request).await?;
                 Reported::Stored { report: Box::new(report), first: false, removed }
             }
             Decision::Store(report) => service.store_report(write, before, report, self).await?,

@@ -70,6 +70,9 @@ async fn a_failure_and_its_repair(rig: &Rig) {
     rig.report(&path, at("dns", 1, FAILED, &failure)).await.is(201);
     let failed = conditions(rig, &path).await;
     assert_eq!(short(&failed[0]), "Reconciled False 1 ReconciledMissingAdapters");
+    let all = "dns, hypershift, pullsecret, validation";
+    let message = format!("Required adapters not reporting Available=True: [dns]. Currently reporting: [{all}]");
+    assert_eq!(failed[0]["message"], message);
     assert_eq!(short(&failed[1]), "LastKnownReconciled False 1 AdapterReportedNotAvailable");
     assert_eq!(failed[1]["message"], NOT_AVAILABLE);
     rig.report(&path, at("dns", 1, DONE, &time(-5))).await.is(201);
@@ -86,9 +89,9 @@ async fn mixed_generations(rig: &Rig) {
     let patched = rig.ask(&format!("PATCH {path}"), json!({ "spec": { "n": 2 } })).await.is(200).body();
     let before = patched["status"]["conditions"].clone();
     assert_eq!(short(&before[0]), "Reconciled False 2 ReconciledMissingAdapters");
-    let none = "Required adapters not reporting Available=True: [dns, hypershift, pullsecret, validation]. Currently \
-                reporting: []";
-    assert_eq!(before[0]["message"], none);
+    let all = "[dns, hypershift, pullsecret, validation]";
+    let none = format!("Required adapters not reporting Available=True: {all}. Currently reporting: {all}");
+    assert_eq!(before[0]["message"], none, "their reports are of an older generation");
     assert_eq!(before[0]["last_transition_time"], patched["updated_time"]);
     assert_eq!(before[0]["last_updated_time"], patched["updated_time"]);
     assert_eq!(short(&before[1]), "LastKnownReconciled True 1 AllAdaptersReconciled");
@@ -108,7 +111,8 @@ async fn mixed_generations(rig: &Rig) {
 }
 
 async fn conditions_of_adapters(rig: &Rig) {
-    let path = path_of(&rig.cluster(json!({})).await);
+    let created = rig.cluster(json!({})).await;
+    let path = path_of(&created);
     let first = time(-20);
     let body = json!({
         "adapter": "pullsecret", "observed_generation": 1, "observed_time": first,
@@ -125,6 +129,7 @@ async fn conditions_of_adapters(rig: &Rig) {
         (&one["last_updated_time"], &one["last_transition_time"]),
         (&json!(stored(&first)), &json!(stored(&first)))
     );
+    assert_eq!(one["created_time"], created["updated_time"], "of the resource's last change");
     let second = time(-10);
     rig.report(&path, at("pullsecret", 1, FAILED, &second)).await.is(201);
     let two = conditions(rig, &path).await[2].clone();
@@ -160,8 +165,8 @@ async fn deleting(rig: &Rig) {
     let actual = conditions(rig, &path).await;
     assert_eq!(short(&actual[0]), "Reconciled False 2 ReconciledMissingAdapters");
     rig.report(&path, report("dns", 2, DONE)).await.is(201);
-    let message = "Required adapters not reporting Finalized=True: [dns, hypershift, pullsecret, validation]. Currently \
-                   reporting: []";
+    let all = "[dns, hypershift, pullsecret, validation]";
+    let message = format!("Required adapters not reporting Finalized=True: {all}. Currently reporting: {all}");
     assert_eq!(conditions(rig, &path).await[0]["message"], message, "available is not finalized");
     for adapter in ADAPTERS {
         rig.report(&path, report(adapter, 2, FINALIZED)).await.is(201);

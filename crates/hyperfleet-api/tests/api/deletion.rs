@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{DONE, FINALIZED, Kind, Rig, merged, path_of, report, unique};
+use crate::rig::{DONE, FINALIZED, Kind, Rig, path_of, report, unique};
 
 rules! {
     shared: soft_and_idempotent at_once_without_adapters absent soft_deleted_are_listed restricted_by_children
         cascades_to_children final_only_when_all_have_finalized a_child_that_remains_keeps_its_parent
         repeated_finalized_report_still_removes finalized_of_an_older_generation_does_not_count any_adapter_may_be_the_last;
-    own: chains_of_parents;
+    own: chains_of_parents a_restricting_parent_goes_after_its_last_child;
 }
 
 const CLUSTER: [&str; 4] = ["validation", "dns", "pullsecret", "hypershift"];
@@ -115,8 +115,8 @@ async fn final_only_when_all_have_finalized(rig: &Rig) {
     delete(rig, &path).await;
     finalize(rig, &path, &CLUSTER[..3]).await;
     let going = rig.get(&path).await.is(200).body();
-    let message = "Required adapters not reporting Finalized=True: [hypershift]. Currently reporting: [dns, pullsecret, \
-                   validation]";
+    let message = "Required adapters not reporting Finalized=True: [hypershift]. Currently reporting: [dns, hypershift, \
+                   pullsecret, validation]";
     assert_eq!(going["status"]["conditions"][0]["message"], message);
     rig.report(&path, report("hypershift", 2, "Available=False Applied=False Health=True Finalized=False"))
         .await
@@ -219,7 +219,33 @@ entities:
     }
     finalize(&rig, &rack, &["cleaner"]).await;
     rig.get(&rack).await.problem("404 NTF-001");
-    let reason = merged(json!({}), json!({ "reason": "no adapter reports about sites" }));
-    rig.ask(&format!("POST {site}/force-delete"), reason).await.is(204);
-    rig.get(&zone).await.problem("404 NTF-001");
+    // Nothing reports about sites and zones: asking again removes them, from the leaves upwards.
+    for path in [&site, &zone] {
+        rig.get(path).await.is(200);
+    }
+    assert_eq!(delete(&rig, &site).await, deleted);
+    for path in [&site, &zone] {
+        rig.get(path).await.problem("404 NTF-001");
+    }
+}
+
+async fn a_restricting_parent_goes_after_its_last_child(kind: Kind) {
+    let yaml = r"
+entities:
+  - { kind: Site, plural: sites }
+  - { kind: Rack, plural: racks, parent_kind: Site, on_parent_delete: restrict, required_adapters: [cleaner] }
+";
+    let rig = Rig::start(kind, yaml).await;
+    let site = path_of(&rig.create("/sites", json!({ "kind": "Site", "name": "one", "spec": {} })).await);
+    let rack = json!({ "kind": "Rack", "name": "one", "spec": {} });
+    let rack = path_of(&rig.create(&format!("{site}/racks"), rack).await);
+    rig.ask(&format!("DELETE {site}"), None).await.problem("409 CNF-003");
+    delete(&rig, &rack).await;
+    let deleted = delete(&rig, &site).await;
+    assert_eq!(delete(&rig, &site).await, deleted, "the child is still being finalized");
+    finalize(&rig, &rack, &["cleaner"]).await;
+    rig.get(&rack).await.problem("404 NTF-001");
+    assert_eq!(rig.get(&site).await.is(200).body(), deleted, "it stays until it is asked for again");
+    assert_eq!(delete(&rig, &site).await, deleted);
+    rig.get(&site).await.problem("404 NTF-001");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::rig::{DONE, Rig, merged, path_of, report, unique};
 
 rules! {
-    shared: exact beyond forms;
+    shared: exact beyond forms equal_numbers_are_no_change;
     own: ;
 }
 
@@ -80,4 +80,19 @@ async fn forms(rig: &Rig) {
     let again =
         rig.ask(&format!("PATCH {}", path_of(&created)), json!({ "spec": created["spec"] })).await.is(200).body();
     assert_eq!(again["generation"], 1, "{}", again["spec"]);
+}
+
+async fn equal_numbers_are_no_change(rig: &Rig) {
+    let created = rig.cluster(json!({ "spec": { "n": 1, "m": [100, { "deep": 0.5 }] } })).await;
+    let line = format!("PATCH {}", path_of(&created));
+    for same in [
+        r#"{"spec":{"n":1.0,"m":[1e2,{"deep":0.5}]}}"#,
+        r#"{"spec":{"m":[100.0,{"deep":5e-1}],"n":1}}"#,
+        r#"{"spec":{"n":1.00,"m":[100,{"deep":0.50}]},"labels":{}}"#,
+    ] {
+        assert_eq!(rig.send(&line, &[], same).await.is(200).body(), created, "{same}");
+    }
+    assert_eq!(rig.get(&path_of(&created)).await.is(200).body(), created);
+    let other = rig.send(&line, &[], r#"{"spec":{"n":"1","m":[100,{"deep":0.5}]}}"#).await.is(200).body();
+    assert_eq!(other["generation"], 2, "a text is no number");
 }

@@ -232,11 +232,31 @@ async fn equal_times_with_other_content(rig: &Rig) {
     let observed = time(-5);
     let body = |data: i64| merged(report("a", 1, DONE), json!({ "observed_time": observed, "data": { "n": data } }));
     rig.report(&path, body(1)).await.is(201);
-    for n in [2, 2, 3] {
-        assert_eq!(rig.report(&path, body(n)).await.is(201).body()["data"]["n"], n);
-        assert_eq!(rig.get(&format!("{path}/statuses")).await.is(200).body()["items"][0]["data"]["n"], n);
+    let stored = rig.get(&format!("{path}/statuses")).await.is(200).body()["items"][0].clone();
+    let failed = json!([
+        { "type": "Available", "status": "False", "reason": "Broken" },
+        { "type": "Applied", "status": "True" },
+        { "type": "Health", "status": "False" },
+    ]);
+    let before = rig.get(&path).await.is(200).body();
+    for other in
+        [body(1), body(2), merged(body(3), json!({ "conditions": failed })), merged(body(1), json!({ "metadata": {} }))]
+    {
+        assert_eq!(rig.report(&path, other.clone()).await.is(201).body(), stored, "what was stored stays");
+        assert_eq!(rig.ask(&format!("POST {path}/statuses"), other).await.is(200).body(), stored);
     }
-    assert_eq!(rig.ask(&format!("POST {path}/statuses"), body(4)).await.is(200).body()["data"]["n"], 4);
+    assert_eq!(rig.get(&format!("{path}/statuses")).await.is(200).body()["items"], json!([stored]));
+    assert_eq!(rig.get(&path).await.is(200).body(), before);
+    // The rules that come before still hold.
+    let incomplete = merged(report("a", 1, "Available=True"), json!({ "observed_time": observed }));
+    rig.report(&path, incomplete).await.problem("400 VAL-000");
+    let unknown =
+        merged(report("a", 1, "Available=Unknown Applied=True Health=True"), json!({ "observed_time": observed }));
+    rig.report(&path, unknown).await.is(204);
+    // At another generation the time says nothing.
+    rig.ask(&format!("PATCH {path}"), json!({ "spec": { "n": 2 } })).await.is(200);
+    let next = merged(body(5), json!({ "observed_generation": 2 }));
+    assert_eq!(rig.report(&path, next).await.is(201).body()["data"]["n"], 5);
 }
 
 async fn reports_do_not_change_the_resource(rig: &Rig) {

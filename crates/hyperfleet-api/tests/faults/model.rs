@@ -306,9 +306,13 @@ impl Model {
         if !says && stored.is_some() {
             return 204;
         }
-        resource.reports.insert(report.adapter.clone(), report.clone());
-        if says {
-            resource.conclude();
+        // 1000 stands for the server's own time, which never repeats.
+        let repeats = |stored: &Report| (stored.generation, stored.time) == (report.generation, report.time);
+        if !stored.is_some_and(|stored| report.time < 1000 && repeats(stored)) {
+            resource.reports.insert(report.adapter.clone(), report.clone());
+            if says {
+                resource.conclude();
+            }
         }
         let cleaned = |adapter: &&str| {
             let report = resource.reports.get(*adapter);

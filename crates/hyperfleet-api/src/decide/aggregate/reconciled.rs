@@ -38,6 +38,7 @@ fn evaluate(evidence: &Evidence<'_>) -> (Status, Reason, String) {
         .filter(|report| report.status(expected) == Status::True)
         .map(|report| report.adapter.as_str())
         .collect();
+    let reporting: BTreeSet<&str> = evidence.counted.iter().map(|report| report.adapter.as_str()).collect();
     let missing: BTreeSet<&str> =
         evidence.required.iter().map(String::as_str).filter(|adapter| !done.contains(adapter)).collect();
 
@@ -45,7 +46,7 @@ fn evaluate(evidence: &Evidence<'_>) -> (Status, Reason, String) {
         let message = format!(
             "Required adapters not reporting {expected}=True: [{}]. Currently reporting: [{}]",
             join(missing),
-            join(done)
+            join(reporting)
         );
         (Status::False, Reason::ReconciledMissingAdapters, message)
     } else if evidence.resource.is_terminating() && evidence.has_active_children {

@@ -51,7 +51,7 @@ impl Resource {
                 report.generation == self.generation && says == Some("True")
             })
         };
-        let (done, missing): (BTreeSet<&str>, BTreeSet<&str>) = self.kind.adapters().iter().partition(|one| done(one));
+        let missing: BTreeSet<&str> = self.kind.adapters().iter().copied().filter(|one| !done(one)).collect();
         let listed = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
         let (reason, message) = if missing.is_empty() {
             let message = "All required adapters reported Available=True or Finalized=True at the current generation";
@@ -60,7 +60,7 @@ impl Resource {
             let message = format!(
                 "Required adapters not reporting {word}=True: [{}]. Currently reporting: [{}]",
                 listed(&missing),
-                listed(&done)
+                listed(&counted.keys().copied().collect())
             );
             ("ReconciledMissingAdapters", message)
         };

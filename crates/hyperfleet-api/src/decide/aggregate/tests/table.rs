@@ -113,7 +113,7 @@ fn shown_in_order(#[case] situation: &str, #[case] expected: &str) {
 }
 
 #[rstest]
-#[case::first("my-dns | gen 3 | my-dns@2 True 50 : Done", "True@2 Done 50 50 50")]
+#[case::first("my-dns | gen 3 | my-dns@2 True 50 : Done", "True@2 Done 100 50 50")]
 #[case::kept("my-dns | my-dns@1 False 50 | MyDnsSuccessful False@1 1 2 3", "False@1 - 1 50 3")]
 #[case::changed("my-dns | my-dns@1 False 50 | MyDnsSuccessful True@1 1 2 3", "False@1 - 1 50 50")]
 fn of_an_adapter(#[case] situation: &str, #[case] expected: &str) {
@@ -135,7 +135,11 @@ fn condition_types(#[case] adapter: &str, #[case] expected: &str) {
 #[case("a | a@1 True 5", "All required adapters reported Available=True or Finalized=True at the current generation")]
 #[case(
     "d c b a | b@1 True 5 | a@1 True 5 | d@1 False 5",
-    "Required adapters not reporting Available=True: [c, d]. Currently reporting: [a, b]"
+    "Required adapters not reporting Available=True: [c, d]. Currently reporting: [a, b, d]"
+)]
+#[case(
+    "c b a | gen 2 | a@1 True 5 | b@2 False 6 | c@2 Unknown 7",
+    "Required adapters not reporting Available=True: [a, b, c]. Currently reporting: [a, b]"
 )]
 #[case("a | ", "Required adapters not reporting Available=True: [a]. Currently reporting: []")]
 #[case(
@@ -181,7 +185,7 @@ fn mapped_conditions_come_last_and_give_way() {
         let conditions = aggregate(&situation.required, &situation.resource, false, &evaluated);
         conditions.iter().map(line_of).collect::<Vec<_>>()
     };
-    let adapter = "ASuccessful False@1 - 5 5 5".to_owned();
+    let adapter = "ASuccessful False@1 - 100 5 5".to_owned();
     assert_eq!(kinds(&given("a | a@1 False 5"))[2..], [adapter, mapped("Alpha", 5), mapped("Zulu", 5)]);
     assert_eq!(kinds(&given("")), [mapped("ASuccessful", 100), mapped("Alpha", 100), mapped("Zulu", 100)]);
 }
