@@ -50,11 +50,6 @@ impl Search {
         self.0.is_none()
     }
 
-    /// True if it compares what is stored in place of a pull secret, as its digest.
-    pub fn reads_pull_secrets(&self) -> bool {
-        self.0.as_ref().is_some_and(Expression::reads_pull_secrets)
-    }
-
     /// True if this resource is selected.
     pub fn matches(&self, resource: &Resource) -> bool {
         self.0.as_ref().is_none_or(|expression| expression.matches(resource))

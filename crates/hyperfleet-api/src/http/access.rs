@@ -53,21 +53,6 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses a search of what is stored of pull secrets, by which a caller could find equal ones.
-pub(super) fn check_search(
-    permissions: &Permissions,
-    subject: Scope<'_>,
-    parameters: &Parameters,
-) -> Result<(), Problem> {
-    // An invalid search is refused where it is used.
-    let reads = parameters.search().is_ok_and(|search| search.reads_pull_secrets());
-    if !reads || permissions.pull_secrets(subject).reads {
-        return Ok(());
-    }
-    let missing = format!("reads_pull_secrets on {subject}, which a search of spec.pullSecret.data needs");
-    Err(Denied { missing }.into())
-}
-
 /// The kinds that a request may be about, as far as the path and the parameters say.
 pub(super) fn subject<'a>(registry: &'a Registry, route: &Route<'a>, parameters: &Parameters) -> Scope<'a> {
     let kind = |descriptor: &'a Descriptor| Scope::Kind(&descriptor.kind);

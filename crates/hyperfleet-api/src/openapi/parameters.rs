@@ -42,9 +42,10 @@ const WHOLE: &[&str] = &[
 const SEARCH: &str = "A condition on the resources, in the search language: comparisons (`=`, `!=`, `<`, `<=`, `>`, `>=`, `like`, `ilike`, \
 `in [...]`, `between ... and ...`, `is null`) joined by `and`, `or`, `not` and parentheses.
 
-Its fields are the columns by which lists can be ordered; `labels.KEY`; `spec.PATH`; `status.conditions.TYPE` with `=` and one of \
-'True', 'False', 'Unknown'; and the parts `.last_updated_time`, `.last_transition_time` and `.observed_generation` of a condition. Labels and conditions \
-do not support `not`.";
+Its fields are the columns by which lists can be ordered; `labels.KEY`; `spec.PATH`, whose names are lower-case letters, digits and \
+`_`; `status.conditions.TYPE` with `=` and one of 'True', 'False', 'Unknown', or `is null`; and the parts `.last_updated_time`, \
+`.last_transition_time` and `.observed_generation` of a condition. Labels and conditions do not support `not`. A value may stand \
+first: `3 < spec.replicas`. Compared with a text, a number or boolean of a spec is its text.";
 
 const WATCH: &str = "Returns a stream of changes instead of a list: one JSON document per line, until the client \
 disconnects. Without `resource_version` the current state comes first, as ADDED, and then a BOOKMARK. Of the other parameters \

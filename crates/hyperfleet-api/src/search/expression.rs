@@ -41,14 +41,6 @@ pub(super) enum Test {
 // === impl Expression ===
 
 impl Expression {
-    pub(super) fn reads_pull_secrets(&self) -> bool {
-        match self {
-            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::reads_pull_secrets),
-            Self::Test(Field::Spec(path), _) => path.starts_with(&["pullSecret".to_owned(), "data".to_owned()]),
-            Self::Test(..) => false,
-        }
-    }
-
     pub(super) fn matches(&self, resource: &Resource) -> bool {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.matches(resource)),
@@ -102,11 +94,21 @@ impl Test {
         }
     }
 
+    /// A value of the type that the test compares with; `None` for patterns, which are for texts.
+    pub(super) fn sample(&self) -> Option<&Scalar<'static>> {
+        match self {
+            Self::Compare(_, value) => Some(value),
+            Self::In { values, .. } => values.first(),
+            Self::Null { .. } | Self::Like { .. } => None,
+        }
+    }
+
     /// Tests a JSON value. Objects and arrays are not null, but no comparison with them is true.
     fn holds_for_json(&self, value: Option<&Value>) -> bool {
-        match self {
-            Self::Null { negated } => value.is_none() != *negated,
-            _ => self.holds(value.and_then(Scalar::of_json)),
+        if let Self::Null { negated } = self {
+            return value.is_none() != *negated;
         }
+        let is_text = matches!(self.sample(), None | Some(Scalar::Text(_)));
+        self.holds(value.and_then(if is_text { Scalar::text_of_json } else { Scalar::of_json }))
     }
 }

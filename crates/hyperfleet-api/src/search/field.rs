@@ -4,7 +4,7 @@ use fleet_model::Condition;
 
 use crate::resource::Resource;
 
-use super::literal::{self, Literal};
+use super::literal::{self, Literal, Time};
 use super::scalar::Scalar;
 
 /// HyperFleet's message for an unknown field.
@@ -50,6 +50,8 @@ pub(super) enum Kind {
     Text,
     Number,
     Time,
+    /// A time of a condition, which is not compared with dates.
+    Instant,
     Status,
     Json,
 }
@@ -82,8 +84,8 @@ pub(super) const COLUMNS: &[Column] = &[
 
 const PARTS: &[Part] = &[
     Part { name: "observed_generation", kind: Kind::Number, value: |c| c.observed_generation.into() },
-    Part { name: "last_updated_time", kind: Kind::Time, value: |c| c.last_updated_time.as_microsecond() },
-    Part { name: "last_transition_time", kind: Kind::Time, value: |c| c.last_transition_time.as_microsecond() },
+    Part { name: "last_updated_time", kind: Kind::Instant, value: |c| c.last_updated_time.as_microsecond() },
+    Part { name: "last_transition_time", kind: Kind::Instant, value: |c| c.last_transition_time.as_microsecond() },
 ];
 
 /// The column with that name.
@@ -124,9 +126,11 @@ impl Field {
     }
 }
 
+/// A path of names in lower case, as in HyperFleet's API.
 fn spec(path: &str) -> Option<Field> {
     let segments: Vec<_> = path.split('.').map(str::to_owned).collect();
-    let known = |segment: &String| !segment.is_empty() && !segment.contains('/');
+    let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let known = |segment: &String| !segment.is_empty() && segment.bytes().all(is_lower);
     (segments.len() <= MAX_DEPTH && segments.iter().all(known)).then_some(Field::Spec(segments))
 }
 
@@ -154,21 +158,28 @@ impl Kind {
             (Self::Status, Literal::Text(text)) => {
                 matches!(text.as_str(), "True" | "False" | "Unknown").then(|| Scalar::Text(text.into()))
             }
-            (Self::Time, Literal::Text(text)) => literal::time(&text).map(Scalar::Number),
-            (Self::Time, Literal::Time(time)) => Some(Scalar::Number(time)),
-            (Self::Number, Literal::Number(number)) => number.whole.map(Scalar::Number),
+            (Self::Time | Self::Instant, Literal::Text(text)) => self.time(literal::time(&text)?),
+            (Self::Time | Self::Instant, Literal::Time(time)) => self.time(time),
+            (Self::Number, Literal::Number(number)) => {
+                number.whole.filter(|whole| i32::try_from(*whole).is_ok()).map(Scalar::Number)
+            }
             (Self::Json, Literal::Number(number)) => Some(Scalar::Real(number.real)),
             (Self::Json, Literal::Bool(value)) => Some(Scalar::Bool(value)),
             _ => None,
         }
     }
 
+    fn time(self, time: Time) -> Option<Scalar<'static>> {
+        (self == Self::Time || !time.is_date).then_some(Scalar::Number(time.microsecond))
+    }
+
     /// The literals that this kind allows, for error messages.
     pub(super) fn expected(self) -> &'static str {
         match self {
             Self::Text => "a text in quotes",
-            Self::Number => "a whole number without quotes",
+            Self::Number => "a whole number of at most 32 bits without quotes",
             Self::Time => "a time such as '2026-01-31T12:00:00Z' or '2026-01-31'",
+            Self::Instant => "a time such as '2026-01-31T12:00:00Z'",
             Self::Status => "'True', 'False' or 'Unknown'",
             Self::Json => "a text in quotes, a number, true or false",
         }

@@ -7,9 +7,17 @@ use jiff::Timestamp;
 pub(super) enum Literal {
     Text(String),
     Number(Number),
-    /// A date or a time without quotes, in microseconds since 1970.
-    Time(i64),
+    /// A date or a time without quotes.
+    Time(Time),
     Bool(bool),
+}
+
+/// A time, or a date, which stands for its first midnight in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Time {
+    /// In microseconds since 1970.
+    pub(super) microsecond: i64,
+    pub(super) is_date: bool,
 }
 
 /// A number, as an integer where it is one.
@@ -37,11 +45,12 @@ const SUFFIXES: &[(&str, u32, u32)] = &[
     ("E", 10, 18),
 ];
 
-/// Parses a time (RFC 3339) or a date, which stands for its first midnight in UTC; in microseconds since 1970.
-pub(super) fn time(text: &str) -> Option<i64> {
+/// Parses a time (RFC 3339) or a date.
+pub(super) fn time(text: &str) -> Option<Time> {
+    let is_date = text.len() == "2026-01-31".len();
     let midnight = format!("{text}T00:00:00Z");
-    let full = if text.len() == "2026-01-31".len() { midnight.as_str() } else { text };
-    full.parse().ok().map(Timestamp::as_microsecond)
+    let time: Timestamp = if is_date { midnight.as_str() } else { text }.parse().ok()?;
+    Some(Time { microsecond: time.as_microsecond(), is_date })
 }
 
 // === impl Number ===

@@ -117,26 +117,49 @@ impl Parser<'_> {
 
 impl<'a> Parser<'a> {
     fn test(&mut self) -> Result<Expression, SearchError> {
+        if self.at_literal() {
+            return self.reversed();
+        }
         let subject = self.subject()?;
         let at = self.next.column;
         let (negated_here, operator) = self.operator()?;
-        if let Some(reason) = subject.refuses(operator, self.nots > 0 || (negated_here && operator != Operator::Null)) {
-            return Err(SearchError::search(at, format!("{reason}, as with {}", Quote(subject.token.text))));
-        }
+        subject.check(at, operator, self.nots > 0 || negated_here)?;
         let negated = self.is_negated() != negated_here;
         let test = match operator {
             Operator::Null => Test::Null { negated },
-            Operator::Compare(comparison) => Test::Compare(comparison.negated_if(negated), self.value(&subject)?),
+            Operator::Compare(comparison) => compared(at, comparison.negated_if(negated), self.value(&subject)?)?,
             Operator::In => Test::In { negated, values: self.values(&subject)? },
             Operator::Between => return self.between(&subject, negated),
             Operator::Like { ignores_case } => Test::Like { negated, pattern: self.pattern(ignores_case)? },
         };
-        if let Test::Compare(comparison, Scalar::Bool(_)) = &test
-            && !matches!(comparison, Comparison::Equal | Comparison::NotEqual)
-        {
-            return Err(SearchError::search(at, "true and false have no order: compare them by = or !="));
-        }
         Ok(Expression::Test(subject.field, test))
+    }
+
+    /// A comparison whose value stands first: `'x' = name`.
+    fn reversed(&mut self) -> Result<Expression, SearchError> {
+        let (column, text) = (self.next.column, self.next.text);
+        let literal = self.literal()?;
+        let at = self.next.column;
+        let symbol = Some(&self.next).filter(|token| token.kind == Kind::Symbol);
+        let Some(comparison) = symbol.and_then(|token| Comparison::parse(token.text)) else {
+            return Err(self.expected("a comparison such as ="));
+        };
+        self.advance();
+        let subject = self.subject()?;
+        let comparison = comparison.reversed();
+        subject.check(at, Operator::Compare(comparison), self.nots > 0)?;
+        let value = subject.value(literal, column, text)?;
+        let test = compared(at, comparison.negated_if(self.is_negated()), value)?;
+        Ok(Expression::Test(subject.field, test))
+    }
+
+    /// True before a literal.
+    fn at_literal(&self) -> bool {
+        let Token { kind, .. } = &self.next;
+        matches!(kind, Kind::Quoted(_) | Kind::Number | Kind::Time)
+            || self.next.is_symbol("-")
+            || self.next.is_keyword("true")
+            || self.next.is_keyword("false")
     }
 
     fn subject(&mut self) -> Result<Subject<'a>, SearchError> {
@@ -235,12 +258,7 @@ impl<'a> Parser<'a> {
     fn value(&mut self, subject: &Subject<'a>) -> Result<Scalar<'static>, SearchError> {
         let (column, text) = (self.next.column, self.next.text);
         let literal = self.literal()?;
-        let kind = subject.field.kind();
-        kind.scalar(literal).ok_or_else(|| {
-            let field = Quote(subject.token.text);
-            let message = format!("{field} is compared with {}, not with {}", kind.expected(), Quote(text));
-            SearchError::search(column, message)
-        })
+        subject.value(literal, column, text)
     }
 
     fn pattern(&mut self, ignores_case: bool) -> Result<Pattern, SearchError> {
@@ -328,21 +346,48 @@ fn joined(mut parts: Vec<Expression>, join: fn(Vec<Expression>) -> Expression) -
     }
 }
 
+/// A comparison with that value.
+fn compared(at: usize, comparison: Comparison, value: Scalar<'static>) -> Result<Test, SearchError> {
+    if matches!(value, Scalar::Bool(_)) && !matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+        return Err(SearchError::search(at, "true and false have no order: compare them by = or !="));
+    }
+    Ok(Test::Compare(comparison, value))
+}
+
 // === impl Subject ===
 
 impl Subject<'_> {
+    /// Fails if the field does not support the operator.
+    fn check(&self, at: usize, operator: Operator, under_not: bool) -> Result<(), SearchError> {
+        let reason = self.refuses(operator, under_not);
+        let error = |reason| SearchError::search(at, format!("{reason}, as with {}", Quote(self.token.text)));
+        reason.map_or(Ok(()), |reason| Err(error(reason)))
+    }
+
     /// The reason for which the field does not support the operator.
     fn refuses(&self, operator: Operator, under_not: bool) -> Option<&'static str> {
         match (&self.field, operator) {
             (Field::Label(_), _) if under_not => Some("not is not supported on labels: use !="),
             (Field::Status(_) | Field::Part(..), _) if under_not => Some("not is not supported on conditions"),
-            (Field::Status(_), Operator::Compare(Comparison::Equal)) | (Field::Part(..), Operator::Compare(_)) => None,
-            (Field::Status(_), _) => Some("the status of a condition supports only ="),
-            (Field::Part(..), _) => Some("this part of a condition supports only =, !=, <, <=, > and >="),
+            (Field::Status(_) | Field::Part(..), Operator::Null)
+            | (Field::Status(_), Operator::Compare(Comparison::Equal))
+            | (Field::Part(..), Operator::Compare(_)) => None,
+            (Field::Status(_), _) => Some("the status of a condition supports only = and is null"),
+            (Field::Part(..), _) => Some("this part of a condition supports only =, !=, <, <=, >, >= and is null"),
             (_, Operator::Like { .. }) if !matches!(self.field.kind(), FieldKind::Text | FieldKind::Json) => {
                 Some("like and ilike are supported on texts only")
             }
             _ => None,
         }
+    }
+
+    /// The literal as a value that the field can be compared with.
+    fn value(&self, literal: Literal, column: usize, text: &str) -> Result<Scalar<'static>, SearchError> {
+        let kind = self.field.kind();
+        kind.scalar(literal).ok_or_else(|| {
+            let field = Quote(self.token.text);
+            let message = format!("{field} is compared with {}, not with {}", kind.expected(), Quote(text));
+            SearchError::search(column, message)
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::mem::discriminant;
+use std::ops::Range;
 
 use serde_json::Value as Json;
 
@@ -60,6 +61,19 @@ impl<'a> Scalar<'a> {
         }
     }
 
+    /// The text of a JSON value, which comparisons with a text see; `None` for objects, arrays, and numbers that the
+    /// databases write in different ways.
+    pub(super) fn text_of_json(value: &'a Json) -> Option<Self> {
+        match value {
+            Json::String(text) => Some(Self::text(text)),
+            Json::Bool(value) => Some(Self::Text(value.to_string().into())),
+            Json::Number(number) if number.as_f64().is_some_and(is_plain) => {
+                Some(Self::Text(number.to_string().into()))
+            }
+            Json::Number(_) | Json::Null | Json::Array(_) | Json::Object(_) => None,
+        }
+    }
+
     /// Compares two values; `None` if their types differ.
     pub(super) fn compare(&self, other: &Scalar<'_>) -> Option<Ordering> {
         if discriminant(self) == discriminant(other) { self.partial_cmp(other) } else { None }
@@ -73,6 +87,14 @@ impl<'a> Scalar<'a> {
             Self::Bool(value) => Value::Text(value.to_string()),
         }
     }
+}
+
+/// The size of numbers that are written as digits with a point at most, never with an exponent.
+pub(super) const PLAIN: Range<f64> = 1e-5..1e16;
+
+/// True if the number's text is the same in both databases and in memory.
+pub(super) fn is_plain(number: f64) -> bool {
+    number == 0.0 || PLAIN.contains(&number.abs())
 }
 
 // === impl Comparison ===
@@ -90,6 +112,17 @@ impl Comparison {
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// The comparison with its sides exchanged.
+    pub(super) fn reversed(self) -> Self {
+        match self {
+            Self::Equal | Self::NotEqual => self,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
         }
     }
 

@@ -1,10 +1,12 @@
 //! The search as an SQL condition.
 
-use serde_json::json;
+use std::ops::Range;
+
+use serde_json::{Value as Json, json};
 
 use super::expression::{Expression, Test};
 use super::field::Field;
-use super::scalar::{Comparison, Scalar};
+use super::scalar::{self, Comparison, Scalar};
 use crate::store::sql::{Dialect, Parameters, Value};
 
 /// Writes conditions over the table alias `r` and adds their parameters in the order of their occurrence.
@@ -22,10 +24,11 @@ struct KeyedTable {
 const LABELS: KeyedTable = KeyedTable { name: "resource_labels", key: "key" };
 const CONDITIONS: KeyedTable = KeyedTable { name: "resource_conditions", key: "type" };
 
-/// The SQL of a value in the spec, and of its JSON type.
+/// The SQL of a value in the spec, of its JSON type, and of the JSON itself.
 struct SpecValue {
     value: String,
     kind: String,
+    json: String,
 }
 
 // === impl Writer ===
@@ -72,10 +75,8 @@ impl Writer<'_> {
                 let comparison = Comparison::Equal.negated_if(*negated).sql();
                 format!("COALESCE({kind}, 'null') {comparison} 'null'")
             }
-            // Only this form uses the index over all paths (GIN, jsonb_path_ops).
             (Test::Compare(Comparison::Equal, Scalar::Text(text)), Dialect::Postgres) => {
-                let document = path.iter().rfold(json!(text), |inner, segment| json!({ segment: inner }));
-                format!("r.spec @> {}::jsonb", self.text(&document.to_string()))
+                self.contained(path, text, test)
             }
             _ => {
                 let operand = self.guarded(path, test);
@@ -84,9 +85,33 @@ impl Writer<'_> {
         }
     }
 
+    /// Equality with a text in PostgreSQL. Only containment uses the index over all paths (GIN); a text that
+    /// may also be that of a number or a boolean is searched as each of them.
+    fn contained(&mut self, path: &[String], text: &str, test: &Test) -> String {
+        let mut alternatives = vec![self.contains(path, json!(text))];
+        match serde_json::from_str(text) {
+            Ok(Json::Bool(value)) => alternatives.push(self.contains(path, json!(value))),
+            Ok(Json::Number(number)) => {
+                // Containment finds equal numbers of another text as well, such as 10.0 for 10.
+                let (contains, operand) = (self.contains(path, json!(number)), self.guarded(path, test));
+                alternatives.push(format!("({contains} AND {})", self.test(&operand, test)));
+            }
+            _ => {}
+        }
+        match &alternatives[..] {
+            [only] => only.clone(),
+            _ => format!("({})", alternatives.join(" OR ")),
+        }
+    }
+
+    fn contains(&mut self, path: &[String], value: Json) -> String {
+        let document = path.iter().rfold(value, |inner, segment| json!({ segment: inner }));
+        format!("r.spec @> {}::jsonb", self.text(&document.to_string()))
+    }
+
     /// The value at the path if it has the type of the test, else null, so that no stored value makes a cast fail.
     fn guarded(&mut self, path: &[String], test: &Test) -> String {
-        let SpecValue { value, kind } = self.spec_value(path);
+        let SpecValue { value, kind, json } = self.spec_value(path);
         let (kinds, value) = match (test.sample(), self.dialect) {
             (Some(Scalar::Number(_) | Scalar::Real(_)), Dialect::Sqlite) => {
                 ("'integer', 'real'", format!("CAST({value} AS REAL)"))
@@ -96,10 +121,21 @@ impl Writer<'_> {
             }
             (Some(Scalar::Bool(_)), Dialect::Sqlite) => ("'true', 'false'", kind.clone()),
             (Some(Scalar::Bool(_)), Dialect::Postgres) => ("'boolean'", format!("({value})::text")),
-            (Some(Scalar::Text(_)) | None, Dialect::Sqlite) => ("'text'", value),
-            // Without an index, `#>>` is the only way to a JSON string's text; an empty path is the value itself.
+            (Some(Scalar::Text(_)) | None, Dialect::Sqlite) => {
+                let plain = is_plain(&format!("CAST({value} AS REAL)"));
+                return format!(
+                    "(CASE WHEN {kind} IN ('text') THEN {value} WHEN {kind} IN ('true', 'false') THEN {kind} \
+                     WHEN {kind} IN ('integer', 'real') AND {plain} THEN {json} END)"
+                );
+            }
             (Some(Scalar::Text(_)) | None, Dialect::Postgres) => {
-                ("'string'", format!("(({value}) #>> '{{}}') COLLATE \"C\""))
+                // `#>>` is the only way to a JSON string's text; an empty path is the value itself.
+                let text = format!("(({value}) #>> '{{}}') COLLATE \"C\"");
+                let plain = is_plain(&format!("({value})::double precision"));
+                return format!(
+                    "(CASE WHEN {kind} IN ('string', 'boolean') THEN {text} \
+                     WHEN {kind} = 'number' THEN CASE WHEN {plain} THEN {text} END END)"
+                );
             }
         };
         format!("(CASE WHEN {kind} IN ({kinds}) THEN {value} END)")
@@ -110,12 +146,16 @@ impl Writer<'_> {
         match self.dialect {
             Dialect::Sqlite => {
                 let path = self.text(&format!("$.\"{}\"", path.join("\".\"")));
-                SpecValue { value: format!("json_extract(r.spec, {path})"), kind: format!("json_type(r.spec, {path})") }
+                SpecValue {
+                    value: format!("json_extract(r.spec, {path})"),
+                    kind: format!("json_type(r.spec, {path})"),
+                    json: format!("r.spec -> {path}"),
+                }
             }
             Dialect::Postgres => {
                 let steps: Vec<_> = path.iter().map(|segment| format!("{}::text", self.text(segment))).collect();
                 let value = format!("r.spec -> {}", steps.join(" -> "));
-                SpecValue { kind: format!("jsonb_typeof({value})"), value }
+                SpecValue { kind: format!("jsonb_typeof({value})"), json: value.clone(), value }
             }
         }
     }
@@ -147,19 +187,12 @@ impl Writer<'_> {
     }
 }
 
-fn not(negated: bool) -> &'static str {
-    if negated { "NOT " } else { "" }
+/// The condition that a number's text is the same everywhere.
+fn is_plain(number: &str) -> String {
+    let Range { start, end } = scalar::PLAIN;
+    format!("({number} = 0 OR (abs({number}) >= {start:e} AND abs({number}) < {end:e}))")
 }
 
-// === impl Test ===
-
-impl Test {
-    /// A value of the type that the test compares with; `None` for patterns, which are for texts.
-    fn sample(&self) -> Option<&Scalar<'static>> {
-        match self {
-            Self::Compare(_, value) => Some(value),
-            Self::In { values, .. } => values.first(),
-            Self::Null { .. } | Self::Like { .. } => None,
-        }
-    }
+fn not(negated: bool) -> &'static str {
+    if negated { "NOT " } else { "" }
 }

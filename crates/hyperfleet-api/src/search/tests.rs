@@ -37,8 +37,8 @@ fn example() -> Resource {
         name: "workers".to_owned(),
         owner: Some(Target { id: "0197".to_owned(), kind: "Cluster".to_owned(), href: String::new() }),
         spec: members(json!({
-            "platform": {"gcp": {"projectID": "p-1", "zones": ["a"], "0": "zero"}, "type": "gcp"},
-            "replicas": 3, "share": 0.5, "spot": true, "none": null, "text": "3", "list": [{"a": 1}], "empty": "",
+            "platform": {"gcp": {"project_id": "p-1", "zones": ["a"], "0": "zero"}, "type": "gcp"},
+            "replicas": 3, "share": 0.5, "spot": true, "tiny": 1e-9, "none": null, "text": "3", "list": [{"a": 1}], "empty": "",
         })),
         href: "/api/hyperfleet/v1/clusters/0197".to_owned(),
         generation: Generation::from(4),

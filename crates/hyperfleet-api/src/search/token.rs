@@ -6,8 +6,8 @@ use super::error::{Quote, SearchError};
 const SYMBOLS: &[&str] =
     &["<>", "<=", ">=", "!=", "==", "~=", "~!", "=", "<", ">", "(", ")", "[", "]", ",", "+", "-", "*", "/", "%"];
 
-/// Prefixes of names in which `-` and `/` belong to the name; elsewhere they are arithmetic.
-const FREE_NAMES: &[&str] = &["labels.", "spec."];
+/// The prefix of names in which `-` and `/` belong to the name; elsewhere they are arithmetic.
+const FREE_NAMES: &str = "labels.";
 
 /// A token with its location.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 }
 
 fn word_length(text: &str) -> usize {
-    let free = FREE_NAMES.iter().any(|name| text.starts_with(name));
+    let free = text.starts_with(FREE_NAMES);
     run(text, |character| {
         character.is_ascii_alphanumeric() || matches!(character, '_' | '.') || (free && matches!(character, '-' | '/'))
     })

@@ -95,7 +95,7 @@ async fn digests_are_for_readers_of_pull_secrets(kind: Kind) {
         let page = page.header("authorization", &token).send().await.unwrap();
         assert_eq!(page.status(), 200);
         assert_eq!(fleet.shows(&page.text().await.unwrap()), sees);
-        // A search must not find what is hidden, nor find it out letter by letter.
+        // No search finds what is hidden, nor finds it out letter by letter.
         for search in [
             format!("spec.pullSecret.data.digest = '{}'", fleet.digest),
             "name = 'x' or not spec.pullSecret.data.digest like 'hmac-sha256:0%'".to_owned(),
@@ -103,7 +103,7 @@ async fn digests_are_for_readers_of_pull_secrets(kind: Kind) {
             for list in ["/clusters", "/resources"] {
                 let query = form_urlencoded::Serializer::new(String::new()).append_pair("search", &search).finish();
                 let answer = fleet.as_of(subject, &format!("GET {list}?{query}"), json!({})).await;
-                assert_eq!(answer.status, if sees { 200 } else { 403 }, "{answer}");
+                answer.problem("400 VAL-005");
             }
         }
     }

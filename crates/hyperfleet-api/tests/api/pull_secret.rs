@@ -108,10 +108,7 @@ async fn is_redacted_everywhere(kind: Kind) {
     for search in
         [format!("spec.pullSecret.data like '%{PASSWORD}%'"), format!("spec.pullSecret.data = '{}'", document())]
     {
-        let answer = rig.list("/clusters", &[("search", &search)]).await;
-        if answer.status == 200 {
-            assert_eq!(answer.body()["total"], 0, "{search}");
-        }
+        rig.list("/clusters", &[("search", &search)]).await.problem("400 VAL-005");
     }
 }
 

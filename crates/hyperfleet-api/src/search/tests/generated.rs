@@ -24,6 +24,10 @@ const TEXTS: &[&str] = &[
     "a%b",
     "10",
     "9",
+    "1.5",
+    "0.1",
+    "-1",
+    "1000",
     "true",
     "it's",
     "x\\y",
@@ -55,7 +59,7 @@ const NUMBERS: &[&str] = &[
     "0.30000000000000004",
     "5e-324",
 ];
-const PATHS: &[&str] = &["a", "b", "b.c", "b.c.D", "b.0", "0", "0.1", "x-y.z"];
+const PATHS: &[&str] = &["a", "b", "b.c", "b.c.d", "b.0", "0", "0.1", "x_y.z"];
 const DAYS: i64 = 86_400_000_000;
 const TEXT_COLUMNS: &[&str] =
     &["id", "kind", "name", "created_by", "updated_by", "deleted_by", "owner_id", "owner_kind"];
@@ -84,7 +88,7 @@ fn json_value() -> impl Strategy<Value = Json> {
         4 => text().prop_map(Json::String),
     ];
     scalar.prop_recursive(3, 16, 4, |inner| {
-        let key = select(&["a", "b", "c", "D", "0", "1", "z"][..]).prop_map(str::to_owned);
+        let key = select(&["a", "b", "c", "d", "0", "1", "z"][..]).prop_map(str::to_owned);
         prop_oneof![
             1 => vec(inner.clone(), 0..3).prop_map(Json::Array),
             3 => btree_map(key, inner, 0..4).prop_map(|members| Json::Object(members.into_iter().collect())),
@@ -120,7 +124,7 @@ fn state() -> impl Strategy<Value = State> {
 
 /// A resource; the caller sets the id.
 pub(super) fn resource() -> impl Strategy<Value = Resource> {
-    let spec = btree_map(select(&["a", "b", "0", "x-y"][..]).prop_map(str::to_owned), json_value(), 0..4);
+    let spec = btree_map(select(&["a", "b", "0", "x_y"][..]).prop_map(str::to_owned), json_value(), 0..4);
     let texts = (text(), text(), text(), text());
     let deleted = (option::of(time()), option::of(text()));
     let owner = option::of((text(), text()));
@@ -168,6 +172,11 @@ fn written_time() -> impl Strategy<Value = String> {
     ]
 }
 
+/// A time of a condition: no date.
+fn instant() -> impl Strategy<Value = String> {
+    prop_oneof![time().prop_map(|time| time.to_string()), time().prop_map(|time| format!("'{time}'"))]
+}
+
 fn pattern() -> impl Strategy<Value = String> {
     let part = select(&["%", "_", "a", "A", "b", "é", "É", "\\\\", "\\%", "\\_", "\\a", "'", "1", "\n"][..]);
     vec(part, 0..5).prop_map(|parts| {
@@ -178,6 +187,7 @@ fn pattern() -> impl Strategy<Value = String> {
 
 /// The tests of a field with such values; without `not` unless `not` is true.
 fn tests(value: impl Strategy<Value = String> + 'static, not: bool) -> BoxedStrategy<String> {
+    let nulls = select(if not { &["is null", "is not null"][..] } else { &["is null"] });
     let not = select(if not { &["", "not "][..] } else { &[""] });
     let value = value.boxed();
     prop_oneof![
@@ -185,7 +195,7 @@ fn tests(value: impl Strategy<Value = String> + 'static, not: bool) -> BoxedStra
         1 => (not.clone(), value.clone(), value.clone())
             .prop_map(|(not, low, high)| format!("{not}between {low} and {high}")),
         2 => (not, vec(value, 1..4)).prop_map(|(not, values)| format!("{not}in [{}]", values.join(", "))),
-        1 => select(&["is null", "is not null"][..]).prop_map(str::to_owned),
+        1 => nulls.prop_map(str::to_owned),
     ]
     .boxed()
 }
@@ -193,6 +203,16 @@ fn tests(value: impl Strategy<Value = String> + 'static, not: bool) -> BoxedStra
 fn likes(not: bool) -> BoxedStrategy<String> {
     let operators = if not { &["like", "ilike", "not like", "not ilike"][..] } else { &["like", "ilike"] };
     (select(operators), pattern()).prop_map(|(operator, pattern)| format!("{operator} {pattern}")).boxed()
+}
+
+/// Comparisons of a field whose value stands first.
+fn reversed(
+    fields: &'static [&'static str],
+    prefix: &'static str,
+    value: BoxedStrategy<String>,
+) -> BoxedStrategy<String> {
+    let parts = (value, select(COMPARISONS), select(fields));
+    parts.prop_map(move |(value, operator, field)| format!("{value} {operator} {prefix}{field}")).boxed()
 }
 
 fn of(fields: &'static [&'static str], prefix: &'static str, tests: BoxedStrategy<String>) -> BoxedStrategy<String> {
@@ -208,6 +228,8 @@ fn free() -> BoxedStrategy<String> {
         of(&["generation"], "", tests(whole_number(), true)),
         of(PATHS, "spec.", prop_oneof![3 => tests(quoted(), true), 1 => likes(true)].boxed()),
         of(PATHS, "spec.", tests(number(), true)),
+        reversed(TEXT_COLUMNS, "", quoted().boxed()),
+        reversed(PATHS, "spec.", prop_oneof![quoted(), number()].boxed()),
         of(PATHS, "spec.", (select(&["=", "!="][..]), booleans()).prop_map(|(o, v)| format!("{o} {v}")).boxed()),
     ]
     .boxed()
@@ -221,13 +243,13 @@ fn bound() -> BoxedStrategy<String> {
     let part = |name: &'static str, test: BoxedStrategy<String>| {
         (select(CONDITIONS), test).prop_map(move |(kind, test)| format!("status.conditions.{kind}.{name} {test}"))
     };
-    let statuses = select(&["= 'True'", "= \"False\"", "== `Unknown`"][..]).prop_map(str::to_owned);
+    let statuses = select(&["= 'True'", "= \"False\"", "== `Unknown`", "is null"][..]).prop_map(str::to_owned);
     prop_oneof![
         3 => of(KEYS, "labels.", prop_oneof![3 => tests(quoted(), false), 1 => likes(false)].boxed()),
         1 => of(CONDITIONS, "status.conditions.", statuses.boxed()),
         1 => part("observed_generation", compared(whole_number().boxed())),
-        1 => part("last_updated_time", compared(written_time().boxed())),
-        1 => part("last_transition_time", compared(written_time().boxed())),
+        1 => part("last_updated_time", compared(instant().boxed())),
+        1 => part("last_transition_time", compared(instant().boxed())),
     ]
     .boxed()
 }

@@ -39,23 +39,38 @@ use super::*;
 #[case::label_hyphen("labels.cost-center = 'cc-7' and labels.cost-center like 'cc-%'", true)]
 #[case::label_domain("labels.hyperfleet.io/cluster-id ilike 'C_'", true)]
 #[case::label_order("labels.shard > '0' and labels.shard between '0' and '2'", true)]
-#[case::label_absent("labels.none is null and labels.shard is not null", true)]
+#[case::label_absent("labels.none is null and status.conditions.Other is null", true)]
 #[case::label_absent_is_not_another("labels.none != 'x'", false)]
 #[case::condition("status.conditions.Reconciled = 'True' and status.conditions.ProbeSuccessful='False'", true)]
 #[case::condition_absent("status.conditions.Other = 'Unknown'", false)]
 #[case::condition_parts("status.conditions.Reconciled.observed_generation < 4", true)]
 #[case::condition_times(
     "status.conditions.Reconciled.last_updated_time >= '2026-01-03T00:00:00.5Z' and \
-     status.conditions.Reconciled.last_transition_time < 2026-01-03",
+     status.conditions.Reconciled.last_transition_time < 2026-01-03T00:00:00Z",
     true
 )]
 #[case::condition_absent_part("status.conditions.Other.observed_generation != 1", false)]
-#[case::spec("spec.platform.gcp.projectID = 'p-1' and spec.platform.type != 'aws'", true)]
+#[case::spec("spec.platform.gcp.project_id = 'p-1' and spec.platform.type != 'aws'", true)]
 #[case::spec_digits("spec.platform.gcp.0 = 'zero' and spec.platform.gcp.zones.0 is null", true)]
 #[case::spec_number("spec.replicas = 3 and spec.replicas > 2.5 and spec.share = 0.5 and spec.share in [1, 0.5]", true)]
 #[case::spec_bool("spec.spot = true and spec.spot != FALSE and spec.spot in [true, false]", true)]
 #[case::spec_text_is_no_number("spec.text = 3 or spec.text != 3", false)]
-#[case::spec_number_is_no_text("spec.replicas = '3' or spec.replicas != '3' or spec.replicas like '%'", false)]
+#[case::spec_number_as_text(
+    "spec.replicas = '3' and spec.share = '0.5' and spec.replicas like '%' and spec.replicas < '4'",
+    true
+)]
+#[case::spec_number_is_its_own_text("spec.replicas = '3.0' or spec.replicas = '03' or spec.replicas != '3'", false)]
+#[case::spec_number_with_exponent("spec.tiny = '1e-9' or spec.tiny != 'x' or spec.tiny = '0.000000001'", false)]
+#[case::spec_bool_as_text("spec.spot = 'true' and spec.spot != 'false' and spec.spot in ['true', 'x']", true)]
+#[case::spec_text_of_digits("spec.text = '3'", true)]
+#[case::literal_first("'workers' = name and 'x' != name and 'w' < name and 'x' >= name", true)]
+#[case::literal_first_numbers("3 = generation or 5 > generation and -1 <= generation and 2.5 < spec.replicas", true)]
+#[case::literal_first_times("2026-01-01 = created_time and '2026-01-02T12:00:00Z' = updated_time", true)]
+#[case::literal_first_conditions("'True' = status.conditions.Reconciled and not 'x' = name", true)]
+#[case::literal_first_labels("'1' = labels.shard and true = spec.spot and 'true' = spec.spot", true)]
+#[case::literal_first_not("not (5 <= generation) and not 'workers' != name", true)]
+#[case::condition_is_there("status.conditions.Reconciled is null", false)]
+#[case::part_of_an_absent_condition("status.conditions.Other.last_updated_time is null", true)]
 #[case::spec_object("spec.platform = 'x' or spec.platform != 'x' or spec.list != 1", false)]
 #[case::spec_null("spec.none is null and spec.nowhere.at.all is null and spec.platform is not null", true)]
 #[case::spec_absent_is_not_another("spec.none != 'x' or not spec.nowhere = 'x'", false)]

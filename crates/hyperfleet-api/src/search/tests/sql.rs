@@ -44,13 +44,13 @@ fn both_databases_get_the_same_sql(#[case] search: &str, #[case] expected: &str)
 #[rstest]
 #[case(
     "spec.a.0 = 'x'",
-    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) END) = $2 [Text("$.\"a\".\"0\""), Text("x")]"#,
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) WHEN json_type(r.spec, $1) IN ('true', 'false') THEN json_type(r.spec, $1) WHEN json_type(r.spec, $1) IN ('integer', 'real') AND (CAST(json_extract(r.spec, $1) AS REAL) = 0 OR (abs(CAST(json_extract(r.spec, $1) AS REAL)) >= 1e-5 AND abs(CAST(json_extract(r.spec, $1) AS REAL)) < 1e16)) THEN r.spec -> $1 END) = $2 [Text("$.\"a\".\"0\""), Text("x")]"#,
     r#"r.spec @> $1::jsonb [Text("{\"a\":{\"0\":\"x\"}}")]"#
 )]
 #[case(
-    "spec.a.0 > 'x'",
-    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) END) > $2 [Text("$.\"a\".\"0\""), Text("x")]"#,
-    r#"(CASE WHEN jsonb_typeof(r.spec -> $1::text -> $2::text) IN ('string') THEN ((r.spec -> $1::text -> $2::text) #>> '{}') COLLATE "C" END) > $3 [Text("a"), Text("0"), Text("x")]"#
+    "spec.a in ['true']",
+    r#"(CASE WHEN json_type(r.spec, $1) IN ('text') THEN json_extract(r.spec, $1) WHEN json_type(r.spec, $1) IN ('true', 'false') THEN json_type(r.spec, $1) WHEN json_type(r.spec, $1) IN ('integer', 'real') AND (CAST(json_extract(r.spec, $1) AS REAL) = 0 OR (abs(CAST(json_extract(r.spec, $1) AS REAL)) >= 1e-5 AND abs(CAST(json_extract(r.spec, $1) AS REAL)) < 1e16)) THEN r.spec -> $1 END) IN ($2) [Text("$.\"a\""), Text("true")]"#,
+    r#"(CASE WHEN jsonb_typeof(r.spec -> $1::text) IN ('string', 'boolean') THEN ((r.spec -> $1::text) #>> '{}') COLLATE "C" WHEN jsonb_typeof(r.spec -> $1::text) = 'number' THEN CASE WHEN ((r.spec -> $1::text)::double precision = 0 OR (abs((r.spec -> $1::text)::double precision) >= 1e-5 AND abs((r.spec -> $1::text)::double precision) < 1e16)) THEN ((r.spec -> $1::text) #>> '{}') COLLATE "C" END END) IN ($2) [Text("a"), Text("true")]"#
 )]
 #[case(
     "spec.a = 2",
@@ -75,4 +75,23 @@ fn both_databases_get_the_same_sql(#[case] search: &str, #[case] expected: &str)
 fn each_database_gets_its_own_sql(#[case] search: &str, #[case] sqlite: &str, #[case] postgres: &str) {
     assert_eq!(sql(search, Dialect::Sqlite), sqlite);
     assert_eq!(sql(search, Dialect::Postgres), postgres);
+}
+
+/// Equality with a text of a spec uses the index over all paths, whatever type the text may be of.
+#[rstest]
+#[case(
+    "spec.a = 'true'",
+    r#"(r.spec @> $1::jsonb OR r.spec @> $2::jsonb) [Text("{\"a\":\"true\"}"), Text("{\"a\":true}")]"#
+)]
+#[case("'x' = spec.a", r#"r.spec @> $1::jsonb [Text("{\"a\":\"x\"}")]"#)]
+fn equality_uses_the_index_of_postgresql(#[case] search: &str, #[case] expected: &str) {
+    assert_eq!(sql(search, Dialect::Postgres), expected);
+}
+
+#[test]
+fn a_text_of_digits_is_searched_as_a_number_too() {
+    let sql = sql("spec.a = '10'", Dialect::Postgres);
+    assert!(sql.starts_with("(r.spec @> $1::jsonb OR (r.spec @> $2::jsonb AND (CASE WHEN jsonb_typeof"), "{sql}");
+    let parameters = r#" END) = $4)) [Text("{\"a\":\"10\"}"), Text("{\"a\":10}"), Text("a"), Text("10")]"#;
+    assert!(sql.ends_with(parameters), "{sql}");
 }
