@@ -38,7 +38,10 @@ pub struct Target {
 pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Result<Facts, Error> {
     let id = target.id.as_str();
     let calls = client.within(budget);
-    let cluster = calls.get("clusters", id).await?;
+    let cluster = match calls.get("clusters", id).await? {
+        Some(cluster) => Some(calls.with_adapters("clusters", cluster).await?),
+        None => None,
+    };
     let (now, stale_after) = (Timestamp::now(), target.stale_after);
     let mut facts = Facts { id: id.to_owned(), cluster, now, stale_after, ..Facts::default() };
     let Some(cluster) = &facts.cluster else { return Ok(facts) };
@@ -65,7 +68,7 @@ async fn heartbeats(calls: &Calls<'_>, reports: &[Report]) -> Vec<Heartbeat> {
     // Who may read one cluster need not be allowed to list them.
     let listed = calls.list("clusters", &query).await.map(|page| page.items).unwrap_or_default();
     let newest = |adapter: &str| {
-        let reports = listed.iter().filter_map(|cluster| cluster.status.adapters.get(adapter));
+        let reports = listed.iter().filter_map(|cluster| cluster.status.adapters.as_ref()?.get(adapter));
         reports.filter_map(|report| report.get("last_report_time")?.as_str()?.parse().ok()).max()
     };
     let own = Heartbeat {

@@ -26,6 +26,7 @@ mod list_query;
 mod observed;
 mod pages;
 mod report;
+mod reports;
 mod request;
 mod retry_after;
 mod secret;

@@ -10,7 +10,7 @@ use crate::wire::Resource;
 pub struct View {
     /// The whole resource.
     pub document: Value,
-    /// Its status, with `adapters` by their names; where the API has no such view, made up from the adapters' conditions.
+    /// Its status, with `adapters` by their names; without such a view of the API, made of the adapters' conditions.
     pub status: Value,
     /// Its id, name, kind, labels, tenancy, generation and time of deletion.
     pub metadata: Value,
@@ -52,14 +52,12 @@ impl std::fmt::Debug for View {
 }
 
 fn status(resource: &Resource) -> Value {
-    let mut adapters = resource.status.adapters.clone();
-    if adapters.is_empty() {
-        adapters = from_conditions(resource);
-    }
+    let adapters = resource.status.adapters.clone().unwrap_or_else(|| from_conditions(resource));
     json!({ "conditions": resource.status.conditions, "adapters": adapters })
 }
 
-/// HyperFleet's own server has no view of adapters, but a condition for each.
+/// HyperFleet's own server has no view of adapters, but a condition for each required one. It has no data: for that the reports
+/// are read.
 fn from_conditions(resource: &Resource) -> Map<String, Value> {
     let named = |condition: &crate::Condition| {
         let name = condition.kind.strip_suffix(SUCCESSFUL_SUFFIX)?;

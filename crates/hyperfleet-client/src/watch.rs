@@ -27,6 +27,9 @@ use watcher::Watcher;
 pub struct WatchQuery {
     /// In the API's search language; all resources of the kind if `None`.
     pub search: Option<String>,
+    /// True if every resource is to have `status.adapters`, also where the API has no such view. Then the reports of resources that
+    /// have changed or are not reconciled are read one by one.
+    pub reads_reports: bool,
     /// Version of the last event that was handled; `None` begins with the current state.
     pub from_version: Option<String>,
 }
@@ -50,7 +53,7 @@ impl Client {
     /// Watches the resources of a kind until `stop`; see [`Watch`].
     pub fn watch(&self, plural: impl Into<String>, query: WatchQuery, stop: CancellationToken) -> Watch {
         let settings = self.settings().watch;
-        let source = Api::new(self.clone(), plural.into(), query.search, stop.clone());
+        let source = Api::new(self.clone(), plural.into(), query.search, query.reads_reports, stop.clone());
         let (watcher, health) = Watcher::new(source, settings, query.from_version);
         let events = unfold((watcher, stop), async |(mut watcher, stop)| {
             let event = stop.run_until_cancelled(watcher.next()).await?;

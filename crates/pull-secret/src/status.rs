@@ -29,13 +29,20 @@ pub(crate) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
         let budget = Budget::new(LIST_TIMEOUT, CancellationToken::new());
         let fields = FIELDS.map(str::to_owned).to_vec();
         let query = ListQuery { search: arguments.search.clone(), fields, ..ListQuery::default() };
-        let mut pages = client.within(&budget).list_all("clusters", query);
+        let calls = client.within(&budget);
+        let mut pages = calls.list_all("clusters", query);
         let mut summary = Summary::default();
         let now = Timestamp::now();
         let judge = Judge::new(now, SignedDuration::from_secs(arguments.stale_after.into()));
         let mut heading = if arguments.output == OutputFormat::Table { HEADING } else { "" };
         loop {
-            let page = match tokio::time::timeout(PAGE_TIMEOUT, pages.next()).await {
+            let next = async {
+                match pages.next().await? {
+                    Some(page) => calls.all_with_adapters("clusters", page).await.map(Some),
+                    None => Ok(None),
+                }
+            };
+            let page = match tokio::time::timeout(PAGE_TIMEOUT, next).await {
                 Ok(Ok(Some(page))) => page,
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => return Ok(client::refused(&error)),

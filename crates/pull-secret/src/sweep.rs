@@ -95,9 +95,11 @@ fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Se
 
 async fn clusters(client: &Client, budget: &Budget) -> Result<Clusters, hyperfleet_client::Error> {
     let fields = ["id", "created_time", "status"].map(str::to_owned).to_vec();
-    let mut pages = client.within(budget).list_all("clusters", ListQuery { fields, ..ListQuery::default() });
+    let calls = client.within(budget);
+    let mut pages = calls.list_all("clusters", ListQuery { fields, ..ListQuery::default() });
     let mut clusters = Clusters::new();
     while let Some(page) = pages.next().await? {
+        let page = calls.all_with_adapters("clusters", page).await?;
         clusters.extend(page.iter().filter_map(|cluster| Some((cluster.id.parse().ok()?, living(cluster)))));
     }
     Ok(clusters)
@@ -146,7 +148,7 @@ fn incarnation(cluster: &Resource) -> Option<Incarnation> {
 }
 
 fn living(cluster: &Resource) -> Living {
-    let report = cluster.status.adapters.get(names::ADAPTER);
+    let report = cluster.status.adapters.as_ref().and_then(|adapters| adapters.get(names::ADAPTER));
     let listed = report.and_then(|report| report.pointer("/data")?.get(copy::MEMBER)?.as_array());
     // A copy that cannot be read could be the one that is compared.
     let copies =
@@ -162,7 +164,11 @@ async fn delete(
     budget: &Budget,
 ) -> Result<Action, hyperfleet_client::Error> {
     let id = finding.cluster.as_deref().unwrap_or_default();
-    let current = client.within(budget).get("clusters", id).await?;
+    let calls = client.within(budget);
+    let current = match calls.get("clusters", id).await? {
+        Some(current) => Some(calls.with_adapters("clusters", current).await?),
+        None => None,
+    };
     let recorded = finding.incarnation.as_deref().and_then(|text| text.parse().ok());
     let state = current.map(|current| living(&current).state(recorded.as_ref(), &finding.copy));
     if state.is_some_and(|state| state != finding.state) {

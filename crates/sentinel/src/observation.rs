@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fleet_model::names;
 use hyperfleet_client::{Resource, Status, View, known_time};
 use precondition::{AdapterFacts, Context, Evaluation, Outcome, Precondition};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::decide::{Facts, State};
 use crate::message_data::Template;
@@ -104,7 +104,7 @@ impl Projector {
     /// Returns the adapters that are available at the current generation. Reports about older generations do not count.
     fn available(&mut self, resource: &Resource) -> u64 {
         let mut bits = 0;
-        for (name, report) in &resource.status.adapters {
+        for (name, report) in resource.status.adapters.iter().flatten() {
             let generation = report.get("observed_generation").and_then(Value::as_i64);
             if report.get("available").and_then(Value::as_str) == Some("True")
                 && generation.is_none_or(|generation| generation >= i64::from(resource.generation))
@@ -112,7 +112,7 @@ impl Projector {
                 bits |= self.bit(name);
             }
         }
-        if resource.status.adapters.is_empty() {
+        if resource.status.adapters.is_none() {
             // HyperFleet's own server has no view of adapters, but one condition per adapter.
             for condition in &resource.status.conditions {
                 if let Some(name) = condition.kind.strip_suffix(SUCCESSFUL)
@@ -149,7 +149,7 @@ fn reconciled(resource: &Resource) -> Option<bool> {
 fn changed(resource: &Resource) -> Option<Moment> {
     let own = [resource.created_time, resource.updated_time, resource.deleted_time].into_iter().flatten();
     let reported =
-        resource.status.adapters.values().filter_map(|report| {
+        resource.status.adapters.iter().flat_map(Map::values).filter_map(|report| {
             report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
         });
     let concluded = resource.status.conditions.iter().filter_map(|condition| known_time(condition.last_updated_time));

@@ -109,7 +109,11 @@ impl<'a, P: Publisher> Leader<'a, P> {
 
     /// Leads until the stop token is cancelled, then waits for the events in flight.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let query = WatchQuery { search: self.plan.search.clone(), from_version: None };
+        let query = WatchQuery {
+            search: self.plan.search.clone(),
+            reads_reports: !self.plan.publish_when.is_empty(),
+            from_version: None,
+        };
         let mut watch = self.client.watch(self.plan.resource_type.clone(), query, stop.child_token());
         let mut health = watch.health();
         let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, watch.health(), stop.child_token());

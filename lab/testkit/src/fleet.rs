@@ -197,7 +197,7 @@ pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<
 
 /// The adapter's view of a cluster, if it has one.
 pub fn view(cluster: &Resource) -> Value {
-    cluster.status.adapters.get("pullsecret").cloned().unwrap_or_default()
+    cluster.status.adapters.as_ref().and_then(|adapters| adapters.get("pullsecret")).cloned().unwrap_or_default()
 }
 
 /// True if the adapter reports the pull secret as available at that generation.

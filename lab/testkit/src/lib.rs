@@ -1,5 +1,6 @@
 //! Shared rigs of tests: a Job with its emulator, a fleet plane, an API server (as a process or in this one), brokers.
 //!
+//! - [`go_api`] shows an API as HyperFleet's Go server serves it.
 //! - [`go`] finds the Go programs that this project is held to.
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
@@ -25,6 +26,7 @@ pub mod environment;
 pub mod fleet;
 pub mod fuzz;
 pub mod go;
+pub mod go_api;
 pub mod http;
 pub mod hyperfleet;
 pub mod leaks;

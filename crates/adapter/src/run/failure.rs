@@ -34,7 +34,8 @@ pub(crate) async fn report_failure(context: &Context, id: &str, failure: &Reconc
     let reported = async {
         let plural = &context.config.resource_type;
         let Some(resource) = calls.get(plural, id).await? else { return Ok::<_, Error>(()) };
-        let last_report = last_report(context, &calls, &resource).await?;
+        let resource = calls.with_adapters(plural, resource).await?;
+        let last_report = last_report(context, &resource);
         let plan = failing(&resource, last_report.as_ref(), &failure.message);
         let report = report::report(&context.config, &resource, &plan, observed_at);
         calls.report(plural, id, &report).await.map(drop)

@@ -40,7 +40,7 @@ pub(crate) async fn reconcile(
     let observed_at = context.client.observe();
     let calls = context.client.within(budget).traced(trigger.trace.as_ref());
     let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, &calls, id).await };
-    let last_report = last_report(context, &calls, &fetched.resource).await?;
+    let last_report = last_report(context, &fetched.resource);
     let resource = fetched.resource.clone();
     let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
     let observed = observe::observe(&context.config, source, last_report.clone(), fetched).await;

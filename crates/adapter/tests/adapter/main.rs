@@ -8,6 +8,7 @@ mod deletion;
 mod deployed;
 mod drift;
 mod environment;
+mod go_api;
 mod node;
 mod outages;
 mod quota;

@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use testkit::go_api::GoApi;
 use testkit::hyperfleet::budget;
 
 use crate::api::Api;
@@ -27,6 +28,8 @@ pub(crate) struct World {
     /// Declared first, as it must be dropped before the API server that it watches.
     pub(crate) node: Node,
     pub(crate) api: Api,
+    /// A server that adapters ask instead of the API itself.
+    pub(crate) proxy: Option<GoApi>,
     pub(crate) broker: Broker,
     pub(crate) environment: Environment,
     /// The secret stores that adapters check; by default none.
@@ -49,7 +52,14 @@ impl World {
 
     pub(crate) async fn at(environment: Environment) -> Self {
         let node = Node::start(&environment);
-        Self { api: Api::start().await, broker: Broker::Memory(Memory::new()), environment, node, stores: None }
+        Self {
+            api: Api::start().await,
+            broker: Broker::Memory(Memory::new()),
+            environment,
+            node,
+            stores: None,
+            proxy: None,
+        }
     }
 
     /// Starts an adapter with additional settings, given as members of `spec`.
@@ -79,11 +89,12 @@ impl World {
     }
 
     fn plan(&self, settings: &str) -> Plan {
+        let address = self.proxy.as_ref().map_or(&self.api.address, |proxy| &proxy.address);
         let text = format!(
             "{{apiVersion: hyperfleet.redhat.com/v1alpha1, kind: AdapterConfig, \
              metadata: {{name: pullsecret-adapter, namespace: {}}}, spec: {{adapterType: pullsecret, \
              hyperfleetAPI: {{url: 'http://{}'}}, health: {{port: 0}}, metrics: {{port: 0}}, {settings}}}}}",
-            self.environment.namespace, self.api.address
+            self.environment.namespace, address
         );
         let none = BTreeMap::<&str, &str>::new();
         let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use daemon::retry::Budget;
-use futures_util::stream::StreamExt as _;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::Chunks;
+use super::view::{Listing, View};
+use crate::calls::Calls;
 use crate::client::Client;
 use crate::error::Error;
 use crate::list_query::ListQuery;
+use crate::reports::CONCURRENCY;
 use crate::request::Request;
 use crate::transport::unreachable;
 use crate::wire::Resource;
@@ -25,7 +28,9 @@ pub(crate) trait Source: Send {
     fn open(&self, version: Option<&str>) -> impl Future<Output = Result<Opened, Error>> + Send;
 
     /// Reads the present state.
-    fn list(&self) -> impl Future<Output = Result<Listing, Error>> + Send;
+    ///
+    /// `known` is the list that was read before.
+    fn list(&self, known: Option<&View>) -> impl Future<Output = Result<Listing, Error>> + Send;
 
     /// The request, for errors.
     fn call(&self) -> String;
@@ -38,26 +43,49 @@ pub(crate) struct Opened {
     pub(crate) is_document: bool,
 }
 
-/// The present state.
-pub(crate) struct Listing {
-    pub(crate) items: Vec<Resource>,
-    /// True if it is one snapshot; a list of several pages may lack resources that moved between pages.
-    pub(crate) is_exact: bool,
-}
-
 /// The HyperFleet API.
 pub(crate) struct Api {
     client: Client,
     plural: String,
     search: Option<String>,
+    reads_reports: bool,
     stop: CancellationToken,
 }
 
 // === impl Api ===
 
 impl Api {
-    pub(crate) fn new(client: Client, plural: String, search: Option<String>, stop: CancellationToken) -> Self {
-        Self { client, plural, search, stop }
+    pub(crate) fn new(
+        client: Client,
+        plural: String,
+        search: Option<String>,
+        reads_reports: bool,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { client, plural, search, reads_reports, stop }
+    }
+
+    /// Reads the reports of the resources that may have others than before. One resource whose reports cannot be read does not
+    /// hold up the rest.
+    async fn complete(
+        &self,
+        calls: &Calls<'_>,
+        items: Vec<Resource>,
+        known: Option<&View>,
+    ) -> Result<Vec<Resource>, Error> {
+        let completed = items.into_iter().map(async |resource| {
+            if !known.is_none_or(|known| known.may_have_new_reports(&resource)) {
+                return Ok(resource);
+            }
+            match calls.with_adapters(&self.plural, resource.clone()).await {
+                Err(error) if error.status().is_some() => {
+                    tracing::warn!(resource_id = resource.id, %error, "the reports of a resource cannot be read");
+                    Ok(resource)
+                }
+                other => other,
+            }
+        });
+        stream::iter(completed).buffered(CONCURRENCY).try_collect().await
     }
 }
 
@@ -79,13 +107,16 @@ impl Source for Api {
         Ok(Opened { chunks, is_document })
     }
 
-    async fn list(&self) -> Result<Listing, Error> {
+    async fn list(&self, known: Option<&View>) -> Result<Listing, Error> {
         let budget = Budget::new(LIST_TIME, self.stop.clone());
         let calls = self.client.within(&budget);
         let mut pages = calls.list_all(&self.plural, ListQuery { search: self.search.clone(), ..ListQuery::default() });
         let mut items = Vec::new();
         while let Some(mut page) = pages.next().await? {
             items.append(&mut page);
+        }
+        if self.reads_reports {
+            items = self.complete(&calls, items, known).await?;
         }
         Ok(Listing { items, is_exact: pages.is_one_page() })
     }

@@ -4,13 +4,20 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use fleet_model::names::condition::RECONCILED;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::event::{WatchEvent, WatchKind};
-use super::source::Listing;
-use crate::Generation;
 use crate::wire::{Resource, ResourceStatus};
+use crate::{Generation, Status};
+
+/// The present state.
+pub(crate) struct Listing {
+    pub(crate) items: Vec<Resource>,
+    /// True if it is one snapshot; a list of several pages may lack resources that moved between pages.
+    pub(crate) is_exact: bool,
+}
 
 /// The list that polling last read.
 #[derive(Debug, Default)]
@@ -28,12 +35,14 @@ struct Known {
 }
 
 /// Members that are equal in an unchanged resource.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Fingerprint {
     generation: Generation,
     updated: Option<Timestamp>,
     deleted: Option<Timestamp>,
     conditions: u64,
+    /// `None` if the resource's reports were not read.
+    reports: Option<u64>,
 }
 
 // === impl View ===
@@ -52,7 +61,7 @@ impl View {
                     entry.insert(known());
                     WatchKind::Added
                 }
-                Entry::Occupied(mut entry) if entry.get().fingerprint != fingerprint => {
+                Entry::Occupied(mut entry) if entry.get().fingerprint.differs_from(&fingerprint) => {
                     entry.insert(known());
                     WatchKind::Modified
                 }
@@ -69,11 +78,25 @@ impl View {
         self.missed = missing;
         events
     }
+
+    /// Returns true unless the resource is as it was, with its reports read, and is reconciled, so that no adapter has work to report.
+    pub(crate) fn may_have_new_reports(&self, resource: &Resource) -> bool {
+        let is_reconciled = resource.condition(RECONCILED).is_some_and(|condition| condition.status == Status::True);
+        let known = self.known.get(&resource.id).map(|known| &known.fingerprint);
+        !is_reconciled
+            || known.is_none_or(|known| known.reports.is_none() || known.differs_from(&Fingerprint::of(resource)))
+    }
 }
 
 // === impl Fingerprint ===
 
 impl Fingerprint {
+    /// Returns true if the resource has changed. Reports that were not read now did not change.
+    fn differs_from(&self, now: &Self) -> bool {
+        let resource = |it: &Self| (it.generation, it.updated, it.deleted, it.conditions);
+        resource(self) != resource(now) || (now.reports.is_some() && self.reports != now.reports)
+    }
+
     fn of(resource: &Resource) -> Self {
         // The API guarantees no order of conditions.
         let mut conditions: Vec<_> = resource.status.conditions.iter().collect();
@@ -93,6 +116,11 @@ impl Fingerprint {
             updated: resource.updated_time,
             deleted: resource.deleted_time,
             conditions: digest.finish(),
+            reports: resource.status.adapters.as_ref().map(|adapters| {
+                let mut digest = DefaultHasher::new();
+                Value::Object(adapters.clone()).to_string().hash(&mut digest);
+                digest.finish()
+            }),
         }
     }
 }

@@ -231,7 +231,7 @@ impl<S: Source> Watcher<S> {
             return;
         }
         tokio::time::sleep_until(next).await;
-        match self.source.list().await {
+        match self.source.list(self.view.as_ref()).await {
             Ok(listing) => {
                 self.failures = 0;
                 self.set_health(Health::Polling);

@@ -72,9 +72,10 @@ pub struct ResourceStatus {
     /// The conditions that the API computes.
     #[serde(default, deserialize_with = "super::null_is_default")]
     pub conditions: Vec<Condition>,
-    /// View of each adapter that the specification's expressions read; empty if the API has none.
-    #[serde(default, deserialize_with = "super::null_is_default", skip_serializing_if = "Map::is_empty")]
-    pub adapters: Map<String, Value>,
+    /// View of each adapter's report that the specification's expressions read; `None` if the API has no such view, as HyperFleet's
+    /// own server ([`Calls::with_adapters`](crate::Calls::with_adapters) completes it).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapters: Option<Map<String, Value>>,
 }
 
 /// Another resource, as an owner or a reference names it.

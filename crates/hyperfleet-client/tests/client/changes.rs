@@ -38,7 +38,7 @@ async fn changes_come_as_they_happen_and_after_a_cut_go_on() {
     let broken = Reply::lines(&[line("ADDED", 1, "a"), bookmark(2), json!({"type": "MODI"})]).broken();
     let server = Server::start([broken, Reply::lines(&[line("DELETED", 3, "a")])]).await;
     let stop = CancellationToken::new();
-    let query = WatchQuery { search: Some("name = 'a'".into()), from_version: None };
+    let query = WatchQuery { search: Some("name = 'a'".into()), ..WatchQuery::default() };
     let mut watch = server.client().watch("clusters", query, stop.clone());
     assert_eq!(next(&mut watch, 3).await, ["Added a -", "Bookmark - 2", "Deleted a 3"]);
     assert!(matches!(*watch.health().borrow(), Health::Streaming));
@@ -64,7 +64,7 @@ async fn a_connection_that_breaks_within_a_line_is_resumed() {
 async fn a_version_that_is_too_old_starts_over() {
     let fresh = Reply::lines(&[line("ADDED", 9, "b"), bookmark(9)]);
     let server = Server::start([Reply::problem(410, "CNF-004"), fresh]).await;
-    let query = WatchQuery { from_version: Some("1".into()), search: None };
+    let query = WatchQuery { from_version: Some("1".into()), ..WatchQuery::default() };
     let mut watch = server.client().watch("clusters", query, CancellationToken::new());
     assert_eq!(next(&mut watch, 3).await, ["Restarted - -", "Added b -", "Bookmark - 9"]);
     assert_eq!(server.lines(), ["GET /clusters?watch=true&resource_version=1", "GET /clusters?watch=true"]);

@@ -81,7 +81,7 @@ async fn the_change_stream_goes_on_where_it_was_after_a_restart() {
     let calls = client.within(&budget);
     calls.create("clusters", &cluster("cls-1", "a")).await.unwrap();
     calls.create("clusters", &cluster("cls-2", "b")).await.unwrap();
-    let query = WatchQuery { search: Some("labels.shard = 'a'".to_owned()), from_version: None };
+    let query = WatchQuery { search: Some("labels.shard = 'a'".to_owned()), ..WatchQuery::default() };
     let mut watch = client.watch("clusters", query, CancellationToken::new());
     assert_eq!(events(&mut watch, 1).await, ["Added cls-1 1"]);
     calls.patch("clusters", "cls-1", &spec(&json!({"a": 1})), None).await.unwrap();

@@ -40,15 +40,21 @@ pub async fn dry_run(
     let budget = Budget::new(READ_TIMEOUT, CancellationToken::new());
     let calls = client.within(&budget);
     let mut projector = Projector::new(&plan.publish_when, plan.template.clone());
+    let reads_reports = !plan.publish_when.is_empty();
     if let Some(id) = id {
         if let Some(resource) = calls.get(&plan.resource_type, id).await? {
+            let resource =
+                if reads_reports { calls.with_adapters(&plan.resource_type, resource).await? } else { resource };
             each(explain(plan, &mut projector, &resource));
         }
         return Ok(());
     }
     let query = ListQuery { search: plan.search.clone(), ..ListQuery::default() };
     let mut pages = calls.list_all(&plan.resource_type, query);
-    while let Some(resources) = pages.next().await? {
+    while let Some(mut resources) = pages.next().await? {
+        if reads_reports {
+            resources = calls.all_with_adapters(&plan.resource_type, resources).await?;
+        }
         for resource in resources {
             if !each(explain(plan, &mut projector, &resource)) {
                 return Ok(());

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
 
 mod changes;
+mod go_api;
 mod leaders;
 mod outages;
 mod probes;

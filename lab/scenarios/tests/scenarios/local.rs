@@ -49,7 +49,7 @@ async fn a_cluster_gets_its_pull_secret_keeps_it_right_and_loses_it_with_its_del
 #[rstest]
 #[case::created(false, |_: &Resource| true)]
 #[case::waiting(false, |cluster: &Resource| !view(cluster).is_null())]
-#[case::ready(true, |cluster: &Resource| cluster.status.adapters.contains_key("placement"))]
+#[case::ready(true, |cluster: &Resource| cluster.status.adapters.as_ref().is_some_and(|adapters| adapters.contains_key("placement")))]
 #[case::running(true, |cluster: &Resource| condition(cluster, "Applied")["status"] == "True")]
 #[case::available(true, |cluster: &Resource| is_available(cluster, 1))]
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,8 @@ use futures_util::stream::{self, StreamExt as _};
 
 use daemon::backoff::Backoff;
 
-use super::super::source::{Listing, Opened};
+use super::super::source::Opened;
+use super::super::view::Listing;
 use super::*;
 use crate::wire::{Problem, Resource};
 
@@ -73,7 +74,7 @@ impl Source for Script {
         }
     }
 
-    async fn list(&self) -> Result<Listing, Error> {
+    async fn list(&self, _known: Option<&View>) -> Result<Listing, Error> {
         self.log("list");
         let mut asked = self.asked.lock().unwrap();
         let ids = self.lists.get(asked.lists).or(self.lists.last()).copied().unwrap();
