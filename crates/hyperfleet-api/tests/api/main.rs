@@ -48,6 +48,7 @@ mod service;
 mod shutdown;
 mod specs;
 mod tenancy;
+mod together;
 mod tombstones;
 mod watch;
 mod watch_many;
