@@ -163,7 +163,9 @@ async fn measure(database: &Database, count: u64, time: Duration) {
     database.fill(count).await;
     let baseline = baseline::measure(database, time).await;
     println!("{:<10} {count:>8}  {:<12} {baseline:>9.0}", database.name(), "(baseline)");
-    for (request, upstream) in UPSTREAM {
+    let only = variable("LOAD_REQUESTS");
+    let is_measured = |request: &str| only.as_ref().is_none_or(|only| only.split(',').any(|one| one.trim() == request));
+    for (request, upstream) in UPSTREAM.into_iter().filter(|(request, _)| is_measured(request)) {
         let (rate, p50, p99) = load(&under, request, count, time).await;
         let (ours, theirs) = (rate / baseline, upstream / UPSTREAM_BASELINE);
         println!(
