@@ -125,7 +125,11 @@ fn api_settings() -> String {
     let intro = "`DATABASE_URL` (`postgresql://user@host:5432/name?sslmode=verify-full`) selects PostgreSQL and takes precedence over \
                  all `database` keys that name a server. Lists: [guide](../guides/api.md#configuration).";
     let tables = &[("", hyperfleet_api::settings::table::TABLE)];
-    SettingsPage { title: "Settings of the HyperFleet API", intro, has_file: true, tables }.render()
+    let page = SettingsPage { title: "Settings of the HyperFleet API", intro, has_file: true, tables }.render();
+    let inert = page::inert(hyperfleet_api::settings::table::INERT);
+    let intro = "HyperFleet's own server knows these keys. They are accepted here, and a warning at the start says that they have \
+                 no effect.";
+    format!("{page}\n## Keys without effect\n\n{intro}\n\n{inert}")
 }
 
 fn adapter_settings() -> String {

@@ -52,5 +52,5 @@ mod tree;
 pub use configuration::{File, configuration, unreadable};
 pub use declare::{Section, Setting};
 #[cfg(feature = "settings")]
-pub use load::{Given, Loaded, load, missing};
-pub use row::{Kind, Row, Table, Variable, variable};
+pub use load::{Given, Loaded, load, load_beside, missing};
+pub use row::{Inert, Kind, Row, Table, Variable, variable};

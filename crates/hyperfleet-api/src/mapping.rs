@@ -12,26 +12,23 @@ mod stack;
 mod tests;
 mod values;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use cel::{Env, Value};
 use fleet_model::Status;
-use fleet_model::names::condition::{LAST_KNOWN_RECONCILED, RECONCILED};
 
 use self::expression::{Evaluation, Expression};
 use self::stack::DeepStack;
 use crate::decide::mapped::{MappedCondition, considered};
-use crate::entity::ConditionMapping;
+use crate::entity::{ConditionMapping, MappingExpression};
+use crate::excerpt::excerpt;
 use crate::resource::Resource;
 
 pub use evaluator::Evaluator;
 #[cfg(test)]
 pub(crate) use evaluator::Task;
 
-/// Maximum number of characters of a mapped condition's type, as in HyperFleet's API.
-const MAX_TYPE: usize = 100;
 /// A condition whose reason has more characters is left out, as in HyperFleet's API.
 const MAX_REASON: usize = 256;
 /// A longer message is cut to this number of characters, as in HyperFleet's API.
@@ -47,14 +44,17 @@ pub struct Mapper {
 /// One compiled mapping.
 struct Mapping {
     kind: String,
+    when: Expression,
     status: Expression,
-    reason: Option<Expression>,
-    message: Option<Expression>,
+    reason: Expression,
+    message: Expression,
 }
 
 /// One expression of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// The expression that says whether the condition is there.
+    When,
     /// The expression for the condition's status.
     Status,
     /// The expression for its reason.
@@ -68,7 +68,7 @@ pub enum Part {
 pub enum MappingError {
     /// An expression has no value, or one of the wrong type.
     #[error(
-        "cannot compute the {part} of the mapped condition {condition}: {cause}; \
+        "cannot compute {part} of the mapped condition {condition}: {cause}; \
          correct its expression in entities[].conditions[]"
     )]
     Expression {
@@ -95,15 +95,12 @@ impl Mapper {
     /// Blocks while a thread with a deep stack compiles: it is called at start-up only.
     pub fn compile(mappings: &[ConditionMapping]) -> Result<Self, String> {
         let env = Arc::new(Env::stdlib());
-        let mut types = BTreeSet::new();
-        for mapping in mappings {
-            check_type(&mapping.kind)?;
-            if !types.insert(&mapping.kind) {
-                return Err(format!("conditions[{}]: there are two of this type", mapping.kind));
-            }
-        }
         let compile_all = |stack: &DeepStack| {
-            mappings.iter().map(|mapping| Mapping::compile(&env, mapping, stack)).collect::<Result<Vec<_>, _>>()
+            let compiled = mappings.iter().enumerate().map(|(index, mapping)| {
+                let compiled = Mapping::compile(&env, mapping, stack);
+                compiled.map_err(|error| format!("conditions[{index}].{error}"))
+            });
+            compiled.collect::<Result<Vec<_>, _>>()
         };
         let mut mappings = stack::run(compile_all)??;
         mappings.sort_by(|one, other| one.kind.cmp(&other.kind));
@@ -133,73 +130,66 @@ impl fmt::Debug for Mapper {
     }
 }
 
-fn check_type(kind: &str) -> Result<(), String> {
-    if kind.is_empty() {
-        Err("conditions[]: a type is empty".to_owned())
-    } else if kind.chars().count() > MAX_TYPE {
-        Err(format!("conditions[{kind}]: the type has more than {MAX_TYPE} characters"))
-    } else if [RECONCILED, LAST_KNOWN_RECONCILED].contains(&kind) {
-        Err(format!("conditions[{kind}]: the type is the API's own; choose another one"))
-    } else {
-        Ok(())
-    }
-}
-
 // === impl Mapping ===
 
 impl Mapping {
     fn compile(env: &Env, mapping: &ConditionMapping, stack: &DeepStack) -> Result<Self, String> {
-        let compile = |part: Part, source: &str| {
-            let compiled = Expression::compile(env, source, stack);
-            compiled.map_err(|error| format!("conditions[{}].{part}: {error}", mapping.kind))
+        let compile = |part: Part, source: &MappingExpression| {
+            let compiled = Expression::compile(env, &source.expression, stack);
+            compiled.map_err(|error| format!("{part}.expression: '{}': {error}", excerpt(&source.expression)))
         };
+        let ConditionMapping { kind, when, output } = mapping;
         Ok(Self {
-            kind: mapping.kind.clone(),
-            status: compile(Part::Status, &mapping.status)?,
-            reason: mapping.reason.as_deref().map(|source| compile(Part::Reason, source)).transpose()?,
-            message: mapping.message.as_deref().map(|source| compile(Part::Message, source)).transpose()?,
+            kind: kind.clone(),
+            when: compile(Part::When, when)?,
+            status: compile(Part::Status, &output.status)?,
+            reason: compile(Part::Reason, &output.reason)?,
+            message: compile(Part::Message, &output.message)?,
         })
     }
 
-    /// Evaluates the condition; `None` if the reason is too long for a condition.
+    /// Evaluates the condition; `None` if it is not there, or its reason is too long for a condition.
     fn evaluate(
         &self,
         evaluation: &Evaluation<'_>,
         stack: &DeepStack,
     ) -> Result<Option<MappedCondition>, MappingError> {
-        let failed = |part: Part| {
-            move |cause: &'static str| MappingError::Expression { condition: self.kind.clone(), part, cause }
+        let run = |part: Part, expression: &Expression| {
+            let failed = move |cause| MappingError::Expression { condition: self.kind.clone(), part, cause };
+            evaluation.run(expression, stack).map_err(failed)
         };
-        let text = |expression: &Option<Expression>, part: Part| {
-            let value = expression.as_ref().map(|expression| evaluation.run(expression, stack)).transpose();
-            value.and_then(|value| value.map_or(Ok(None), text_of)).map_err(failed(part))
-        };
-        let status = evaluation.run(&self.status, stack).and_then(status_of).map_err(failed(Part::Status))?;
-        let reason = text(&self.reason, Part::Reason)?;
-        let message = text(&self.message, Part::Message)?;
-        if reason.as_ref().is_some_and(|reason| reason.chars().count() > MAX_REASON) {
+        let failed = |part: Part, cause| MappingError::Expression { condition: self.kind.clone(), part, cause };
+        match run(Part::When, &self.when)? {
+            Value::Bool(true) => {}
+            Value::Bool(false) => return Ok(None),
+            _ => return Err(failed(Part::When, "its value is neither true nor false")),
+        }
+        let status = text_of(&run(Part::Status, &self.status)?).and_then(|text| status_of(&text));
+        let status = status.map_err(|cause| failed(Part::Status, cause))?;
+        let reason = text_of(&run(Part::Reason, &self.reason)?).map_err(|cause| failed(Part::Reason, cause))?;
+        let message = text_of(&run(Part::Message, &self.message)?).map_err(|cause| failed(Part::Message, cause))?;
+        if reason.chars().count() > MAX_REASON {
             return Ok(None);
         }
-        let message = message.map(|message| message.chars().take(MAX_MESSAGE).collect());
-        Ok(Some(MappedCondition { kind: self.kind.clone(), status, reason, message }))
+        let message = message.chars().take(MAX_MESSAGE).collect();
+        Ok(Some(MappedCondition { kind: self.kind.clone(), status, reason: Some(reason), message: Some(message) }))
     }
 }
 
-fn status_of(value: Value) -> Result<Status, &'static str> {
-    match value {
-        Value::Bool(true) => Ok(Status::True),
-        Value::Bool(false) => Ok(Status::False),
-        Value::String(text) if *text == "True" => Ok(Status::True),
-        Value::String(text) if *text == "False" => Ok(Status::False),
-        _ => Err("its value is neither true nor false, nor one of the texts True and False"),
-    }
+fn status_of(text: &str) -> Result<Status, &'static str> {
+    let is = |status: &Status| status.as_str().eq_ignore_ascii_case(text);
+    [Status::True, Status::False].into_iter().find(is).ok_or("its value is neither True nor False")
 }
 
-/// Returns the text of a value; an empty text and null are `None`.
-fn text_of(value: Value) -> Result<Option<String>, &'static str> {
+/// Returns the text of a value, as in HyperFleet's API: that of null is empty, that of a boolean `True` or `False`.
+fn text_of(value: &Value) -> Result<String, &'static str> {
     match value {
-        Value::String(text) => Ok(Some(Arc::unwrap_or_clone(text)).filter(|text| !text.is_empty())),
-        Value::Null => Ok(None),
+        Value::String(text) => Ok(text.to_string()),
+        Value::Null => Ok(String::new()),
+        Value::Bool(holds) => Ok(Status::from(*holds).as_str().to_owned()),
+        Value::Int(number) => Ok(number.to_string()),
+        Value::UInt(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
         _ => Err("its value is not a text"),
     }
 }
@@ -209,9 +199,10 @@ fn text_of(value: Value) -> Result<Option<String>, &'static str> {
 impl fmt::Display for Part {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Status => "status",
-            Self::Reason => "reason",
-            Self::Message => "message",
+            Self::When => "when",
+            Self::Status => "output.status",
+            Self::Reason => "output.reason",
+            Self::Message => "output.message",
         })
     }
 }

@@ -12,7 +12,6 @@ use daemon::reload::Files;
 use daemon::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
-use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -29,8 +28,8 @@ use crate::rekey::{self, Rekeyed};
 use crate::reload::Source;
 use crate::restore;
 use crate::service::Service;
-use crate::settings::{Settings, table};
-use crate::spec_schema::SpecSchemas;
+use crate::settings::{Settings, Tls, table};
+use crate::spec_schema::{self, SpecSchemas};
 use crate::store::{Store, StoreError};
 
 /// Maximum delay of the first requests during the initial migration. Later ones are answered as unavailable.
@@ -92,7 +91,11 @@ impl Server {
     pub async fn prepare(settings: Settings, environment: &impl Environment, build: Build) -> Result<Self, StartError> {
         let fault = |fault: String| StartError::Settings(vec![fault]);
         let registry = settings.registry().map_err(StartError::Settings)?;
-        let document = schema_document(&settings).map_err(fault)?;
+        for note in &settings.notes.0 {
+            tracing::warn!(operation = "start", "{note}");
+        }
+        let path = settings.server.openapi_schema_path.as_deref();
+        let document = spec_schema::document(path, &registry).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
         let authentication = authentication(&settings, &registry)?;
         let serve_options = serve_options(&settings)?;
@@ -116,8 +119,7 @@ impl Server {
             stop: closing.clone(),
         });
         let readiness = ReadinessSender::not_ready("Application is not ready");
-        let listener =
-            serve::listen(&endpoint("server", "the API", &settings.server.host, settings.server.port)).await?;
+        let listener = serve::listen(&endpoint("server", "the API", settings.host(), settings.server.port)).await?;
         let health = endpoint("health", "probes", &settings.health.host, settings.health.port);
         let scraped = endpoint("metrics", "metrics", &settings.metrics.host, settings.metrics.port);
         let probes = Probes::listen(&health, &scraped, metered, readiness.clone()).await?;
@@ -362,8 +364,9 @@ fn authentication(settings: &Settings, registry: &entity::Registry) -> Result<Au
 }
 
 fn serve_options(settings: &Settings) -> Result<ServeOptions, StartError> {
-    let tls = match (&settings.server.tls.cert_file, &settings.server.tls.key_file) {
-        (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)),
+    let Tls { enabled, cert_file, key_file } = &settings.server.tls;
+    let tls = match (cert_file, key_file) {
+        (Some(certificate), Some(key)) if *enabled => Some(serve::tls(certificate, key)),
         _ => None,
     };
     Ok(ServeOptions {
@@ -385,11 +388,4 @@ fn limits(settings: &Settings) -> Limits {
 
 fn endpoint<'a>(section: &str, purpose: &'static str, host: &'a str, port: u16) -> Endpoint<'a> {
     Endpoint::new(&table::TABLE, section, purpose, host, port)
-}
-
-fn schema_document(settings: &Settings) -> Result<Option<Value>, String> {
-    let Some(path) = &settings.server.openapi_schema_path else { return Ok(None) };
-    let fault = |what: &str| format!("server.openapi_schema_path: {what}");
-    let text = std::fs::read_to_string(path).map_err(|error| fault(&format!("cannot be read: {}", error.kind())))?;
-    serde_saphyr::from_str(&text).map(Some).map_err(|_no_yaml| fault("is neither JSON nor YAML"))
 }

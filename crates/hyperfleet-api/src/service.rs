@@ -146,8 +146,9 @@ impl Service {
         resource: &mut Resource,
         has_active_children: bool,
         mapped: &MappedFacts,
+        at: Timestamp,
     ) -> Result<(), Failure> {
-        match self.conclude_strictly(resource, has_active_children, mapped) {
+        match self.conclude_strictly(resource, has_active_children, mapped, at) {
             Err(Failure::Mapping(error)) => {
                 let (kind, id) = (&resource.kind, &resource.id);
                 tracing::warn!(
@@ -158,7 +159,7 @@ impl Service {
                     "left out the mapped conditions"
                 );
                 let adapters = &self.descriptor(resource)?.required_adapters;
-                resource.state.conditions = aggregate(adapters, resource, has_active_children, &[]);
+                resource.state.conditions = aggregate(adapters, resource, has_active_children, &[], at);
                 Ok(())
             }
             concluded => concluded,
@@ -171,6 +172,7 @@ impl Service {
         resource: &mut Resource,
         has_active_children: bool,
         mapped: &MappedFacts,
+        at: Timestamp,
     ) -> Result<(), Failure> {
         let mapped: &[MappedCondition] = if self.parts.evaluator.maps(&resource.kind) {
             mapped.of(resource)?.as_ref().map_err(Clone::clone)?
@@ -178,7 +180,7 @@ impl Service {
             &[]
         };
         let adapters = &self.descriptor(resource)?.required_adapters;
-        resource.state.conditions = aggregate(adapters, resource, has_active_children, mapped);
+        resource.state.conditions = aggregate(adapters, resource, has_active_children, mapped, at);
         Ok(())
     }
 
@@ -206,10 +208,10 @@ impl Service {
 
 /// Compiles the condition mappings of all kinds that have any.
 fn mappers(registry: &Registry) -> Result<BTreeMap<String, Mapper>, String> {
-    let mapped = registry.descriptors().iter().filter(|descriptor| !descriptor.conditions.is_empty());
-    let mappers = mapped.map(|descriptor| {
+    let mapped = registry.descriptors().iter().enumerate().filter(|(_, descriptor)| !descriptor.conditions.is_empty());
+    let mappers = mapped.map(|(index, descriptor)| {
         let mapper = Mapper::compile(&descriptor.conditions);
-        mapper.map(|mapper| (descriptor.kind.clone(), mapper)).map_err(|error| format!("{}: {error}", descriptor.kind))
+        mapper.map(|mapper| (descriptor.kind.clone(), mapper)).map_err(|error| format!("entities[{index}].{error}"))
     });
     mappers.collect()
 }

@@ -15,13 +15,14 @@ use crate::http::tenant::TenantHeaders;
 use crate::sealed::Keyring;
 use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
+use daemon::host::is_loopback;
 use daemon::settings::{Given, configuration, unreadable};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 
 pub use shape::{
-    Authorization, Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, MetricsSettings, Pool, PullSecret,
-    Server, Settings, Ssl, Tenant, Timeouts, Tls,
+    Authorization, Changes, DatabaseSettings, Dialect, Health, Jwt, KeySettings, MetricsSettings, Notes, Pool,
+    PullSecret, Server, Settings, Ssl, Tenant, Timeouts, Tls,
 };
 
 /// Files that are read where none is named; the first that exists.
@@ -39,8 +40,10 @@ impl Settings {
         let flag = flags.get("config").map(String::as_str);
         let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &SEARCHED).map_err(|fault| vec![fault])?;
         let given = Given { file, flags, ignored: Vec::new() };
-        let loaded = daemon::settings::load::<Self>(&table::TABLE, environment, &given);
+        let loaded = daemon::settings::load_beside::<Self>(&table::TABLE, table::INERT, environment, &given);
+        let notes = loaded.notes().to_vec();
         loaded.then(|mut settings| {
+            settings.notes = Notes(notes.into_iter().chain(rules::notes(&settings)).collect());
             let mut faults = rules::faults(&settings);
             match environment.text("DATABASE_URL") {
                 Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
@@ -113,6 +116,11 @@ impl Settings {
     pub fn tenants(&self) -> Option<TenantHeaders> {
         let Tenant { enabled, system_header, dimensions } = self.server.tenant.clone();
         enabled.then_some(TenantHeaders { system_header, dimensions })
+    }
+
+    /// The host to listen on. Without authentication only loopback is served.
+    pub fn host(&self) -> &str {
+        if self.server.jwt.enabled || is_loopback(&self.server.host) { &self.server.host } else { "localhost" }
     }
 
     /// The grants of callers.

@@ -1,6 +1,7 @@
 //! Validates specs against the components of an `OpenAPI` document that the configuration names.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
@@ -23,6 +24,28 @@ pub struct SpecError {
     pub message: String,
 }
 
+/// Path of the document where the settings name none, as in HyperFleet's API.
+const DEFAULT_PATH: &str = "openapi/openapi.yaml";
+
+/// Reads the document with the schemas of specs. Where the settings name none, the one at the default path is read if a kind
+/// has a schema, and may be missing.
+pub fn document(given: Option<&Path>, registry: &Registry) -> Result<Option<Value>, String> {
+    let path = given.unwrap_or(Path::new(DEFAULT_PATH));
+    if given.is_none() {
+        let Some(kind) = registry.descriptors().iter().find(|kind| kind.spec_schema_name.is_some()) else {
+            return Ok(None);
+        };
+        if !path.exists() {
+            let (kind, path) = (&kind.kind, DEFAULT_PATH);
+            tracing::warn!(operation = "start", kind, path, "specs are not validated: the document does not exist");
+            return Ok(None);
+        }
+    }
+    let fault = |what: &str| format!("server.openapi_schema_path: '{}' {what}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| fault(&format!("cannot be read: {}", error.kind())))?;
+    serde_saphyr::from_str(&text).map(Some).map_err(|_no_yaml| fault("is neither JSON nor YAML"))
+}
+
 // === impl SpecSchemas ===
 
 impl SpecSchemas {
@@ -32,17 +55,13 @@ impl SpecSchemas {
         let mut faults = Vec::new();
         for (index, descriptor) in registry.descriptors().iter().enumerate() {
             let Some(name) = &descriptor.spec_schema_name else { continue };
-            let fault = |what: &str| format!("entities[{index}].spec_schema_name: {what}");
-            if document.is_none() {
-                faults.push(fault("has no effect without server.openapi_schema_path"));
-                continue;
-            }
+            let fault = |what: &str| format!("entities[{index}].spec_schema_name: '{name}' {what}");
             let component = document.and_then(|document| document.pointer(&format!("/components/schemas/{name}")));
             match component.map(|_| validator(document.unwrap_or(&Value::Null), name)) {
                 Some(Ok(validator)) => drop(schemas.insert(descriptor.kind.clone(), (name.clone(), validator))),
-                Some(Err(())) => faults.push(fault("the component is not a usable schema")),
+                Some(Err(())) => faults.push(fault("is not a usable schema")),
                 None if descriptor.require_spec_schema => {
-                    faults.push(fault("server.openapi_schema_path has no such component"));
+                    faults.push(fault("is no component of the document at server.openapi_schema_path"));
                 }
                 None => {}
             }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::configuration::{self, File};
-use super::row::{Kind, Row, Table};
+use super::row::{Inert, Kind, Row, Table};
 use super::{hint, tree};
 use crate::environment::Environment;
 
@@ -26,13 +26,27 @@ pub struct Given {
 pub struct Loaded<T> {
     settings: Option<T>,
     faults: Vec<String>,
+    /// Keys that were given and have no effect, each as a line for the log.
+    notes: Vec<String>,
 }
 
 /// Reads settings into `T`, whose fields are those of the file. In place of a faulty value the default is read, so that
 /// rules about several settings can be checked too.
 pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, given: &Given) -> Loaded<T> {
+    load_beside(table, &[], environment, given)
+}
+
+/// Reads settings as [`load`] does, from a file that may also have keys of another program.
+pub fn load_beside<T: DeserializeOwned>(
+    table: &Table,
+    inert: &Inert,
+    environment: &impl Environment,
+    given: &Given,
+) -> Loaded<T> {
     let mut reader = Reader {
         table,
+        inert,
+        notes: Vec::new(),
         rows: table.all(),
         tree: Map::new(),
         faults: Vec::new(),
@@ -50,6 +64,7 @@ pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, 
     }
     reader.rename_keys();
     reader.refuse_retired_keys();
+    reader.leave_out_inert_keys();
     let mut keys = std::mem::take(&mut reader.tree);
     reader.refuse_unknown_keys(&mut keys, "");
     reader.tree = keys;
@@ -63,7 +78,7 @@ pub fn load<T: DeserializeOwned>(table: &Table, environment: &impl Environment, 
     }
     reader.faults.extend(hint::misspelt_variables(table, environment));
     let settings = reader.settings();
-    Loaded { settings, faults: reader.faults }
+    Loaded { settings, faults: reader.faults, notes: reader.notes }
 }
 
 /// The fault of a setting that is needed and not given, such as `broker.url: missing; set BROKER_URL or --broker-url`.
@@ -75,6 +90,8 @@ pub fn missing(table: &Table, path: &str) -> String {
 
 struct Reader<'a> {
     table: &'a Table,
+    inert: &'a Inert,
+    notes: Vec<String>,
     rows: Vec<&'static Row>,
     tree: Map<String, Value>,
     faults: Vec<String>,
@@ -113,6 +130,14 @@ impl Reader<'_> {
         }
     }
 
+    fn leave_out_inert_keys(&mut self) {
+        for (path, reason) in self.inert {
+            if tree::take(&mut self.tree, path).is_some() {
+                self.notes.push(format!("{path}: no effect here: {reason}{}", self.suffix));
+            }
+        }
+    }
+
     fn refuse_unknown_keys(&mut self, keys: &mut Map<String, Value>, above: &str) {
         for key in keys.keys().cloned().collect::<Vec<_>>() {
             let path = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
@@ -120,7 +145,7 @@ impl Reader<'_> {
             let is_section = self.rows.iter().any(|row| row.path.starts_with(&inside));
             // Only other spellings and retired keys are in there.
             let was_section = self.rows.iter().flat_map(|row| row.other_keys).any(|other| other.starts_with(&inside))
-                || self.table.retired.iter().any(|(retired, _)| retired.starts_with(&inside));
+                || self.table.retired.iter().chain(self.inert).any(|(other, _)| other.starts_with(&inside));
             if self.rows.iter().any(|row| row.path == path && !key.contains('.')) {
                 continue;
             }
@@ -180,7 +205,8 @@ impl Reader<'_> {
     fn file_value(&mut self, row: &Row) -> Option<Value> {
         let text = match tree::at(&self.tree, row.path)? {
             Value::Null => return None,
-            Value::String(text) if row.is_required && text.trim().is_empty() => return None,
+            // As with flags and variables, a blank text is no value where none is needed or one must be given.
+            Value::String(text) if row.default.is_empty() && text.trim().is_empty() => return None,
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             Value::Bool(switch) => switch.to_string(),
@@ -291,6 +317,11 @@ fn value(row: &Row, text: &str) -> Result<Value, String> {
 // === impl Loaded ===
 
 impl<T> Loaded<T> {
+    /// Keys that were given and have no effect, each as a line for the log.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The settings as far as they could be read, with defaults in place of what is faulty.
     pub fn settings(&self) -> Option<&T> {
         self.settings.as_ref()
@@ -323,7 +354,7 @@ impl<T> Loaded<T> {
     ///
     /// Every fault, those of `make` last.
     pub fn then<U>(self, make: impl FnOnce(T) -> Result<U, Vec<String>>) -> Result<U, Vec<String>> {
-        let Self { settings, mut faults } = self;
+        let Self { settings, mut faults, notes: _ } = self;
         match settings.map(make) {
             Some(Ok(made)) if faults.is_empty() => return Ok(made),
             Some(Err(more)) => faults.extend(more),

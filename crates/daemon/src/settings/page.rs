@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::row::{Kind, Row, Table};
+use super::row::{Inert, Kind, Row, Table};
 
 /// The settings of a table as a table of a page.
 pub fn settings(table: &Table, has_file: bool) -> String {
@@ -30,6 +30,15 @@ pub fn retired(table: &Table) -> String {
     let mut page = "| key | instead |\n|---|---|\n".to_owned();
     for (path, instead) in table.retired {
         let _infallible = writeln!(page, "| `{path}` | {instead} |");
+    }
+    page
+}
+
+/// The keys of another program that have no effect, as a table of a page.
+pub fn inert(keys: &Inert) -> String {
+    let mut page = "| key | reason |\n|---|---|\n".to_owned();
+    for (path, reason) in keys {
+        let _infallible = writeln!(page, "| `{path}` | {reason} |");
     }
     page
 }

@@ -80,6 +80,9 @@ pub struct Table {
     pub further: &'static [&'static str],
 }
 
+/// Keys that another program knows and that have no effect here, each with the reason.
+pub type Inert = [(&'static str, &'static str)];
+
 /// Derives a variable from a path: the prefix and the path in capitals, `_` for every dot.
 pub fn variable(prefix: &str, path: &str) -> String {
     format!("{prefix}_{}", path.replace('.', "_").to_uppercase())

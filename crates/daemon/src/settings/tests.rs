@@ -209,6 +209,21 @@ fn kubernetes_variables_of_services_are_never_refused() {
 }
 
 #[test]
+fn keys_of_another_program_are_noted() {
+    let inert = &[("server.colour", "it has none"), ("other", "leave it out")];
+    let text = "server: {port: 5, colour: red, old: 1}\nother: {a: {b: 1}}\nothers: 1\n".to_owned();
+    let given = Given { file: Some(File { name: "/etc/x.yaml".to_owned(), text }), ..Given::default() };
+    let loaded = load_beside::<Desired>(&TABLE, inert, &BTreeMap::<&str, &str>::new(), &given);
+    let notes = [
+        "server.colour: no effect here: it has none (in /etc/x.yaml)",
+        "other: no effect here: leave it out (in /etc/x.yaml)",
+    ];
+    assert_eq!(loaded.notes(), notes);
+    let faults = loaded.done().unwrap_err();
+    assert_eq!(faults.len(), 2, "what neither program knows is still refused: {faults:?}");
+}
+
+#[test]
 fn ignored_settings_are_not_read() {
     let given = Given { ignored: vec!["server.port"], ..Given::default() };
     let environment = BTreeMap::from([("X_SERVER_PORT", "hunter2")]);

@@ -9,6 +9,7 @@ mod tests;
 
 use fleet_model::names::condition::{AVAILABLE, SUCCESSFUL_SUFFIX};
 use fleet_model::{Condition, Report};
+use jiff::Timestamp;
 
 use super::draft::ConditionDraft;
 use super::mapped::{self, MappedCondition};
@@ -17,7 +18,8 @@ use evidence::Evidence;
 
 pub use reason::Reason;
 
-/// Returns the conditions of a resource in the order of HyperFleet's API: aggregated, one for each adapter, mapped.
+/// Returns the conditions of a resource in the order of HyperFleet's API: aggregated, one for each adapter, mapped. `at` is the
+/// time of the evaluation, which only mapped conditions have.
 ///
 /// A kind without required adapters has only mapped conditions.
 pub fn aggregate(
@@ -25,6 +27,7 @@ pub fn aggregate(
     resource: &Resource,
     has_active_children: bool,
     mapped: &[MappedCondition],
+    at: Timestamp,
 ) -> Vec<Condition> {
     let evidence = Evidence::of(required_adapters, resource, has_active_children);
     let mut conditions = Vec::new();
@@ -33,7 +36,7 @@ pub fn aggregate(
         conditions.push(last_known::conclude(&evidence));
         add_new(&mut conditions, evidence.counted.iter().filter_map(|report| of_adapter(report, resource)));
     }
-    add_new(&mut conditions, mapped::conditions(mapped, resource, &resource.state.conditions));
+    add_new(&mut conditions, mapped::conditions(mapped, resource, &resource.state.conditions, at));
     conditions
 }
 

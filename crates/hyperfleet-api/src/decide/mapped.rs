@@ -1,6 +1,7 @@
 //! Conditions that the configuration maps from the reports: from the evaluated facts to conditions with a history.
 
 use fleet_model::{Condition, Report, Status};
+use jiff::Timestamp;
 
 use super::draft::ConditionDraft;
 use crate::resource::Resource;
@@ -24,10 +25,13 @@ pub fn considered(resource: &Resource) -> Vec<&Report> {
     resource.state.reports.values().filter(is_known).collect()
 }
 
-/// Returns the mapped conditions of a resource; `previous` gives them their history.
-pub fn conditions(mapped: &[MappedCondition], resource: &Resource, previous: &[Condition]) -> Vec<Condition> {
-    let newest = considered(resource).into_iter().map(|report| report.last_report_time).max();
-    let observed = newest.unwrap_or(resource.updated_time);
+/// Returns the mapped conditions of a resource as evaluated at that time; `previous` gives them their history.
+pub fn conditions(
+    mapped: &[MappedCondition],
+    resource: &Resource,
+    previous: &[Condition],
+    at: Timestamp,
+) -> Vec<Condition> {
     let condition = |mapped: &MappedCondition| {
         let draft = ConditionDraft {
             kind: mapped.kind.clone(),
@@ -35,9 +39,9 @@ pub fn conditions(mapped: &[MappedCondition], resource: &Resource, previous: &[C
             reason: mapped.reason.clone(),
             message: mapped.message.clone(),
             observed_generation: resource.generation,
-            last_updated_time: observed,
+            last_updated_time: at,
         };
-        draft.after(previous, observed)
+        draft.after(previous, at)
     };
     mapped.iter().map(condition).collect()
 }

@@ -86,11 +86,6 @@ impl Issuer {
         if http::HeaderName::try_from(&settings.header).is_err() {
             return Err("header: is not the name of a header".to_owned());
         }
-        if settings.audience.as_deref().unwrap_or_default().is_empty() {
-            return Err(
-                "audience: is missing: without it a token that was made for another service is accepted".to_owned()
-            );
-        }
         let keys = Keys::of(&settings)?;
         Ok(Self { settings, pattern, keys })
     }
@@ -109,14 +104,11 @@ impl Issuer {
         validation.validate_nbf = false;
         validation.required_spec_claims = ["exp", "iss"].map(str::to_owned).into();
         validation.set_issuer(&[&self.settings.issuer_url]);
-        match &self.settings.audience {
-            Some(audience) => {
-                validation.set_audience(&[audience]);
-                // The crate accepts a token without `aud` unless the claim is required.
-                validation.required_spec_claims.insert("aud".to_owned());
-            }
-            None => validation.validate_aud = false,
-        }
+        // Without an audience, tokens that were made for another service would be accepted.
+        let audience = self.settings.audience.as_ref().filter(|audience| !audience.is_empty()).ok_or_else(broken)?;
+        validation.set_audience(&[audience]);
+        // The crate accepts a token without `aud` unless the claim is required.
+        validation.required_spec_claims.insert("aud".to_owned());
         let claims = decode::<Map<String, Value>>(token, &key, &validation).map_err(|_refused| broken())?.claims;
         let second = |name: &str| claims.get(name).and_then(Value::as_f64);
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 have 31 bits")]

@@ -59,7 +59,7 @@ fn to_json(arguments: &[Value]) -> CallResult {
     Ok(json.to_string().into())
 }
 
-/// `dig(map, "a.b.c"[, default])` returns the value under the keys, or the default or null if one of them is missing.
+/// `dig(map, "a.b.c"[, default])` returns the value under the keys and indexes, or the default or null if one of them is missing.
 fn dig(arguments: &[Value]) -> CallResult {
     let (value, path, default) = match arguments {
         [value, Value::String(path)] => (value, path, &Value::Null),
@@ -69,6 +69,7 @@ fn dig(arguments: &[Value]) -> CallResult {
     };
     let found = path.split('.').try_fold(value, |value, key| match value {
         Value::Map(map) => map.get(&KeyRef::String(key)),
+        Value::List(items) => items.get(key.parse::<usize>().ok()?),
         _ => None,
     });
     Ok(found.unwrap_or(default).clone())

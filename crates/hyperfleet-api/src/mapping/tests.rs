@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::decide::mapped::conditions;
+use crate::entity::MappingOutput;
 use crate::resource::{State, Target};
 
 fn at(second: i64) -> Timestamp {
@@ -59,11 +60,15 @@ fn resource() -> Resource {
 }
 
 fn mapping(status: &str, reason: Option<&str>, message: Option<&str>) -> ConditionMapping {
+    let expression = |source: &str| MappingExpression { expression: source.to_owned() };
     ConditionMapping {
         kind: "Mapped".to_owned(),
-        status: status.to_owned(),
-        reason: reason.map(str::to_owned),
-        message: message.map(str::to_owned),
+        when: expression("true"),
+        output: MappingOutput {
+            status: expression(status),
+            reason: expression(reason.unwrap_or("''")),
+            message: expression(message.unwrap_or("''")),
+        },
     }
 }
 
@@ -74,7 +79,7 @@ fn map(mapping: ConditionMapping) -> Result<Vec<Condition>, MappingError> {
 /// Evaluates as the evaluator does, and draws the conditions with the history of `previous`.
 fn map_after(mapper: &Mapper, resource: &Resource, previous: &[Condition]) -> Result<Vec<Condition>, MappingError> {
     let mapped = stack::run(|stack| mapper.evaluate(resource, stack)).unwrap()?;
-    Ok(conditions(&mapped, resource, previous))
+    Ok(conditions(&mapped, resource, previous, at(60)))
 }
 
 fn cause(error: MappingError) -> &'static str {
@@ -95,8 +100,13 @@ fn text(source: &str) -> Result<Option<String>, &'static str> {
 #[case("false", Ok(Status::False))]
 #[case("'True'", Ok(Status::True))]
 #[case("'False'", Ok(Status::False))]
-#[case("'Unknown'", Err("its value is neither true nor false, nor one of the texts True and False"))]
-#[case("1", Err("its value is neither true nor false, nor one of the texts True and False"))]
+#[case("'TRUE'", Ok(Status::True))]
+#[case("'false'", Ok(Status::False))]
+#[case("'Unknown'", Err("its value is neither True nor False"))]
+#[case("1", Err("its value is neither True nor False"))]
+#[case("null", Err("its value is neither True nor False"))]
+#[case("[true]", Err("its value is not a text"))]
+#[case::counted("dig(statuses[0], 'conditions.0.status')", Ok(Status::True))]
 #[case("statuses.exists(s, s.adapter == 'dns')", Ok(Status::True))]
 #[case::unknown_is_left_out("statuses.exists(s, s.adapter == 'validation')", Ok(Status::False))]
 #[case("size(statuses) == 2", Ok(Status::True))]
@@ -123,9 +133,14 @@ fn statuses_of_conditions(#[case] source: &str, #[case] expected: Result<Status,
 
 #[rstest]
 #[case("'a' + 'b'", Ok(Some("ab")))]
-#[case("''", Ok(None))]
-#[case("null", Ok(None))]
-#[case("1", Err("its value is not a text"))]
+#[case("''", Ok(Some("")))]
+#[case("null", Ok(Some("")))]
+#[case("1", Ok(Some("1")))]
+#[case("2.5", Ok(Some("2.5")))]
+#[case("2 > 1", Ok(Some("True")))]
+#[case("[1]", Err("its value is not a text"))]
+#[case("dig(statuses[0].conditions, '1.type')", Ok(Some("Health")))]
+#[case("dig(statuses[0].conditions, '7.type')", Ok(Some("")))]
 #[case("toJson(statuses[0].data.zone)", Ok(Some(r#"{"name":"z1"}"#)))]
 #[case(
     "toJson([1, -2, 2.5, 'x', true, null, {'b': 1, 'a': 2u}])",
@@ -134,7 +149,7 @@ fn statuses_of_conditions(#[case] source: &str, #[case] expected: Result<Status,
 #[case("toJson(b'x')", Err("a function refused its arguments"))]
 #[case("toJson()", Err("a function got a wrong number of arguments"))]
 #[case("dig(statuses[0], 'data.zone.name')", Ok(Some("z1")))]
-#[case("dig(statuses[0], 'data.zone.nothing')", Ok(None))]
+#[case("dig(statuses[0], 'data.zone.nothing')", Ok(Some("")))]
 #[case("dig(statuses[0], 'data.zone.nothing', 'else')", Ok(Some("else")))]
 #[case("dig(statuses[0], 'data.zone.name.deeper', 'else')", Ok(Some("else")))]
 #[case("dig(statuses[0], 1)", Err("a function refused its arguments"))]
@@ -173,7 +188,7 @@ fn times(condition: &Condition) -> [i64; 3] {
     [condition.created_time, condition.last_updated_time, condition.last_transition_time].map(Timestamp::as_second)
 }
 
-/// Creation, update and transition times follow the newest considered report and the previous condition.
+/// Creation, update and transition times follow the evaluation, here at second 60, and the previous condition.
 #[test]
 fn history() {
     let mapper = Mapper::compile(&[mapping("true", None, None)]).unwrap();
@@ -190,9 +205,19 @@ fn history() {
     };
     assert_eq!(times(&map_after(&mapper, &resource(), &[before(Status::True)]).unwrap()[0]), [1, 60, 3]);
     assert_eq!(times(&map_after(&mapper, &resource(), &[before(Status::False)]).unwrap()[0]), [1, 60, 60]);
+}
 
-    let silent = Resource { state: State::default(), ..resource() };
-    assert_eq!(times(&map_after(&mapper, &silent, &[]).unwrap()[0]), [40, 40, 40]);
+/// Without its `when` a condition is not there.
+#[test]
+fn conditions_are_there_when_they_are_to_be() {
+    let when = |source: &str| {
+        let when = MappingExpression { expression: source.to_owned() };
+        map(ConditionMapping { when, ..mapping("true", None, None) }).map(|conditions| conditions.len()).map_err(cause)
+    };
+    assert_eq!(when("statuses.exists(s, s.adapter == 'dns')"), Ok(1));
+    assert_eq!(when("statuses.exists(s, s.adapter == 'none')"), Ok(0));
+    assert_eq!(when("'True'"), Err("its value is neither true nor false"));
+    assert_eq!(when("resource.spec.none"), Err("a key is missing"));
 }
 
 #[test]
@@ -200,7 +225,7 @@ fn an_error_names_the_expression_and_no_data() {
     let failing = mapping("true", Some("resource.spec.region + 1"), None);
     assert_eq!(
         map(failing).unwrap_err().to_string(),
-        "cannot compute the reason of the mapped condition Mapped: the types of values do not fit together; \
+        "cannot compute output.reason of the mapped condition Mapped: the types of values do not fit together; \
          correct its expression in entities[].conditions[]"
     );
 }

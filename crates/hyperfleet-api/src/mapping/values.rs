@@ -11,8 +11,23 @@ use crate::resource::Resource;
 
 /// The text in place of a sensitive value, as in HyperFleet's API.
 pub(super) const REDACTED: &str = "***REDACTED***";
-/// The value of a key that contains one of these words, in any case, is sensitive.
-const SENSITIVE: [&str; 8] = ["password", "passwd", "secret", "token", "key", "credential", "auth", "bearer"];
+/// The value of a key that contains one of these words, in any case, is sensitive: those of HyperFleet's API, whose words of
+/// keys (`apikey`, `private_key` and more) all contain `key`.
+const SENSITIVE: [&str; 13] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "auth",
+    "bearer",
+    "cert",
+    "kubeconfig",
+    "private",
+    "connection",
+];
 
 /// Returns the variable `statuses`.
 pub(super) fn statuses(reports: &[&Report]) -> Value {

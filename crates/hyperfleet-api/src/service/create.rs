@@ -133,7 +133,7 @@ impl Operation for Creating {
         let href = service.registry().href(&descriptor.kind, id, owner_id.as_deref());
         let relations = Relations { href, owner: owner.as_ref().map(render::target), references, tenancy };
         let mut resource = change::create(body.clone(), id.clone(), relations, request);
-        service.conclude(&mut resource, false, &self.mapped)?;
+        service.conclude(&mut resource, false, &self.mapped, request.time)?;
         let transitions = transitions::of_conditions(None, &resource);
         write.insert(Stored { resource: resource.clone(), sealed: sealed.clone() }, transitions, request.time);
         Ok(resource)

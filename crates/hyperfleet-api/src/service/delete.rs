@@ -96,7 +96,7 @@ impl Service {
         for before in tree {
             let mut resource = deletion::mark_for_deletion(&before.resource, request);
             if resource != before.resource {
-                match self.conclude(&mut resource, false, mapped) {
+                match self.conclude(&mut resource, false, mapped, request.time) {
                     Err(Failure::Unevaluated(resources)) => unevaluated.extend(resources),
                     concluded => concluded?,
                 }

@@ -34,7 +34,7 @@ impl Service {
         // A kind that is no longer configured is not served, and keeps its conditions.
         if self.registry().kind(&resource.kind).is_some() {
             let active = if resource.is_terminating() { write.count_children(&resource.id).await?.1 } else { 0 };
-            self.conclude(&mut resource, active > 0, mapped)?;
+            self.conclude(&mut resource, active > 0, mapped, request.time)?;
         }
         save(write, &before, Stored { resource, sealed: None }, request.time);
         Ok(())

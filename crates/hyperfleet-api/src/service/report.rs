@@ -79,7 +79,7 @@ impl Service {
             // Only the conditions of a terminating resource depend on its children.
             let terminating = after.resource.is_terminating();
             let active = if terminating { write.count_children(&after.resource.id).await?.1 } else { 0 };
-            self.conclude_strictly(&mut after.resource, active > 0, mapped)?;
+            self.conclude_strictly(&mut after.resource, active > 0, mapped, request.time)?;
         }
         let removed = report::finalizes(new) && self.remove_if_finished(write, &after.resource, request).await?;
         if !removed {

@@ -32,7 +32,7 @@ impl Service {
         // A kind that is no longer configured is not served, and keeps its conditions.
         if self.registry().kind(&resource.kind).is_some() {
             let active = if resource.is_terminating() { write.count_children(&resource.id).await?.1 } else { 0 };
-            self.conclude(&mut resource, active > 0, mapped)?;
+            self.conclude(&mut resource, active > 0, mapped, request.time)?;
         }
         let after = Stored { resource, sealed: before.sealed.clone() };
         save(write, &before, after, request.time);

@@ -10,7 +10,7 @@ use super::*;
 use crate::decide::body;
 use crate::decide::change::PullSecretRights;
 use crate::decide::report::{self, DiscardReason};
-use crate::entity::{ConditionMapping, OnParentDelete};
+use crate::entity::{ConditionMapping, MappingExpression, MappingOutput, OnParentDelete};
 use crate::live::Live;
 use crate::mapping::Task;
 use crate::store::{PoolSettings, Source};
@@ -107,11 +107,15 @@ impl Rig {
 /// Clusters and node pools have a condition whose message shows the generation and the number of reports; channels have
 /// none.
 fn registry() -> Registry {
+    let expression = |source: &str| MappingExpression { expression: source.to_owned() };
     let mapping = ConditionMapping {
         kind: "Mapped".to_owned(),
-        status: "true".to_owned(),
-        reason: None,
-        message: Some("string(resource.generation) + ' ' + string(size(statuses))".to_owned()),
+        when: expression("true"),
+        output: MappingOutput {
+            status: expression("true"),
+            reason: expression("''"),
+            message: expression("string(resource.generation) + ' ' + string(size(statuses))"),
+        },
     };
     let descriptor = |kind: &str, plural: &str| Descriptor {
         kind: kind.to_owned(),

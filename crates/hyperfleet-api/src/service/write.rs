@@ -62,7 +62,7 @@ impl Service {
                     before.resource
                 }
                 Patched::Changed(mut resource) => {
-                    self.conclude(&mut resource, true, &mapped)?;
+                    self.conclude(&mut resource, true, &mapped, request.time)?;
                     let after = Stored { resource: *resource, sealed };
                     save(&mut write, &before, after.clone(), request.time);
                     after.resource

@@ -6,38 +6,78 @@ use super::{Dialect, Server, Settings};
 
 /// Every contradiction between settings.
 pub(super) fn faults(settings: &Settings) -> Vec<String> {
-    let rules = server(&settings.server).into_iter().chain(rest(settings));
-    rules.filter(|(holds, _)| !holds).map(|(_, fault)| fault.to_owned()).collect()
+    broken(&rules(settings))
 }
 
-fn server(server: &Server) -> Vec<(bool, &'static str)> {
-    let Server { host, proxies, tls, jwt, tenant, .. } = server;
-    let is_header = |name: &str| http::HeaderName::try_from(name).is_ok();
+/// Every setting of a file of HyperFleet's own server that has no effect here, as this server is stricter.
+pub(super) fn notes(settings: &Settings) -> Vec<String> {
+    let mut notes = broken(&differences(settings));
+    for (index, issuer) in settings.server.jwt.configs.iter().enumerate() {
+        if issuer.audience.as_deref().unwrap_or_default().is_empty() {
+            notes.push(format!(
+                "server.jwt.configs[{index}]: no effect here without audience: tokens that were made for another service would \
+                 be accepted, so every token of this issuer is refused"
+            ));
+        }
+    }
+    let entities = settings.entities.iter().flatten().enumerate();
+    let searched = entities.filter(|(_, entity)| entity.search_disallowed_fields.is_some());
+    notes.extend(searched.map(|(index, _)| {
+        format!("entities[{index}].search_disallowed_fields: no effect here: every field can be searched")
+    }));
+    notes
+}
+
+fn broken(rules: &[(bool, &str)]) -> Vec<String> {
+    rules.iter().filter(|(holds, _)| !holds).map(|(_, text)| (*text).to_owned()).collect()
+}
+
+/// Rules for what HyperFleet's own server accepts: a note for the log if one is broken, and the safe side is taken.
+fn differences(settings: &Settings) -> Vec<(bool, &'static str)> {
+    let Server { host, proxies, tls, jwt, tenant, .. } = &settings.server;
     vec![
         (
             jwt.enabled || is_loopback(host),
-            "server.host: without authentication only loopback is served; set server.jwt.enabled",
+            "server.host: no effect here without authentication: only loopback is served; set server.jwt.enabled",
         ),
+        (jwt.enabled || jwt.configs.is_empty(), "server.jwt.configs: no effect here without server.jwt.enabled"),
         (
             !proxies.is_empty() || jwt.configs.iter().all(|issuer| issuer.identity_header.is_none()),
-            "server.jwt.configs: identity_header is believed only from a proxy; name the proxies in server.proxies",
+            "server.jwt.configs: no effect here of identity_header: it is believed only from a proxy; name the proxies in \
+             server.proxies",
         ),
-        (jwt.enabled || jwt.configs.is_empty(), "server.jwt.configs: has no effect without server.jwt.enabled"),
+        (
+            !settings.authorization.grants.is_empty() || !jwt.enabled || jwt.configs.is_empty(),
+            "authorization.grants: is empty, so that every call is denied; give each identity what it needs",
+        ),
         (
             tenant.enabled || tenant.dimensions.is_empty(),
-            "server.tenant.dimensions: has no effect without server.tenant.enabled",
+            "server.tenant.dimensions: no effect here without server.tenant.enabled",
         ),
         (
             tenant.enabled || tenant.system_header.is_none(),
-            "server.tenant.system_header: has no effect without server.tenant.enabled",
-        ),
-        (
-            !tenant.enabled || !tenant.dimensions.is_empty(),
-            "server.tenant.enabled: names no dimension in server.tenant.dimensions",
+            "server.tenant.system_header: no effect here without server.tenant.enabled",
         ),
         (
             !tenant.enabled || !proxies.is_empty(),
-            "server.tenant.enabled: tenancy headers are believed only from a proxy; name the proxies in server.proxies",
+            "server.tenant: no effect here of its headers: they are believed only from a proxy; name the proxies in \
+             server.proxies",
+        ),
+        (
+            tls.enabled || (tls.cert_file.is_none() && tls.key_file.is_none()),
+            "server.tls: no effect here of cert_file and key_file without server.tls.enabled",
+        ),
+    ]
+}
+
+fn rules(settings: &Settings) -> Vec<(bool, &'static str)> {
+    let Settings { server, authorization, database, pull_secret, .. } = settings;
+    let Server { tls, tenant, .. } = server;
+    let is_header = |name: &str| http::HeaderName::try_from(name).is_ok();
+    vec![
+        (
+            !tenant.enabled || !tenant.dimensions.is_empty(),
+            "server.tenant.enabled: names no dimension in server.tenant.dimensions",
         ),
         (
             tenant.dimensions.iter().all(|dimension| is_header(&dimension.header)),
@@ -48,15 +88,9 @@ fn server(server: &Server) -> Vec<(bool, &'static str)> {
             "server.tenant.system_header: must be a valid header name",
         ),
         (
-            tls.enabled == tls.cert_file.is_some() && tls.enabled == tls.key_file.is_some(),
+            !tls.enabled || (tls.cert_file.is_some() && tls.key_file.is_some()),
             "server.tls: enabled, cert_file and key_file must be set together",
         ),
-    ]
-}
-
-fn rest(settings: &Settings) -> Vec<(bool, &'static str)> {
-    let Settings { server, authorization, database, pull_secret, .. } = settings;
-    vec![
         (
             database.password.is_none() || database.password_file.is_none(),
             "database.password: give either it or database.password_file",
@@ -69,10 +103,6 @@ fn rest(settings: &Settings) -> Vec<(bool, &'static str)> {
         (
             authorization.grants.is_empty() || server.jwt.enabled,
             "authorization.grants: has no effect without server.jwt.enabled",
-        ),
-        (
-            !authorization.grants.is_empty() || !server.jwt.enabled || server.jwt.configs.is_empty(),
-            "authorization.grants: is empty, so that every call is denied; give each identity what it needs",
         ),
         (
             pull_secret.reader_token_file.is_none() || !server.jwt.enabled,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daemon::settings::Row;
 use daemon::settings::common::{self, Log};
+use daemon::settings::{Kind, Row, Setting};
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -38,7 +38,18 @@ daemon::settings! {
         /// Kinds of resources that are served; without it HyperFleet's own
         #[serde(default)]
         pub entities: Option<Vec<Descriptor>> = Row::at("entities"),
+        /// Settings that are given and have no effect
+        #[serde(skip)]
+        pub notes: Notes,
     }
+}
+
+/// Settings that are given and have no effect, each as a line for the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes(pub Vec<String>);
+
+impl Setting for Notes {
+    const KIND: Kind = Kind::Section(&[]);
 }
 
 daemon::settings! {
@@ -49,8 +60,9 @@ daemon::settings! {
         /// Port that the API listens on; 0 takes a free one
         pub port: u16 = Row::at("server.port").flag("server-port").default("8000"),
         /// OpenAPI document whose components specs are validated against (`entities[].spec_schema_name`)
-        pub openapi_schema_path: Option<PathBuf> =
-            Row::at("server.openapi_schema_path").flag("server-openapi-schema-path"),
+        pub openapi_schema_path: Option<PathBuf> = Row::at("server.openapi_schema_path")
+            .flag("server-openapi-schema-path")
+            .unset("`openapi/openapi.yaml` where it exists"),
         /// Maximum size of a request body, in bytes
         pub max_body: usize = Row::at("server.max_body").default("1048576").within("1", "16777216"),
         /// Time-outs

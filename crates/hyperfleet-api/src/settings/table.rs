@@ -1,6 +1,6 @@
 //! The table of the API's settings; `docs/reference/api-settings.md` and `--help` are generated from it.
 
-use daemon::settings::{Section as _, Table};
+use daemon::settings::{Inert, Section as _, Table};
 
 use super::shape::Settings;
 
@@ -13,15 +13,19 @@ pub const TABLE: Table = Table {
     further: &["HYPERFLEET_CONFIG", "DATABASE_URL"],
 };
 
-/// Keys of HyperFleet's own server that have no effect here.
+/// Keys of older versions.
 const RETIRED: &[(&str, &str)] = &[
     ("adapters", "name the adapters in entities[].required_adapters"),
     ("pull_secret.readers", "give the identity reads_pull_secrets in authorization.grants"),
     ("server.insecure", "authenticate callers (server.jwt.enabled); without authentication only loopback is served"),
+];
+
+/// Keys of HyperFleet's own server that are accepted and have no effect here.
+pub const INERT: &Inert = &[
     ("server.hostname", "links are relative to the server"),
-    ("database.debug", "set log.level to debug"),
-    ("database.pool.max_idle_connections", "set database.pool.conn_max_idle_time"),
-    ("database.pool.request_timeout", "set server.timeouts.write"),
+    ("database.debug", "set log.level to debug instead"),
+    ("database.pool.max_idle_connections", "database.pool.conn_max_idle_time closes idle connections"),
+    ("database.pool.request_timeout", "server.timeouts.write bounds requests"),
     ("database.pool.conn_retry_attempts", "the API retries until the database can be reached"),
     ("database.pool.conn_retry_interval", "the API retries until the database can be reached"),
     ("logging.output", "the log is written to stdout"),

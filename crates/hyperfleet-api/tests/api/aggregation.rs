@@ -204,15 +204,15 @@ async fn names_of_adapters(kind: Kind) {
 }
 
 async fn order_of_conditions(kind: Kind) {
-    let yaml = r#"
-entities:
-  - kind: Thing
-    plural: things
-    required_adapters: [zulu, alpha]
-    conditions:
-      - { type: Zebra, status: '"True"' }
-      - { type: Ant, status: '"False"' }
-"#;
+    let mapping = |kind: &str| {
+        let expression = |source: &str| json!({ "expression": source });
+        let output = json!({ "status": expression("'True'"), "reason": expression("''"), "message": expression("''") });
+        json!({ "type": kind, "when": expression("true"), "output": output })
+    };
+    let mapped = [mapping("Zebra"), mapping("Ant")];
+    let thing =
+        json!({ "kind": "Thing", "plural": "things", "required_adapters": ["zulu", "alpha"], "conditions": mapped });
+    let yaml = &json!({ "entities": [thing] }).to_string();
     let rig = Rig::start(kind, yaml).await;
     let path = path_of(&rig.create("/things", json!({ "kind": "Thing", "name": "thing", "spec": {} })).await);
     for adapter in ["alpha", "zulu"] {

@@ -17,16 +17,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("server: { timeouts: { read: soon } }", "server.timeouts.read"),
     ("server: [", "YAML"),
     ("- a", "mapping"),
-    ("server: { host: 0.0.0.0 }", "server.host"),
-    ("server: { host: '::' }", "server.host"),
-    ("server: { host: example.com }", "server.host"),
     ("server: { insecure: true }", "server.insecure"),
     ("server: { host: 0.0.0.0, insecure: true }", "server.insecure"),
     ("server: { proxies: [gateway.example.com] }", "server.proxies[0]"),
-    (
-        "server: { jwt: { enabled: true, configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }",
-        "authorization.grants",
-    ),
     (
         "server: { jwt: { enabled: true, configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }\n\
          pull_secret: { reader_token_file: /nonexistent }",
@@ -39,14 +32,10 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("authorization: { grants: [{ issuer: a, subject: b, kinds: [Cluster], verbs: [get] }] }", "authorization.grants"),
     ("authorization: { grants: [{ issuer: a, nonsense: b }] }", "authorization.grants"),
-    ("server: { jwt: { configs: [{ issuer_url: a, jwk_cert_url: 'https://a' }] } }", "server.jwt.configs"),
     ("server: { jwt: { enabled: true } }", "server.jwt.configs"),
-    ("server: { tenant: { dimensions: [{ header: a, key: b }] } }", "server.tenant.dimensions"),
-    ("server: { tenant: { system_header: X-System } }", "server.tenant.system_header"),
     ("server: { tenant: { enabled: true } }", "server.tenant"),
     ("server: { tenant: { enabled: true, dimensions: [{ header: 'a b', key: b }] } }", "server.tenant.dimensions"),
     ("server: { tls: { enabled: true } }", "server.tls"),
-    ("server: { tls: { cert_file: /x, key_file: /y } }", "server.tls"),
     ("server: { tls: { enabled: true, cert_file: /nonexistent, key_file: /nonexistent } }", "server.tls"),
     ("server: { max_body: 0 }", "server.max_body"),
     ("changes: { max_events: 0 }", "changes.max_events"),
@@ -67,7 +56,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("entities: [{ kind: Thing, plural: things, nonsense: 1 }]", "nonsense"),
     ("entities: [{ kind: A, plural: a }, { kind: A, plural: b }]", "entities[1].kind"),
     ("entities: [{ kind: A, plural: a }, { kind: B, plural: a }]", "entities[1].plural"),
-    ("entities: [{ kind: A, plural: a, parent_kind: B }]", "entities[0].parent_kind"),
+    (
+        "entities: [{ kind: A, plural: a, parent_kind: Planet }]",
+        "entities[0].parent_kind: 'Planet' is the kind of no entity",
+    ),
+    ("server: { openapi_schema_path: /nonexistent }", "server.openapi_schema_path: '/nonexistent'"),
     ("entities: [{ kind: A, plural: a, parent_kind: A }]", "entities[0].parent_kind"),
     ("entities: [{ kind: A, plural: a, parent_kind: B }, { kind: B, plural: b, parent_kind: A }]", "parent_kind"),
     ("entities: [{ kind: A, plural: a, on_parent_delete: explode }]", "on_parent_delete"),
@@ -75,19 +68,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("entities: [{ kind: A, plural: a, required_adapters: [x, x] }]", "entities[0].required_adapters"),
     ("entities: [{ kind: A, plural: a, required_adapters: [''] }]", "entities[0].required_adapters"),
     ("entities: [{ kind: A, plural: a, required_adapters: [a-b, a--b] }]", "entities[0].required_adapters"),
-    ("entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: B }] }]", "entities[0].references"),
+    (
+        "entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: B }] }]",
+        "entities[0].references[0].target_kind: 'B'",
+    ),
     (
         "entities: [{ kind: A, plural: a, references: [{ ref_type: x, target_kind: A, min: 2, max: 1 }] }]",
-        "entities[0].references",
+        "entities[0].references[0].min",
     ),
     ("entities: [{ kind: A, plural: a, name_min_len: 5, name_max_len: 4 }]", "entities[0].name_min_len"),
     ("entities: [{ kind: A, plural: a, name_max_len: 101 }]", "entities[0].name_max_len"),
     ("entities: [{ kind: A, plural: a, require_spec_schema: true }]", "entities[0].require_spec_schema"),
-    (
-        "entities: [{ kind: A, plural: a, spec_schema_name: X, require_spec_schema: true }]",
-        "entities[0].spec_schema_name",
-    ),
-    ("entities: [{ kind: A, plural: a, spec_schema_name: X }]", "entities[0].spec_schema_name"),
 ];
 
 async fn are_refused(kind: Kind) {
@@ -125,8 +116,10 @@ async fn secrets_are_not_repeated(kind: Kind) {
 
 async fn without_authentication_only_loopback_is_served(kind: Kind) {
     for host in ["0.0.0.0", "'::'", "example.com", "192.0.2.1"] {
-        let fault = refusal(kind, &format!("server: {{ host: {host} }}")).await;
-        assert!(fault.contains("without authentication only loopback is served"), "{fault}");
+        let rig = Rig::start(kind, &format!("server: {{ host: {host} }}")).await;
+        assert!(rig.address.ip().is_loopback(), "{host}: {}", rig.address);
+        let note = "server.host: no effect here without authentication: only loopback is served";
+        assert!(crate::rig::log::logged().contains(note));
     }
     for host in ["localhost", "127.0.0.1", "127.0.0.9"] {
         Rig::start(kind, &format!("server: {{ host: {host} }}")).await;

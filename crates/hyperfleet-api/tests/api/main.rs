@@ -25,6 +25,7 @@ mod deletion;
 mod destination;
 mod digests;
 mod discards;
+mod drop_in;
 mod force_delete;
 mod history;
 mod injection;

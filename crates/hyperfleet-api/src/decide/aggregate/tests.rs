@@ -27,7 +27,7 @@ struct Situation {
 
 impl Situation {
     fn conditions(&self) -> Vec<Condition> {
-        aggregate(&self.required, &self.resource, self.children, &[])
+        aggregate(&self.required, &self.resource, self.children, &[], at(0))
     }
 
     /// Returns the situation after its conditions were stored.

@@ -34,7 +34,8 @@ fn refusal_of(source: &str) -> String {
 #[case::unknown_variable("status == 1".to_owned(), "it uses the unknown variable status; there are statuses and resource")]
 #[case::out_of_scope("[1].all(x, x == 1) && x == 1".to_owned(), "it uses the unknown variable x; there are statuses and resource")]
 fn refused(#[case] source: String, #[case] expected: &str) {
-    assert_eq!(refusal_of(&source), format!("conditions[Mapped].status: {expected}"));
+    let excerpt = excerpt(&source);
+    assert_eq!(refusal_of(&source), format!("conditions[0].output.status.expression: '{excerpt}': {expected}"));
 }
 
 fn nested(open: &str, core: &str, close: &str, times: usize) -> String {
@@ -53,7 +54,7 @@ fn nested(open: &str, core: &str, close: &str, times: usize) -> String {
 #[case("a.`b`")]
 fn not_cel(#[case] source: &str) {
     let refusal = refusal_of(source);
-    assert!(refusal.starts_with("conditions[Mapped].status: "), "{refusal}");
+    assert!(refusal.starts_with("conditions[0].output.status.expression: "), "{refusal}");
 }
 
 /// Everything that the bounds allow can be evaluated, although a test's thread has a small stack.
@@ -99,27 +100,10 @@ fn each_expression_has_its_own_budget() {
     assert_eq!(map_after(&mapper, &resource, &[]).unwrap()[0].reason.as_deref(), Some("Yes"));
 }
 
-#[rstest]
-#[case("", "conditions[]: a type is empty")]
-#[case("Reconciled", "conditions[Reconciled]: the type is the API's own; choose another one")]
-#[case("LastKnownReconciled", "conditions[LastKnownReconciled]: the type is the API's own; choose another one")]
-fn types_refused(#[case] kind: &str, #[case] expected: &str) {
-    assert_eq!(refusal(ConditionMapping { kind: kind.to_owned(), ..mapping("true", None, None) }), expected);
-}
-
-#[test]
-fn types_have_a_length_and_are_unique() {
-    let of = |length: usize| ConditionMapping { kind: "t".repeat(length), ..mapping("true", None, None) };
-    assert_eq!(refusal(of(100)), "");
-    assert_eq!(refusal(of(101)), format!("conditions[{}]: the type has more than 100 characters", "t".repeat(101)));
-    let twice = [mapping("true", None, None), mapping("false", None, None)];
-    assert_eq!(Mapper::compile(&twice).unwrap_err(), "conditions[Mapped]: there are two of this type");
-}
-
 #[test]
 fn the_refused_part_is_named() {
-    assert!(refusal(mapping("true", Some("1 +"), None)).starts_with("conditions[Mapped].reason: "));
-    assert!(refusal(mapping("true", None, Some("1 +"))).starts_with("conditions[Mapped].message: "));
+    assert!(refusal(mapping("true", Some("1 +"), None)).starts_with("conditions[0].output.reason.expression: '1 +'"));
+    assert!(refusal(mapping("true", None, Some("1 +"))).starts_with("conditions[0].output.message.expression: '1 +'"));
 }
 
 /// A panic of the library is an error.

@@ -182,12 +182,12 @@ fn mapped_conditions_come_last_and_give_way() {
         |kind: &str| MappedCondition { kind: kind.to_owned(), status: Status::True, reason: None, message: None };
     let evaluated = ["ASuccessful", "Alpha", "Zulu"].map(condition);
     let kinds = |situation: &Situation| {
-        let conditions = aggregate(&situation.required, &situation.resource, false, &evaluated);
+        let conditions = aggregate(&situation.required, &situation.resource, false, &evaluated, at(7));
         conditions.iter().map(line_of).collect::<Vec<_>>()
     };
     let adapter = "ASuccessful False@1 - 100 5 5".to_owned();
-    assert_eq!(kinds(&given("a | a@1 False 5"))[2..], [adapter, mapped("Alpha", 5), mapped("Zulu", 5)]);
-    assert_eq!(kinds(&given("")), [mapped("ASuccessful", 100), mapped("Alpha", 100), mapped("Zulu", 100)]);
+    assert_eq!(kinds(&given("a | a@1 False 5"))[2..], [adapter, mapped("Alpha", 7), mapped("Zulu", 7)]);
+    assert_eq!(kinds(&given("")), [mapped("ASuccessful", 7), mapped("Alpha", 7), mapped("Zulu", 7)]);
 }
 
 fn mapped(kind: &str, second: i64) -> String {
