@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod failure;
+pub(crate) mod failures;
 mod fetch;
 mod job_end;
 mod jobs;
@@ -26,6 +27,7 @@ use crate::manifest::Trigger;
 use crate::metrics::Handled;
 use context::Context;
 use failure::ReconcileError;
+use failures::Retry;
 use jobs::{JobUpdate, KnownJobs};
 use reconcile::Reconciled;
 use work_queue::{WorkItem, WorkQueue};
@@ -56,6 +58,8 @@ pub(crate) struct Run {
 /// A pass that is over, with its deliveries acked or nacked.
 struct Finished {
     id: String,
+    /// The deliveries that are held for the next pass.
+    held: Vec<Delivery>,
     requeue_after: Option<Duration>,
 }
 
@@ -190,7 +194,10 @@ impl Run {
 
     fn finish(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
         match finished {
-            Ok(Finished { id, requeue_after }) => self.queue.finish(&id, requeue_after, Instant::now()),
+            Ok(Finished { id, held, requeue_after }) => {
+                self.queue.hold(&id, held);
+                self.queue.finish(&id, requeue_after, Instant::now());
+            }
             // A panic in a pass is caught within it.
             Err(error) => tracing::error!(operation = "reconcile", %error, "a reconcile pass was lost"),
         }
@@ -210,43 +217,69 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
                 context.metrics.settled(handled, took);
                 log_settlement(delivery.ack().await);
             }
-            Finished { id, requeue_after }
+            Finished { id, held: Vec::new(), requeue_after }
         }
         Err(error) => {
-            log_failure(&context, &id, &error);
-            if context.failures.lock().unwrap_or_else(PoisonError::into_inner).count(&id) {
+            let failure = context.failures.lock().unwrap_or_else(PoisonError::into_inner).count(&id, Instant::now());
+            log_failure(&context, &id, &error, failure.retry);
+            if failure.is_reported {
                 failure::report_failure(&context, &id, &error, &budget).await;
+            }
+            if let Retry::Hold(wait) = failure.retry
+                && error.is_transient
+            {
+                let wait = error.retry_after.map_or(wait, |asked| asked.max(wait));
+                return Finished { id, held: extended(deliveries).await, requeue_after: Some(wait) };
             }
             let had_deliveries = !deliveries.is_empty();
             for delivery in deliveries {
                 context.metrics.settled(Handled::Failed, took);
-                nack_or_ack(&context, delivery, &error).await;
+                nack_or_ack(&context, delivery, &error, failure.retry).await;
             }
             // Without a delivery that comes again, a timer repeats the pass.
             let requeue_after = (error.is_transient && !had_deliveries).then(|| error.retry_after.unwrap_or(MAX_IDLE));
-            Finished { id, requeue_after }
+            Finished { id, held: Vec::new(), requeue_after }
         }
     }
 }
 
-/// Nacks a delivery whose pass may succeed later; acks it otherwise.
-async fn nack_or_ack(context: &Context, delivery: Delivery, error: &ReconcileError) {
-    let settled = if error.is_transient {
-        context.metrics.nacked();
-        match error.retry_after {
-            Some(wait) => delivery.nack_for(wait).await,
-            None => delivery.nack().await,
+/// Renews the leases of deliveries; one whose lease has ended is delivered again.
+async fn extended(deliveries: Vec<Delivery>) -> Vec<Delivery> {
+    let mut held = Vec::new();
+    for delivery in deliveries {
+        match delivery.extend().await {
+            Ok(()) => held.push(delivery),
+            Err(error) => log_settlement(Err(error)),
         }
-    } else {
-        delivery.ack().await
+    }
+    held
+}
+
+/// Nacks a delivery whose pass may succeed later; acks it otherwise.
+async fn nack_or_ack(context: &Context, delivery: Delivery, error: &ReconcileError, retry: Retry) {
+    let settled = match (error.is_transient, retry, error.retry_after) {
+        (false, ..) => delivery.ack().await,
+        (true, Retry::Postpone(wait), _) => delivery.postpone(wait).await,
+        (true, _, Some(wait)) => {
+            context.metrics.nacked();
+            delivery.nack_for(wait).await
+        }
+        (true, _, None) => {
+            context.metrics.nacked();
+            delivery.nack().await
+        }
     };
     log_settlement(settled);
 }
 
-fn log_failure(context: &Context, id: &str, error: &ReconcileError) {
+fn log_failure(context: &Context, id: &str, error: &ReconcileError, retry: Retry) {
     context.metrics.failed(error.is_transient, error.component);
-    let (classification, action) =
-        if error.is_transient { ("transient", "nack_for_retry") } else { ("terminal", "ack") };
+    let (classification, action) = match (error.is_transient, retry) {
+        (false, _) => ("terminal", "ack"),
+        (true, Retry::Hold(_)) => ("transient", "hold_for_retry"),
+        (true, Retry::Postpone(_)) => ("transient", "postpone"),
+        (true, Retry::Spend) => ("transient", "nack_for_retry"),
+    };
     tracing::warn!(
         operation = "reconcile",
         resource_id = id,

@@ -22,7 +22,8 @@ use crate::limits::Limits;
 use crate::manifest;
 use crate::metrics::{Identity, Metrics};
 use crate::run::Run;
-use crate::run::context::{Context, Failures};
+use crate::run::context::Context;
+use crate::run::failures::Failures;
 use crate::store::Stores;
 use crate::store_check::StoreCheck;
 use crate::store_check::findings::Findings;
@@ -64,7 +65,7 @@ pub enum StartError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The subscription does not exist, is incompatible, or is forbidden.
-    #[error("cannot subscribe")]
+    #[error("cannot subscribe: {}", .0.hint().unwrap_or_else(|| "check the subscription and the broker's settings".to_owned()))]
     Subscribe(#[from] BrokerError),
 }
 

@@ -42,6 +42,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotations of the Kubernetes Secret", names: KUBERNETES_SECRET_ANNOTATIONS },
     Group { title: "Labels of the objects that an adapter creates for a run", names: RUN_LABELS },
     Group { title: "Annotations of an adapter's Job", names: RUN_ANNOTATIONS },
+    Group { title: "Annotation of the Lease `{lease}-position` beside a Sentinel's own", names: SENTINEL_ANNOTATIONS },
     Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
@@ -49,9 +50,21 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Condition types of the global pull secret", names: condition::GLOBAL },
     Group { title: "Objects of the global pull secret", names: GLOBAL_OBJECTS },
     Group { title: "Labels and annotations of the global pull secret", names: GLOBAL_LABELS },
-    Group { title: "Attributes of a message", names: message::ATTRIBUTES },
+    Group { title: "Exchanges and queues of RabbitMQ", names: message::RABBITMQ },
+    Group { title: "Topics and subscriptions of Google Pub/Sub", names: message::PUBSUB },
+    Group { title: "Attributes of a message: headers of RabbitMQ, attributes of Pub/Sub", names: message::ATTRIBUTES },
     Group { title: "Programs, as field managers and in `User-Agent`", names: client::PROGRAMS },
 ];
+
+/// Suffix of the name of the Lease that keeps a Sentinel's position.
+pub const POSITION_SUFFIX: &str = "-position";
+
+names! {
+    /// The annotation of a Sentinel's position.
+    SENTINEL_ANNOTATIONS:
+    /// Version of the API's change stream up to which every change is published, and those behind it that are.
+    ANNOTATION_POSITION = "hyperfleet.io/position";
+}
 
 names! {
     /// The labels of every stored secret.

@@ -177,7 +177,17 @@ impl<'a> Calls<'a> {
             .query("page", number(query.page).as_deref())
             .query("size", number(query.size).as_deref())
             .query("fields", fields.as_deref());
-        self.ask(request).await?.json()
+        let answer = self.ask(request).await?;
+        let whole = answer.json();
+        let Err(unreadable) = whole else { return whole };
+        let Ok(values) = answer.json::<Page<Value>>() else { return Err(unreadable) };
+        let page = Page::of_readable(values);
+        tracing::warn!(
+            error = %unreadable,
+            items = page.unreadable,
+            "items of a list are not of the contract's form; they are left out"
+        );
+        Ok(page)
     }
 
     fn request(&self, verb: &str, method: Method, path: &[&str]) -> Result<Request, Error> {

@@ -4,7 +4,9 @@ mod problem;
 mod resource;
 mod tombstone;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 pub use problem::{FieldError, Problem};
 pub use resource::{NewResource, Reference, Resource, ResourceStatus};
@@ -26,6 +28,19 @@ pub struct Page<T> {
     /// The items.
     #[serde(deserialize_with = "null_is_default")]
     pub items: Vec<T>,
+    /// Number of items of this page that are not of the contract's form and are left out.
+    #[serde(skip)]
+    pub unreadable: u64,
+}
+
+impl<T: DeserializeOwned> Page<T> {
+    /// Reads each item for itself, so that one that is not of the contract's form does not hide the others.
+    pub(crate) fn of_readable(page: Page<Value>) -> Self {
+        let count = page.items.len();
+        let items: Vec<T> = page.items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect();
+        let unreadable = (count - items.len()) as u64;
+        Self { page: page.page, size: page.size, total: page.total, items, unreadable }
+    }
 }
 
 /// Takes `null` for the same as an absent member.

@@ -35,6 +35,8 @@ pub(crate) enum Settlement {
     Ack,
     /// The message is delivered again, after this time at the earliest.
     Retry(Duration),
+    /// The message is delivered again, after this time at the earliest, and this delivery is not counted.
+    Postpone(Duration),
     /// The message is dead-lettered, with this reason.
     DeadLetter(String),
 }
@@ -48,6 +50,7 @@ enum Command {
 enum SettleRequest {
     Ack,
     Retry(Option<Duration>),
+    Postpone(Duration),
     DeadLetter(String),
 }
 
@@ -156,6 +159,13 @@ impl Delivery {
         self.settle(SettleRequest::Retry(Some(delay))).await
     }
 
+    /// Returns the message to the broker, to be delivered again after `delay`, without having spent an attempt: what failed is not
+    /// the message. Pub/Sub counts each delivery itself, so that a message should rather be held there
+    /// ([`extend`](Self::extend)).
+    pub async fn postpone(self, delay: Duration) -> Result<(), BrokerError> {
+        self.settle(SettleRequest::Postpone(delay)).await
+    }
+
     /// Dead-letters the message at once, with the reason.
     pub async fn reject(self, reason: &str) -> Result<(), BrokerError> {
         self.settle(SettleRequest::DeadLetter(reason.to_owned())).await
@@ -202,6 +212,7 @@ async fn hold_lease(
     let settlement = match request {
         SettleRequest::Ack => Settlement::Ack,
         SettleRequest::DeadLetter(reason) => Settlement::DeadLetter(shortened(reason)),
+        SettleRequest::Postpone(delay) => Settlement::Postpone(delay.min(consume.backoff.cap)),
         SettleRequest::Retry(delay) => match consume.max_attempts {
             Some(most) if attempt >= most && !lease.is_counted_by_broker() => {
                 Settlement::DeadLetter(format!("delivered {attempt} times"))
@@ -215,7 +226,7 @@ async fn hold_lease(
     let is_dead = match &settlement {
         Settlement::DeadLetter(_) => true,
         // The broker dead-letters it itself.
-        Settlement::Retry(_) => is_last && lease.is_counted_by_broker(),
+        Settlement::Retry(_) | Settlement::Postpone(_) => is_last && lease.is_counted_by_broker(),
         Settlement::Ack => false,
     };
     let settled = lease.settle(settlement).await;

@@ -49,6 +49,13 @@ pub enum ErrorKind {
 /// A call to a broker that failed; the resource is a topic, a subscription or the broker.
 pub type BrokerError = ServiceError<ErrorKind>;
 
+impl ErrorKind {
+    /// Returns true if the broker refuses the identity: it refuses every further attempt until credentials or permissions are changed.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Self::PermissionDenied | Self::Unauthenticated)
+    }
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -86,10 +93,13 @@ impl Kind for ErrorKind {
         matches!(self, Self::Unavailable | Self::TimedOut | Self::Internal)
     }
 
-    fn hint(self, _operation: Operation) -> Option<String> {
+    fn hint(self, operation: Operation) -> Option<String> {
         let hint = match self {
             Self::NotFound => "create the topic and the subscription, or allow the program to create them",
             Self::Unrouted => "start a consumer of the topic, or create its subscription",
+            Self::PermissionDenied if operation == Operation::Connect => {
+                "check the vhost in the broker's URL, and the user's permissions in it"
+            }
             Self::PermissionDenied => "grant the identity the permissions of a publisher and a subscriber",
             Self::Unauthenticated => "check the credentials of the broker",
             Self::Incompatible | Self::Lost | Self::Unavailable | Self::TimedOut | Self::Internal | Self::Stopped => {

@@ -74,11 +74,13 @@ impl Drop for HealthEntry {
 
 #[cfg_attr(not(any(feature = "pubsub", feature = "rabbitmq")), expect(dead_code, reason = "memory never fails"))]
 impl HealthReporter {
-    pub(crate) fn report(&self, state: Result<(), BrokerError>) {
+    /// Reports the state; returns true if it was reported before.
+    pub(crate) fn report(&self, state: Result<(), BrokerError>) -> bool {
         let mut entries = self.register.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The entry may have been removed already.
-        if let Some(entry) = entries.states.get_mut(&self.key) {
-            *entry = state;
-        }
+        let Some(entry) = entries.states.get_mut(&self.key) else { return false };
+        let is_known = *entry == state;
+        *entry = state;
+        is_known
     }
 }

@@ -52,6 +52,7 @@ pub mod name;
 pub mod pubsub;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
+pub mod replay;
 pub mod settings;
 
 pub use broker::Broker;

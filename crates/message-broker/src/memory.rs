@@ -27,7 +27,9 @@ use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
-use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUFFIX};
+use fleet_model::names::message::{
+    DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, DEAD_LETTER_SUBSCRIPTION, DEAD_LETTER_TOPIC, filled,
+};
 
 /// Delay before a message that could not be settled is delivered again.
 const UNSETTLED_DELAY: Duration = Duration::from_secs(1);
@@ -116,8 +118,8 @@ impl Memory {
 
     #[expect(clippy::unused_self, reason = "each broker derives these names in its own way")]
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
-        let topic = subscription.id.with(DEAD_LETTER_SUFFIX);
-        Subscription { id: topic.with("-sub"), topic }
+        let name = |pattern| Name::derived(filled(pattern, &[("subscription", subscription.id.as_str())]));
+        Subscription { topic: name(DEAD_LETTER_TOPIC), id: name(DEAD_LETTER_SUBSCRIPTION) }
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -180,15 +182,20 @@ impl MemoryLease {
     async fn settle(mut self, settlement: Settlement) -> Result<(), BrokerError> {
         self.is_delivered = true;
         let Some(item) = &self.item else { return Ok(()) };
+        let is_counted = !matches!(settlement, Settlement::Postpone(_));
         let (settled, wait) = match settlement {
             Settlement::Ack => (self.memory.forget(item).await, None),
-            Settlement::Retry(delay) => (Ok(()), Some(delay)),
+            Settlement::Retry(delay) | Settlement::Postpone(delay) => (Ok(()), Some(delay)),
             Settlement::DeadLetter(reason) => (self.dead_letter(item, reason).await, None),
         };
         // A message that could not be settled is delivered again after a delay: at once would be a hot loop while the disk
         // is full.
         let wait = wait.or_else(|| settled.is_err().then_some(UNSETTLED_DELAY));
-        if let (Some(item), Some(wait)) = (self.item.take(), wait) {
+        if let (Some(mut item), Some(wait)) = (self.item.take(), wait) {
+            if !is_counted {
+                item.attempt = item.attempt.saturating_sub(1);
+                self.memory.count(&item).await;
+            }
             self.memory.0.queues.add_after(&self.subscription, item, wait);
         }
         settled

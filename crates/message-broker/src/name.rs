@@ -35,13 +35,7 @@ impl Name {
         &self.0
     }
 
-    /// Returns this name with a suffix; the caller ensures that the result is valid.
-    pub(crate) fn with(&self, end: &str) -> Self {
-        Self(format!("{}{end}", self.0))
-    }
-
     /// Returns a derived name; the caller ensures that it is valid.
-    #[cfg(feature = "rabbitmq")]
     pub(crate) fn derived(text: String) -> Self {
         Self(text)
     }

@@ -27,7 +27,6 @@ use crate::health::{Health, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
-use fleet_model::names::message::DEAD_LETTER_SUFFIX;
 
 /// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
@@ -82,9 +81,7 @@ impl RabbitMq {
     }
 
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
-        let queue = topology::queue(&self.0.settings, subscription);
-        let topic = Name::derived(format!("{queue}{DEAD_LETTER_SUFFIX}"));
-        Subscription { id: Name::derived("sub".to_owned()), topic }
+        topology::dead_letters(&topology::queue(&self.0.settings, subscription))
     }
 
     pub(crate) async fn health(&self) -> Health {

@@ -24,6 +24,11 @@ pub(crate) struct Connection {
 
 /// The broker that the settings name. Nothing is sent yet.
 pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
+    broker_of_queues(settings, None)
+}
+
+/// The broker that the settings name, with queues of their own prefix.
+pub(crate) fn broker_of_queues(settings: settings::Broker, queue: Option<String>) -> anyhow::Result<Broker> {
     let settings::Broker { kind, rabbitmq, googlepubsub } = settings;
     let connection = Connection {
         rabbitmq_url: rabbitmq.url,
@@ -34,7 +39,7 @@ pub(crate) fn broker(settings: settings::Broker) -> anyhow::Result<Broker> {
             ExchangeType::Direct => Exchange::Direct,
             ExchangeType::Headers => Exchange::Headers,
         }),
-        queue: None,
+        queue,
         routing_key: rabbitmq.routing_key,
         project: googlepubsub.project_id,
         may_create: googlepubsub.create_topic_if_missing,
@@ -59,10 +64,10 @@ pub(crate) fn rabbitmq(connection: Connection) -> anyhow::Result<Broker> {
         exchange: name(connection.exchange.as_deref()).context("the exchange's name (BROKER_RABBITMQ_EXCHANGE)")?,
         queue: name(connection.queue.as_deref()).context("the queue's name (BROKER_RABBITMQ_QUEUE)")?,
         routing_key: connection.routing_key.unwrap_or_default(),
+        exchange_kind: connection.exchange_kind,
         ..rabbitmq::Settings::new(url)
     };
-    let exchange_kind = connection.exchange_kind.unwrap_or(settings.exchange_kind);
-    Ok(Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings { exchange_kind, ..settings })?))
+    Ok(Broker::RabbitMq(RabbitMq::new(settings)?))
 }
 
 /// Google Pub/Sub, or its emulator.

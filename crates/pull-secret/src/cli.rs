@@ -19,7 +19,7 @@ pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunA
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments, SweepArguments};
 pub(crate) use output::OutputFormat;
-pub(crate) use sentinel::{EventsCommand, SentinelArguments, TailArguments};
+pub(crate) use sentinel::{EventsCommand, ReplayArguments, SentinelArguments, TailArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file (an `AdapterConfig`). Without a file it is the
     /// pull secret adapter, and needs only the addresses of API and broker. The log is on stdout, one JSON object a line.
     Adapter(Box<AdapterArguments>),
-    /// Print the events that the Sentinel publishes
+    /// Print the events that the Sentinel publishes, and replay dead letters
     #[command(arg_required_else_help = true)]
     Events {
         #[command(subcommand)]

@@ -1,5 +1,6 @@
-//! `pull-secret events tail`: prints the events that the Sentinel publishes.
+//! `pull-secret events`: prints the events that the Sentinel publishes, and replays dead letters.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,25 +9,58 @@ use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::output::{self, plain};
 use daemon::settings::Loaded;
+use fleet_model::names::message::DEAD_LETTER_REASON;
 use jiff::Timestamp;
+use message_broker::replay::Fate;
 use message_broker::{Consume, Delivery, Event, Format, Subscription};
 use sentinel::settings::table::EVENTS;
 use sentinel::settings::{self, EventsSettings};
 
-use crate::broker::broker;
-use crate::cli::{EventsCommand, TailArguments};
+use crate::broker::{broker, broker_of_queues};
+use crate::cli::{EventsCommand, ReplayArguments, TailArguments};
 
 /// Does what the arguments say.
 pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
-    let EventsCommand::Tail(arguments) = command;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
-    runtime.block_on(tail(arguments))
+    match command {
+        EventsCommand::Tail(arguments) => runtime.block_on(tail(arguments)),
+        EventsCommand::Replay(arguments) => runtime.block_on(replay(arguments)),
+    }
+}
+
+fn settings(flags: BTreeMap<&'static str, String>) -> anyhow::Result<EventsSettings> {
+    let loaded = settings::read(&EVENTS, flags, &ProcessEnvironment);
+    Ok(loaded.and_then(Loaded::done).map_err(Faults::of_configuration)?)
+}
+
+/// Publishes dead letters again, and prints a line for each.
+async fn replay(arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
+    let ReplayArguments { subscription, queue, idle, flags } = arguments;
+    let settings = settings(flags.0)?;
+    let topic = settings.clients.broker.topic.unwrap_or_default();
+    let subscription = Subscription::new(&topic, &subscription).context("the topic's or subscription's name")?;
+    let broker = broker_of_queues(settings.broker, queue)?;
+    let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
+    let (mut replayed, mut kept, mut printed) = (0_u64, 0_u64, Ok(()));
+    let each = |letter: &Delivery, fate| {
+        let (count, word) = match fate {
+            Fate::Replayed => (&mut replayed, "replayed"),
+            Fate::Kept => (&mut kept, "kept"),
+        };
+        *count += 1;
+        let reason = letter.message().attribute(DEAD_LETTER_REASON).unwrap_or("out of attempts");
+        let shown = output::print(format_args!("{word}  {}  {}", plain(reason), line(letter, false)));
+        printed = std::mem::replace(&mut printed, Ok(())).and(shown.map(drop));
+    };
+    message_broker::replay::replay(&broker, &subscription, Duration::from_secs(idle), &stop, each).await?;
+    printed?;
+    output::note(format_args!("{replayed} replayed, {kept} kept"));
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let TailArguments { json, count, flags } = arguments;
-    let loaded = settings::read(&EVENTS, flags.0, &ProcessEnvironment);
-    let settings: EventsSettings = loaded.and_then(Loaded::done).map_err(Faults::of_configuration)?;
+    let settings = settings(flags.0)?;
     let names = settings.clients.broker;
     let topic = names.topic.unwrap_or_default();
     let subscription =

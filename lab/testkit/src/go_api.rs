@@ -19,6 +19,7 @@ use crate::hyperfleet::HyperFleetApi;
 pub struct GoApi {
     pub address: String,
     asked: Arc<Mutex<Vec<String>>>,
+    failing: Arc<Mutex<Option<String>>>,
     serving: JoinHandle<()>,
 }
 
@@ -28,6 +29,7 @@ struct Behind {
     api: SocketAddr,
     is_go: bool,
     asked: Arc<Mutex<Vec<String>>>,
+    failing: Arc<Mutex<Option<String>>>,
 }
 
 /// A request that was read whole.
@@ -53,18 +55,25 @@ impl GoApi {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let behind = Behind { api: api.address.parse().unwrap(), is_go, asked: Arc::clone(&asked) };
+        let failing = Arc::<Mutex<Option<String>>>::default();
+        let api = api.address.parse().unwrap();
+        let behind = Behind { api, is_go, asked: Arc::clone(&asked), failing: Arc::clone(&failing) };
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(behind.clone().serve(stream));
             }
         });
-        Self { address, asked, serving }
+        Self { address, asked, failing, serving }
     }
 
     /// The requests so far, such as `GET /clusters/cls-1/statuses`, below the API's path and without a query.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// Answers 503 to every request below this path from now on.
+    pub fn fail(&self, path: &str) {
+        *self.failing.lock().unwrap() = Some(path.to_owned());
     }
 
     /// The number of requests that begin and end with these.
@@ -103,6 +112,11 @@ impl Behind {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let short = path.strip_prefix("/api/hyperfleet/v1").unwrap_or(path);
         self.asked.lock().unwrap().push(format!("{method} {short}"));
+        let fails = self.failing.lock().unwrap().as_ref().is_some_and(|failing| short.starts_with(failing));
+        if fails {
+            let body = json!({"code": "HYPERFLEET-SVC-001", "status": 503, "detail": "a scripted failure"});
+            return Some(Reply { status: 503, head: String::new(), body });
+        }
         if !self.is_go {
             return exchange(self.api, method, target, body, headers).await;
         }

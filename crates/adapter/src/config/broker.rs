@@ -40,10 +40,10 @@ daemon::settings! {
         #[serde(default)]
         pub exchange: Option<String> =
             Row::at("spec.broker.exchange").variable("BROKER_RABBITMQ_EXCHANGE").unset("the topic"),
-        /// RabbitMQ: type of the exchange; that of the Sentinel which publishes to it
+        /// RabbitMQ: type of the exchange that the Sentinel publishes to
         #[serde(default)]
         pub exchange_type: Option<ExchangeType> =
-            Row::at("spec.broker.exchangeType").variable("BROKER_RABBITMQ_EXCHANGE_TYPE").unset("`topic`"),
+            Row::at("spec.broker.exchangeType").variable("BROKER_RABBITMQ_EXCHANGE_TYPE").unset("that of the exchange; a missing one is created as `topic`"),
         /// RabbitMQ: first part of the queue's name, before `-{subscription}`
         #[serde(default)]
         pub queue: Option<String> =

@@ -24,9 +24,6 @@ pub(crate) struct ReconcileError {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Time until the next pass when the API has discarded a report, as the clock of this replica is behind another one's.
-pub(super) const CLOCK_SKEW_RETRY: Duration = Duration::from_secs(5);
-
 /// Reports that passes over a resource fail, and why. A failure to report is logged only: the pass is repeated anyway.
 pub(crate) async fn report_failure(context: &Context, id: &str, failure: &ReconcileError, budget: &Budget) {
     let observed_at = context.client.observe();
@@ -67,14 +64,14 @@ fn failing(resource: &Resource, last_report: Option<&Report>, message: &str) -> 
 
 impl ReconcileError {
     /// The error of a pass whose copies could not be recorded before its run.
-    pub(super) fn not_recorded() -> Self {
+    pub(super) fn not_recorded(retry_after: Duration) -> Self {
         let message = "the API has not stored where the pull secret will be, so no Job was started: another replica has \
             reported meanwhile, or the resource is gone";
         Self {
             is_transient: true,
             component: "hyperfleet_api",
             message: message.to_owned(),
-            retry_after: Some(CLOCK_SKEW_RETRY),
+            retry_after: Some(retry_after),
         }
     }
 

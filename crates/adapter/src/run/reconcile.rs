@@ -1,6 +1,6 @@
 //! Reconciles one resource: observes it, decides, acts, and reports.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daemon::retry::Budget;
@@ -11,7 +11,8 @@ use kubernetes::ErrorKind;
 use tokio::time::Instant;
 
 use super::context::Context;
-use super::failure::{CLOCK_SKEW_RETRY, ReconcileError};
+use super::failure::ReconcileError;
+use super::failures::Failures;
 use super::fetch::{fetch, last_report};
 use super::job_end::JobEnded;
 use crate::act::{Executor, Leftovers, Step};
@@ -73,6 +74,7 @@ pub(crate) async fn reconcile(
     match answer {
         Ok(Reported::Stored(_)) => {
             context.metrics.reported("success");
+            failures(context).stored(id);
             if let Some(ended) = ended {
                 context.metrics.ended(id, ended.is_success, ended.outcome.as_ref());
             }
@@ -80,7 +82,7 @@ pub(crate) async fn reconcile(
         }
         Ok(Reported::Discarded) => {
             context.metrics.reported("discarded");
-            let retry = differs_from_reported(last_report.as_ref(), &plan).then_some(CLOCK_SKEW_RETRY);
+            let retry = after_discarded(context, id, differs_from_reported(last_report.as_ref(), &plan));
             Ok(Reconciled { handled, requeue_after: plan.requeue_after.into_iter().chain(retry).min() })
         }
         Ok(Reported::Gone) => {
@@ -182,9 +184,25 @@ impl Pass<'_> {
         let report = report::report(&context.config, &observed.resource, &announced, context.client.observe());
         match calls.report(&context.config.resource_type, &observed.resource.id, &report).await? {
             Reported::Stored(_) => Ok(()),
-            Reported::Discarded | Reported::Gone => Err(ReconcileError::not_recorded()),
+            Reported::Discarded | Reported::Gone => {
+                Err(ReconcileError::not_recorded(failures(context).discarded(&observed.resource.id)))
+            }
         }
     }
+}
+
+/// Returns the time until a discarded report is repeated; `None` if the API knows its content.
+fn after_discarded(context: &Context, id: &str, differs: bool) -> Option<Duration> {
+    let mut failures = failures(context);
+    if differs {
+        return Some(failures.discarded(id));
+    }
+    failures.stored(id);
+    None
+}
+
+fn failures(context: &Context) -> MutexGuard<'_, Failures> {
+    context.failures.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes what is left of the runs of a resource that the API does not have.
@@ -198,6 +216,7 @@ async fn clean_up(context: &Context, calls: &Calls<'_>, id: &str) -> Result<Reco
         }
         leftovers.remove(config, cluster, id).await?;
     }
+    failures(context).stored(id);
     context.metrics.decided(Reason::ResourceGone);
     tracing::info!(
         operation = "reconcile",

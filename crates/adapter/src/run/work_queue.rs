@@ -79,6 +79,13 @@ impl<D> WorkQueue<D> {
         Some(WorkItem { deliveries, trigger: std::mem::take(&mut entry.trigger), id })
     }
 
+    /// Attaches deliveries that are held to the next pass of a resource whose pass ends.
+    pub(crate) fn hold(&mut self, id: &str, deliveries: Vec<D>) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.deliveries.extend(deliveries);
+        }
+    }
+
     /// Ends the pass of a resource, and starts a timer for the next one if `requeue_after` is given.
     pub(crate) fn finish(&mut self, id: &str, requeue_after: Option<Duration>, now: Instant) {
         let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.is_busy) else { return };
@@ -149,6 +156,23 @@ mod tests {
         queue.finish("a", None, now);
         queue.finish("b", None, now);
         assert!(queue.entries.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn held_deliveries_belong_to_the_next_pass() {
+        let (mut queue, now) = (WorkQueue::new(2), Instant::now());
+        queue.enqueue("a", Some(1), Trigger::default());
+        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1])]);
+        queue.hold("a", vec![1]);
+        queue.finish("a", Some(Duration::from_secs(1)), now);
+        assert_eq!(ids(&mut queue), []);
+        queue.enqueue_due(now + Duration::from_secs(1));
+        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1])]);
+        queue.hold("a", vec![1]);
+        queue.finish("a", Some(Duration::from_secs(1)), now);
+        // A newer event does not wait.
+        queue.enqueue("a", Some(2), Trigger::default());
+        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1, 2])]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -73,7 +73,7 @@ async fn an_older_observation_does_not_replace_the_input_of_a_newer_run() {
     let newer = world.environment.inputs().create(&PostParams::default(), &newer).await.unwrap();
     let adapter = world.adapter("").await;
     world.publish_event("cls-1").await;
-    eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
+    eventually(async || adapter.count("hyperfleet_adapter_errors_total", "transient").await > 0).await;
     let found = world.environment.inputs().get(name).await.unwrap();
     assert_eq!(found.metadata.resource_version, newer.metadata.resource_version);
     assert!(world.environment.job("pullsecret-cls-1-gen1").await.is_none());

@@ -2,24 +2,63 @@
 
 use emulators::kubernetes::Settings;
 use hyperfleet_client::Status;
+use jiff::Timestamp;
+use message_broker::Event;
 use rstest::rstest;
+use serde_json::json;
+use testkit::go_api::GoApi;
+use testkit::hyperfleet::budget;
 
 use crate::environment::{Environment, Kind};
 use crate::node::PodResult;
-use crate::world::{World, eventually, is, message};
+use crate::world::{World, eventually, is, message, topic};
 
+/// An outage of the API spends no attempt, however often a pass fails: nothing is dead-lettered that succeeds afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_retried_until_the_api_is_back() {
+async fn an_outage_of_the_api_dead_letters_nothing() {
     let mut world = World::new(Kind::Emulator).await.unwrap();
+    world.max_attempts = 2;
     let adapter = world.adapter("").await;
-    world.ready("cls-1").await;
+    for id in ["cls-1", "cls-2"] {
+        world.ready(id).await;
+    }
     let back = world.api.stop().await;
-    let data = serde_json::json!({"id": "cls-1", "kind": "Cluster"});
-    let event = message_broker::Event::new("s", "t", jiff::Timestamp::now(), data);
-    world.broker.publish(&crate::world::topic(), &event, &testkit::hyperfleet::budget()).await.unwrap();
-    eventually(async || adapter.count("hyperfleet_adapter_nacks", "").await > 0).await;
+    for id in ["cls-1", "cls-2"] {
+        let event = Event::new("s", "t", Timestamp::now(), json!({"id": id, "kind": "Cluster"}));
+        world.broker.publish(&topic(), &event, &budget()).await.unwrap();
+    }
+    // More passes over each than it has attempts.
+    eventually(async || adapter.count("hyperfleet_adapter_errors_total", "transient").await >= 8).await;
     world.api = back.await;
-    world.until_available("cls-1", 1).await;
+    for id in ["cls-1", "cls-2"] {
+        world.until_available(id, 1).await;
+    }
+    assert_eq!(adapter.count("hyperfleet_adapter_dlq_messages_total", "").await, 0);
+    adapter.stop().await;
+}
+
+/// A resource that fails while others succeed spends its attempts, and does not hold up the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_fails_alone_is_a_dead_letter() {
+    let mut world = World::new(Kind::Emulator).await.unwrap();
+    let proxy = GoApi::transparent(&world.api).await;
+    proxy.fail("/clusters/cls-1");
+    world.proxy = Some(proxy);
+    world.max_attempts = 2;
+    let adapter = world.adapter("").await;
+    for id in ["cls-1", "cls-2"] {
+        world.ready(id).await;
+    }
+    world.publish_event("cls-1").await;
+    eventually(async || {
+        world.publish_event("cls-2").await;
+        adapter.count("hyperfleet_adapter_dlq_messages_total", "").await == 1
+    })
+    .await;
+    let letter = world.dead_letters().await.next().await.unwrap();
+    assert_eq!(letter.event().unwrap().json().unwrap()["id"], "cls-1");
+    letter.ack().await.unwrap();
+    world.until_available("cls-2", 1).await;
     adapter.stop().await;
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct World {
     pub(crate) proxy: Option<GoApi>,
     pub(crate) broker: Broker,
     pub(crate) environment: Environment,
+    /// Number of deliveries after which adapters dead-letter an event.
+    pub(crate) max_attempts: u32,
     /// The secret stores that adapters check; by default none.
     pub(crate) stores: Option<Stores>,
 }
@@ -59,6 +61,7 @@ impl World {
             node,
             stores: None,
             proxy: None,
+            max_attempts: 1_000,
         }
     }
 
@@ -100,7 +103,8 @@ impl World {
         let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();
         plan.client.token = Some(self.api.token());
         let backoff = Backoff::doubling(Duration::from_millis(50), Duration::from_secs(1));
-        plan.consume = Consume { backoff, max_attempts: Some(1_000), ..plan.consume };
+        plan.client.retry.backoff = backoff;
+        plan.consume = Consume { backoff, max_attempts: Some(self.max_attempts), ..plan.consume };
         plan
     }
 

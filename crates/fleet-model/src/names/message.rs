@@ -15,6 +15,45 @@ names! {
     DEAD_LETTER_SOURCE = "hyperfleet-dead-letter-source";
 }
 
+names! {
+    /// Objects of RabbitMQ, all durable.
+    RABBITMQ:
+    /// Exchange of a topic; `broker.rabbitmq.exchange` (adapter: `spec.broker.exchange`) replaces its name.
+    EXCHANGE = "{topic}";
+    /// Queue of a subscription, without arguments, bound with an empty key; `spec.broker.queue` replaces `{topic}` in its name.
+    QUEUE = "{topic}-{subscription}";
+    /// Queue that messages return to after their wait.
+    RETRY_QUEUE = "{queue}-again";
+    /// Quorum queue that holds messages until their wait is over; declared when a message waits for that time, from 250 ms doubling to
+    /// 1,024 s.
+    WAIT_QUEUE = "{queue}-wait-{milliseconds}";
+    /// Exchange (`fanout`) of a queue's dead letters.
+    DEAD_LETTER_EXCHANGE = "{queue}-dlq";
+    /// Queue that keeps a queue's dead letters.
+    DEAD_LETTER_QUEUE = "{queue}-dlq-sub";
+}
+
+names! {
+    /// Objects of Google Pub/Sub.
+    PUBSUB:
+    /// Topic.
+    TOPIC = "{topic}";
+    /// Subscription.
+    SUBSCRIPTION = "{subscription}";
+    /// Topic of a subscription's dead letters, also where the subscription itself names another one; Pub/Sub moves what is out of
+    /// attempts to the one that the subscription names.
+    DEAD_LETTER_TOPIC = "{subscription}-dlq";
+    /// Subscription that keeps dead letters.
+    DEAD_LETTER_SUBSCRIPTION = "{subscription}-dlq-sub";
+    /// Topic that health checks ask for, as those of HyperFleet do; it need not exist.
+    HEALTH_PROBE = "hyperfleet-health-probe";
+}
+
+/// Fills in the parts of a name with placeholders.
+pub fn filled(pattern: &str, parts: &[(&str, &str)]) -> String {
+    parts.iter().fold(pattern.to_owned(), |name, (part, value)| name.replace(&format!("{{{part}}}"), value))
+}
+
 /// Value of [`CONTENT_TYPE`] of an event in structured mode.
 pub const STRUCTURED: &str = "application/cloudevents+json";
 /// Value of [`CONTENT_TYPE`] of several events in one message, which no consumer of this project reads.
@@ -27,5 +66,5 @@ pub const BINARY_PREFIX: &str = "ce-";
 pub const SPEC_VERSION: &str = "1.0";
 /// Suffix of the name of a dead-letter topic, as in HyperFleet's broker library.
 pub const DEAD_LETTER_SUFFIX: &str = "-dlq";
-/// Topic that HyperFleet's health checks ask for; it need not exist.
-pub const HEALTH_PROBE: &str = "hyperfleet-health-probe";
+/// Prefix of the attributes that Pub/Sub adds to a message that it dead-letters.
+pub const PUBSUB_DEAD_LETTER_PREFIX: &str = "CloudPubSubDeadLetter";

@@ -39,6 +39,8 @@ pub(crate) enum Line {
     Other,
     /// A page of a list: the API does not know the parameter `watch`.
     List,
+    /// An event about a resource that is not of the contract's form.
+    Unreadable,
     Malformed,
 }
 
@@ -93,7 +95,8 @@ impl Line {
             WatchKind::Bookmark => None,
             _ => match members.object.map(serde_json::from_value) {
                 Some(Ok(object)) => Some(object),
-                _ => return Self::Malformed,
+                Some(Err(_quotes)) => return Self::Unreadable,
+                None => return Self::Malformed,
             },
         };
         Self::Event(WatchEvent { kind, resource_version, object })
@@ -133,7 +136,11 @@ mod tests {
     #[case("[]", Line::Malformed)]
     #[case("{}", Line::Malformed)]
     #[case(r#"{"type": "ADDED"}"#, Line::Malformed)]
-    #[case(r#"{"type": "DELETED", "object": {"name": "without id"}}"#, Line::Malformed)]
+    #[case(r#"{"type": "DELETED", "object": {"name": "without id"}}"#, Line::Unreadable)]
+    #[case(r#"{"type": "ADDED", "object": {"id": "a", "generation": "two"}}"#, Line::Unreadable)]
+    #[case(r#"{"type": "MODIFIED", "object": {"id": "a", "created_time": "yesterday"}}"#, Line::Unreadable)]
+    #[case(r#"{"type": "MODIFIED", "object": {"id": "a", "status": {"conditions": {}}}}"#, Line::Unreadable)]
+    #[case(r#"{"type": "ADDED", "object": 7}"#, Line::Unreadable)]
     fn everything_else_is_recognised(#[case] line: &str, #[case] expect: Line) {
         assert_eq!(parse(line), expect);
     }

@@ -138,6 +138,11 @@ impl<S: Source> Watcher<S> {
             (Line::Malformed, _) => self.unreadable("a line of the stream is no event").await,
             (Line::Event(event), false) => self.deliver(event),
             (Line::Other, false) => self.alive(),
+            (Line::Unreadable, false) => {
+                // Starting over would bring it again, and nothing behind it.
+                tracing::warn!(call = self.source.call(), "a resource is not of the contract's form; it is left out");
+                self.alive();
+            }
             (_, true) => self.cut(self.interruption("the connection was closed")).await,
             (Line::List, false) => self.unreadable("a line of the stream is a list").await,
         }

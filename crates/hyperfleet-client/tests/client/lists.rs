@@ -1,6 +1,7 @@
 //! Lists: one page, all pages, and what happens to them meanwhile.
 
 use hyperfleet_client::{ListQuery, Status};
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::server::{Reply, Server, budget};
@@ -13,7 +14,9 @@ fn page(page: u32, total: u64, ids: impl IntoIterator<Item = u32>) -> Reply {
 async fn all(replies: impl IntoIterator<Item = Reply>) -> (usize, Vec<String>) {
     let server = Server::start(replies).await;
     let (client, budget) = (server.client(), budget());
-    let all = client.within(&budget).list_all("clusters", ListQuery::default()).collect().await.unwrap();
+    // With an order of one's own, pages are counted by position.
+    let query = ListQuery { order: Some("id asc".to_owned()), ..ListQuery::default() };
+    let all = client.within(&budget).list_all("clusters", query).collect().await.unwrap();
     let mut ids: Vec<_> = all.into_iter().map(|cluster| cluster.id).collect();
     let count = ids.len();
     ids.sort();
@@ -86,4 +89,81 @@ async fn statuses_and_history_are_lists_too() {
     assert_eq!((history[0].from, history[1].from), (Some(Status::False), None));
     let expect = ["GET /clusters/a/statuses?page=1&size=100", "GET /clusters/a/statuses/history?size=100"];
     assert_eq!(server.lines(), expect);
+}
+
+/// One item that is not of the contract's form hides itself only.
+#[rstest]
+#[case::a_number_as_id(json!({"id": 7}))]
+#[case::no_id(json!({"name": "x"}))]
+#[case::a_text_as_generation(json!({"id": "bad", "generation": "two"}))]
+#[case::no_time(json!({"id": "bad", "created_time": "yesterday"}))]
+#[case::conditions_that_are_no_list(json!({"id": "bad", "status": {"conditions": {"type": "Reconciled"}}}))]
+#[case::labels_that_are_a_text(json!({"id": "bad", "labels": "a=b"}))]
+#[case::no_object(json!("bad"))]
+#[case::null(Value::Null)]
+#[tokio::test]
+async fn an_item_that_cannot_be_read_is_left_out(#[case] bad: Value) {
+    for position in 0..3 {
+        let mut items = vec![json!({"id": "a"}), json!({"id": "b"})];
+        items.insert(position, bad.clone());
+        let body = json!({"page": 1, "size": 3, "total": 3, "items": items});
+        let (count, lines) = all([Reply::new(200, body)]).await;
+        assert_eq!((count, lines.len()), (2, 1), "at {position}: {lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_list_is_an_error() {
+    for body in [json!({"items": "none"}), json!([]), json!({"page": 1})] {
+        let server = Server::start([Reply::new(200, body)]).await;
+        let result = server.client().within(&budget()).list("clusters", &ListQuery::default()).await;
+        assert!(result.is_err(), "{result:?}");
+    }
+}
+
+async fn all_by_id(search: Option<&str>, replies: impl IntoIterator<Item = Reply>) -> (usize, Vec<String>) {
+    let server = Server::start(replies).await;
+    let (client, budget) = (server.client(), budget());
+    let query = ListQuery { search: search.map(str::to_owned), ..ListQuery::default() };
+    let all = client.within(&budget).list_all("clusters", query).collect().await.unwrap();
+    (all.len(), server.lines())
+}
+
+/// A page by position costs the more the later it comes.
+#[tokio::test]
+async fn resources_are_read_from_the_last_id() {
+    let replies = || [page(1, 250, 0..100), page(1, 150, 100..200), page(1, 50, 200..250)];
+    let (count, lines) = all_by_id(None, replies()).await;
+    assert_eq!(count, 250);
+    let expect = [
+        "GET /clusters?order=id+asc&page=1&size=100",
+        "GET /clusters?search=id+%3E+%27c099%27&order=id+asc&size=100",
+        "GET /clusters?search=id+%3E+%27c199%27&order=id+asc&size=100",
+    ];
+    assert_eq!(lines, expect);
+    let (count, lines) = all_by_id(Some("labels.a = 'b' or name = 'c'"), replies()).await;
+    assert_eq!(count, 250);
+    let second = "GET /clusters?search=%28labels.a+%3D+%27b%27+or+name+%3D+%27c%27%29+and+id+%3E+%27c099%27&order=id+asc&size=100";
+    assert_eq!(lines[1], second);
+}
+
+/// A total may be an estimate: the list ends where no full page comes.
+#[tokio::test]
+async fn a_list_by_ids_ends_with_a_page_that_is_not_full() {
+    for total in [100, 90, 1_000] {
+        let (count, lines) = all_by_id(None, [page(1, total, 0..100), page(1, 0, [])]).await;
+        assert_eq!((count, lines.len()), (100, 2), "{total}");
+    }
+    assert_eq!(all_by_id(None, [page(1, 30, 0..30)]).await.1.len(), 1);
+}
+
+#[tokio::test]
+async fn an_api_that_cannot_search_for_ids_is_read_by_position() {
+    let refused = Reply::problem(400, "VAL-007");
+    let (count, lines) = all_by_id(None, [page(1, 150, 0..100), refused, page(2, 150, 100..150)]).await;
+    assert_eq!((count, lines[2].as_str()), (150, "GET /clusters?order=id+asc&page=2&size=100"));
+    // It ignores the search.
+    let replies = [page(1, 150, 0..100), page(1, 150, 0..100), page(2, 150, 100..150)];
+    let (count, lines) = all_by_id(None, replies).await;
+    assert_eq!(count, 150, "{lines:?}");
 }

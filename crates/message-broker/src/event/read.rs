@@ -34,11 +34,23 @@ fn event(message: &Message) -> Result<Event, Malformed> {
     }
     // HyperFleet writes structured mode without its content type.
     let object = object(&message.body)?;
-    if object.contains_key("specversion") { structured(message, object) } else { Ok(bare(message, object)) }
+    if object.contains_key("specversion") || is_envelope(&object) {
+        structured(message, object)
+    } else {
+        Ok(bare(message, object))
+    }
+}
+
+/// Returns true for an object that has the members of an envelope, so that a missing `specversion` is a fault of it: read as bare
+/// data, the event's id would be taken for a resource's.
+fn is_envelope(object: &Map<String, Value>) -> bool {
+    let has = |names: &[&str]| names.iter().filter(|name| object.contains_key(**name)).count();
+    let (context, data) = (has(&["type", "source", "datacontenttype", "dataschema"]), has(&["data", "data_base64"]));
+    context >= 2 || (context >= 1 && data >= 1)
 }
 
 fn has_context(message: &Message, prefix: &str) -> bool {
-    ["specversion", "id"].iter().any(|name| message.attribute(&format!("{prefix}{name}")).is_some())
+    ["specversion", "id", "source", "type"].iter().any(|name| message.attribute(&format!("{prefix}{name}")).is_some())
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, Malformed> {

@@ -50,6 +50,17 @@ fn an_event_is_always_the_same_bytes(#[case] format: Format, #[case] body: &str,
     assert_eq!(Event::decode(&golden), Ok(full()));
 }
 
+/// Data with some of an envelope's names only is no envelope.
+#[rstest]
+#[case(json!({"id": "cls-1", "kind": "Cluster", "href": "/clusters/cls-1", "generation": 1}))]
+#[case(json!({"id": "cls-1", "type": "cluster"}))]
+#[case(json!({"id": "cls-1", "data": {"a": 1}}))]
+#[case(json!({"clusterId": "cls-1", "source": "sentinel"}))]
+fn data_without_an_envelope_is_read(#[case] data: Value) {
+    let event = Event::decode(&message(&data.to_string(), &[])).unwrap();
+    assert_eq!(event.json(), Some(&data));
+}
+
 #[test]
 fn bare_json_is_the_data_alone() {
     let written = full().encode(Format::Bare);
@@ -130,6 +141,15 @@ fn data_that_is_no_json_is_kept() {
 #[case("{\"specversion\":\"1.0\",\"data\":1,\"data_base64\":\"AA==\"}", &[])]
 #[case("{\"specversion\":\"1.0\",\"data_base64\":\"?\"}", &[])]
 #[case("not json", &[("ce-specversion", "1.0"), ("ce-id", "1")])]
+// Envelopes without a version: their id is the event's, not a resource's.
+#[case("{\"id\":\"e\",\"source\":\"s\",\"type\":\"t\",\"data\":{\"id\":\"cls-1\"}}", &[])]
+#[case("{\"id\":\"e\",\"source\":\"s\",\"type\":\"t\"}", &[])]
+#[case("{\"id\":\"e\",\"type\":\"t\",\"data\":{\"id\":\"cls-1\"}}", &[])]
+#[case("{\"id\":\"e\",\"source\":\"s\",\"data\":null}", &[])]
+#[case("{\"id\":\"e\",\"datacontenttype\":\"application/json\",\"data_base64\":\"e30=\"}", &[])]
+#[case("{\"id\":\"e\",\"source\":\"s\",\"type\":\"t\",\"data\":{}}", &[(WATERMILL_UUID, "e")])]
+#[case("{}", &[("ce-id", "1"), ("ce-source", "s"), ("ce-type", "t")])]
+#[case("{}", &[("ce-source", "s"), ("ce-type", "t")])]
 #[case("{}", &[("ce-specversion", "2.0"), ("ce-id", "1")])]
 fn what_is_no_event_is_reported(#[case] body: &str, #[case] attributes: &[(&str, &str)]) {
     assert!(Event::decode(&message(body, attributes)).is_err());

@@ -19,7 +19,7 @@ use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::pubsub::errors;
 use crate::pubsub::settings::{Provision, Settings};
-use fleet_model::names::message::{DEAD_LETTER_SUFFIX, HEALTH_PROBE};
+use fleet_model::names::message::{DEAD_LETTER_SUBSCRIPTION, DEAD_LETTER_TOPIC, HEALTH_PROBE, filled};
 
 /// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
@@ -80,8 +80,8 @@ impl PubSub {
 
     #[expect(clippy::unused_self, reason = "each broker derives these names in its own way")]
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
-        let topic = subscription.id.with(DEAD_LETTER_SUFFIX);
-        Subscription { id: topic.with("-sub"), topic }
+        let name = |pattern| Name::derived(filled(pattern, &[("subscription", subscription.id.as_str())]));
+        Subscription { topic: name(DEAD_LETTER_TOPIC), id: name(DEAD_LETTER_SUBSCRIPTION) }
     }
 
     pub(crate) async fn health(&self) -> Health {

@@ -25,11 +25,17 @@ use crate::pubsub::errors;
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
+/// Back-off while the broker refuses the identity, which only a change of credentials or permissions ends.
+const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_mins(1));
+
 /// Back-off between attempts to open a stream.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Maximum lease of the client library, whose default is an hour; the lease of the delivery decides.
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
+
+/// Delay before a message that could not be dead-lettered is returned.
+const UNSETTLED_DELAY: Duration = Duration::from_secs(30);
 
 /// Time after which Pub/Sub delivers a message to another consumer when this one has crashed.
 const LEASE_EXTENSION: Duration = Duration::from_secs(20);
@@ -41,6 +47,8 @@ pub(super) struct Consumer {
     reporter: HealthReporter,
     stream: Option<MessageStream>,
     failures: u32,
+    /// True if the broker refused the identity at the last attempt.
+    is_refused: bool,
     delayed: Delayed,
 }
 
@@ -70,7 +78,7 @@ impl Consumer {
             capacity: Arc::new(Semaphore::new(consume.concurrency().into())),
             closed: CancellationToken::new(),
         };
-        Self { pubsub, subscription, consume, reporter, stream: None, failures: 0, delayed }
+        Self { pubsub, subscription, consume, reporter, stream: None, failures: 0, is_refused: false, delayed }
     }
 
     /// Attempts to open the first stream, so that a permanent problem is an error at once.
@@ -99,7 +107,7 @@ impl Consumer {
         {
             Ok(stream) => {
                 self.stream = Some(stream);
-                self.reporter.report(Ok(()));
+                let _was_receiving = self.reporter.report(Ok(()));
                 Ok(())
             }
             Err(error) => {
@@ -112,8 +120,15 @@ impl Consumer {
     fn failed(&mut self, error: &BrokerError) {
         self.stream = None;
         self.failures = self.failures.saturating_add(1);
-        tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying");
-        self.reporter.report(Err(error.clone()));
+        let is_known = self.reporter.report(Err(error.clone()));
+        self.is_refused = error.kind.is_refusal();
+        match (self.is_refused, is_known) {
+            (true, true) => {}
+            (true, false) => {
+                tracing::error!(subscription = %self.subscription, %error, "not receiving, as the broker refuses this identity");
+            }
+            (false, _) => tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying"),
+        }
     }
 }
 
@@ -122,7 +137,8 @@ impl Source for Consumer {
         loop {
             let Some(stream) = &mut self.stream else {
                 if self.failures > 0 {
-                    sleep(RECONNECT.nominal(self.failures)).await;
+                    let backoff = if self.is_refused { REFUSED } else { RECONNECT };
+                    sleep(backoff.nominal(self.failures)).await;
                 }
                 let _reported_in_health = self.begin().await;
                 continue;
@@ -181,7 +197,7 @@ impl PubSubLease {
     async fn settle(self, settlement: Settlement) -> Result<(), BrokerError> {
         match settlement {
             Settlement::Ack => self.ack().await,
-            Settlement::Retry(delay) => {
+            Settlement::Retry(delay) | Settlement::Postpone(delay) => {
                 self.delayed.clone().add(self.handler, delay);
                 Ok(())
             }
@@ -190,8 +206,13 @@ impl PubSubLease {
                 message.attributes.insert(DEAD_LETTER_REASON.to_owned(), reason);
                 message.attributes.insert(DEAD_LETTER_SOURCE.to_owned(), self.subscription.id.to_string());
                 let dead_letter_subscription = self.pubsub.dead_letters(&self.subscription);
-                // If that fails, Pub/Sub delivers it again, and dead-letters it itself after the last attempt.
-                self.pubsub.send(&dead_letter_subscription.topic, &message).await?;
+                let sent = self.pubsub.send(&dead_letter_subscription.topic, &message).await;
+                if sent.is_err() {
+                    // Pub/Sub delivers it again, and dead-letters it itself after the last attempt, if it has a dead-letter topic. At
+                    // once would be a hot loop.
+                    self.delayed.clone().add(self.handler, UNSETTLED_DELAY);
+                    return sent;
+                }
                 self.ack().await
             }
         }

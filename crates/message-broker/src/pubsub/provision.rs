@@ -18,6 +18,15 @@ const ACK_DEADLINE_SECONDS: i32 = 60;
 /// Maximum back-off of Pub/Sub.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(10);
 
+/// The differences between a subscription and the desired one.
+#[derive(Debug, Default)]
+struct Findings {
+    /// Those that prevent its use.
+    wrong: Vec<String>,
+    /// Those that lose dead letters, each with the command that completes it.
+    incomplete: Vec<String>,
+}
+
 impl PubSub {
     /// Creates missing topics and subscriptions, if that is allowed, and checks that all are compatible.
     pub(super) async fn prepare(&self, subscription: &Subscription, consume: Consume) -> Result<(), BrokerError> {
@@ -32,16 +41,21 @@ impl PubSub {
             let dead = dead.as_ref().map(|(dead_letters, attempts)| (&dead_letters.topic, *attempts));
             self.create_subscription(self.desired(subscription, consume, dead)).await?;
         }
-        let mut missing = Vec::new();
         let max_attempts = dead.as_ref().map(|(_, attempts)| *attempts);
-        let policy = self.check(subscription, max_attempts, &mut missing).await?;
+        let mut findings = Findings::default();
+        let policy = self.check(subscription, max_attempts, &mut findings).await?;
         if let Some(policy) = policy {
-            self.check_dead_letter_topic(&policy, &mut missing).await?;
+            self.check_dead_letter_topic(&policy, &mut findings).await?;
         }
-        if missing.is_empty() {
+        let Findings { wrong, incomplete } = findings;
+        // HyperFleet's broker library makes subscriptions like this: they work, but lose dead letters.
+        for what in incomplete {
+            tracing::warn!(%subscription, "the subscription is incomplete: {what}");
+        }
+        if wrong.is_empty() {
             return Ok(());
         }
-        Err(BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible).with_detail(missing.join("; ")))
+        Err(BrokerError::new(Operation::Prepare, subscription, ErrorKind::Incompatible).with_detail(wrong.join("; ")))
     }
 
     async fn create_subscription(&self, desired: Found) -> Result<(), BrokerError> {
@@ -73,12 +87,12 @@ impl PubSub {
         }
     }
 
-    /// Records incompatibilities in `missing`; returns the dead-letter topic of the subscription.
+    /// Records differences; returns the dead-letter topic of the subscription.
     async fn check(
         &self,
         subscription: &Subscription,
         attempts: Option<u32>,
-        missing: &mut Vec<String>,
+        findings: &mut Findings,
     ) -> Result<Option<String>, BrokerError> {
         let path = self.subscription_path(&subscription.id);
         let request = self.clients().await?.subscriptions.get_subscription().set_subscription(&path);
@@ -109,38 +123,47 @@ impl PubSub {
         };
         let topic = self.topic_path(subscription.topic.as_str());
         if found.topic != topic {
-            missing.push(format!("it is a subscription of {}, not of {topic}", found.topic));
+            findings.wrong.push(format!("it is a subscription of {}, not of {topic}", found.topic));
         }
         if found.push_config.is_some_and(|push| !push.push_endpoint.is_empty()) {
-            missing.push("it pushes; it must be pulled from".to_owned());
+            findings.wrong.push("it pushes; it must be pulled from".to_owned());
         }
         match (attempts, found.dead_letter_policy) {
             (None, _) => Ok(None),
             (Some(_), Some(policy)) => Ok(Some(policy.dead_letter_topic)),
             (Some(attempts), None) => {
                 let dead_letters = self.dead_letters(subscription);
-                missing.push(format!(
-                    "it has no dead-letter topic: gcloud pubsub subscriptions update {} --dead-letter-topic={} \
-                     --max-delivery-attempts={attempts}",
-                    subscription.id, dead_letters.topic
+                findings.incomplete.push(format!(
+                    "it has no dead-letter topic, so that a message that always fails is delivered for ever: gcloud pubsub topics \
+                     create {topic} && gcloud pubsub subscriptions create {} --topic={topic} --expiration-period=never && gcloud \
+                     pubsub subscriptions update {} --dead-letter-topic={topic} --max-delivery-attempts={attempts}",
+                    dead_letters.id,
+                    subscription.id,
+                    topic = dead_letters.topic,
                 ));
                 Ok(None)
             }
         }
     }
 
-    /// Records in `missing` if the dead-letter topic, whatever its name, does not exist or has no subscription.
-    async fn check_dead_letter_topic(&self, topic: &str, missing: &mut Vec<String>) -> Result<(), BrokerError> {
-        let request = self.clients().await?.topics.list_topic_subscriptions().set_topic(topic);
-        match with_user_agent(request).send().await.map_err(|error| errors::classify(Operation::Prepare, topic, &error))
+    /// Records if the dead-letter topic, whatever its name, does not exist or has no subscription.
+    async fn check_dead_letter_topic(&self, path: &str, findings: &mut Findings) -> Result<(), BrokerError> {
+        let request = self.clients().await?.topics.list_topic_subscriptions().set_topic(path);
+        let topic = path.rsplit('/').next().unwrap_or(path);
+        let subscribe =
+            format!("gcloud pubsub subscriptions create {topic}-sub --topic={path} --expiration-period=never");
+        match with_user_agent(request).send().await.map_err(|error| errors::classify(Operation::Prepare, path, &error))
         {
             Ok(found) if found.subscriptions.is_empty() => {
-                missing
-                    .push(format!("its dead-letter topic {topic} has no subscription, so that dead letters are lost"));
+                findings.incomplete.push(format!(
+                    "its dead-letter topic {path} has no subscription, so that dead letters are lost: {subscribe}"
+                ));
                 Ok(())
             }
             Err(error) if error.kind == ErrorKind::NotFound => {
-                missing.push(format!("its dead-letter topic {topic} does not exist"));
+                findings.incomplete.push(format!(
+                    "its dead-letter topic {path} does not exist: gcloud pubsub topics create {path} && {subscribe}"
+                ));
                 Ok(())
             }
             Ok(_) => Ok(()),

@@ -29,6 +29,9 @@ use crate::rabbitmq::{link, topology};
 use crate::settings::Consume;
 use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
 
+/// Back-off while the broker refuses the identity, which only a change of credentials or permissions ends.
+const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_mins(1));
+
 /// Back-off between attempts to open a session.
 const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
@@ -43,6 +46,8 @@ pub(super) struct Consumer {
     connector: Connector,
     session: Option<Session>,
     failures: u32,
+    /// True if the broker refused the identity at the last attempt.
+    is_refused: bool,
 }
 
 struct Session {
@@ -82,7 +87,16 @@ impl Consumer {
         consume: Consume,
         reporter: HealthReporter,
     ) -> Self {
-        Self { settings, subscription, consume, reporter, connector: Connector::default(), session: None, failures: 0 }
+        Self {
+            settings,
+            subscription,
+            consume,
+            reporter,
+            connector: Connector::default(),
+            session: None,
+            failures: 0,
+            is_refused: false,
+        }
     }
 
     /// Attempts to open the first session, so that a permanent problem is an error at once.
@@ -106,7 +120,7 @@ impl Consumer {
         match begun {
             Ok(session) => {
                 (self.session, self.failures) = (Some(session), 0);
-                self.reporter.report(Ok(()));
+                let _was_receiving = self.reporter.report(Ok(()));
                 Ok(())
             }
             Err(error) => {
@@ -119,8 +133,15 @@ impl Consumer {
     fn failed(&mut self, error: &BrokerError) {
         self.session = None;
         self.failures = self.failures.saturating_add(1);
-        tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying");
-        self.reporter.report(Err(error.clone()));
+        let is_known = self.reporter.report(Err(error.clone()));
+        self.is_refused = error.kind.is_refusal();
+        match (self.is_refused, is_known) {
+            (true, true) => {}
+            (true, false) => {
+                tracing::error!(subscription = %self.subscription, %error, "not receiving, as the broker refuses this identity");
+            }
+            (false, _) => tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying"),
+        }
     }
 }
 
@@ -129,7 +150,8 @@ impl Source for Consumer {
         loop {
             let Some(session) = &mut self.session else {
                 if self.failures > 0 {
-                    sleep(RECONNECT.nominal(self.failures)).await;
+                    let backoff = if self.is_refused { REFUSED } else { RECONNECT };
+                    sleep(backoff.nominal(self.failures)).await;
                 }
                 let _reported_in_health = self.begin().await;
                 continue;
@@ -168,6 +190,7 @@ impl Session {
         let failed = |error: lapin::Error| link::classify(Operation::Prepare, &queue, &error);
         let confirming = connection.create_channel().await.map_err(failed)?;
         confirming.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
+        topology::ensure_exchange(&connection, settings, &subscription.topic, Operation::Prepare).await?;
         topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
         let channel = connection.create_channel().await.map_err(failed)?;
         channel.basic_qos(consume.concurrency(), BasicQosOptions::default()).await.map_err(failed)?;
@@ -242,7 +265,8 @@ impl RabbitMqLease {
         let settled = timeout(self.shared.attempt_timeout, async {
             match settlement {
                 Settlement::Ack => {}
-                Settlement::Retry(delay) => self.retry_after(delay).await?,
+                Settlement::Retry(delay) => self.retry_after(delay, self.attempt + 1).await?,
+                Settlement::Postpone(delay) => self.retry_after(delay, self.attempt).await?,
                 Settlement::DeadLetter(reason) => self.dead_letter(reason).await?,
             }
             self.ack().await
@@ -289,7 +313,7 @@ impl RabbitMqLease {
         counted.await.unwrap_or_else(|_elapsed| Err(self.error(ErrorKind::TimedOut)))
     }
 
-    async fn retry_after(&self, delay: Duration) -> Result<(), BrokerError> {
+    async fn retry_after(&self, delay: Duration, attempt: u32) -> Result<(), BrokerError> {
         let wait = topology::wait(delay);
         let mut waits = self.shared.waits.lock().await;
         let queue = if let Some(queue) = waits.get(&wait) {
@@ -300,7 +324,7 @@ impl RabbitMqLease {
             declared
         };
         drop(waits);
-        self.publish(Route::to_queue(&queue), &self.counted(self.attempt + 1)).await
+        self.publish(Route::to_queue(&queue), &self.counted(attempt)).await
     }
 
     async fn dead_letter(&self, reason: String) -> Result<(), BrokerError> {

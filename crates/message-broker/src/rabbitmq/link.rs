@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lapin::options::BasicPublishOptions;
-use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
+use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::uri::AMQPUri;
 use lapin::{
@@ -197,6 +197,14 @@ pub(super) fn message(body: Vec<u8>, properties: &BasicProperties) -> Message {
 pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> BrokerError {
     let kind = match error.kind() {
         LapinErrorKind::ProtocolError(error) => match error.kind() {
+            // RabbitMQ reports a wrong identity as a refused connection.
+            AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) if operation == Operation::Connect => {
+                ErrorKind::Unauthenticated
+            }
+            // A vhost that does not exist, or that the user may not use.
+            AMQPErrorKind::Hard(AMQPHardError::NOTALLOWED) if operation == Operation::Connect => {
+                ErrorKind::PermissionDenied
+            }
             AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => ErrorKind::PermissionDenied,
             AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => ErrorKind::NotFound,
             AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED) => ErrorKind::Incompatible,
@@ -204,14 +212,7 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> B
         },
         _ => ErrorKind::Unavailable,
     };
-    // RabbitMQ reports a wrong identity as a refused connection.
-    let detail = error.to_string();
-    let kind = if operation == Operation::Connect && kind == ErrorKind::PermissionDenied {
-        ErrorKind::Unauthenticated
-    } else {
-        kind
-    };
-    BrokerError::new(operation, resource, kind).with_detail(detail)
+    BrokerError::new(operation, resource, kind).with_detail(error)
 }
 
 #[cfg(test)]

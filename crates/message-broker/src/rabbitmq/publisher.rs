@@ -84,11 +84,9 @@ impl Publisher {
             return Ok(channel.clone());
         }
         let failed = |error: lapin::Error| link::classify(Operation::Publish, topic.as_str(), &error);
+        topology::ensure_exchange(&link.connection, &self.settings, topic, Operation::Publish).await?;
         let channel = link.connection.create_channel().await.map_err(failed)?;
         channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
-        let exchange = topology::exchange(&self.settings, topic);
-        let kind = topology::exchange_kind(&self.settings, topic);
-        topology::declare_exchange(&channel, exchange.as_str(), kind, Operation::Publish).await?;
         channels.insert(topic.clone(), channel.clone());
         Ok(channel)
     }

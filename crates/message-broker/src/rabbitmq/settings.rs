@@ -13,8 +13,9 @@ pub struct Settings {
     /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://`. Without a vhost, or with an empty one, it is `/`. Without
     /// `?heartbeat=`, the heartbeat is 10 s.
     pub url: SecretString,
-    /// Type of the exchange; must be that of the Go services that share it.
-    pub exchange_kind: Exchange,
+    /// Type of the exchange; must be that of the Go services that share it. `None` uses an exchange as it is, and creates a missing
+    /// one as `topic`.
+    pub exchange_kind: Option<Exchange>,
     /// The exchange, if it is not named as the topic: HyperFleet's `broker.rabbitmq.exchange`.
     pub exchange: Option<Name>,
     /// Prefix of the queues, if it is not the topic: HyperFleet's `broker.rabbitmq.queue`.
@@ -46,7 +47,7 @@ impl Settings {
     pub fn new(url: SecretString) -> Self {
         Self {
             url,
-            exchange_kind: Exchange::default(),
+            exchange_kind: None,
             exchange: None,
             queue: None,
             routing_key: String::new(),

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use lapin::Channel;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
+use lapin::{Channel, Connection, ExchangeKind};
 
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::name::{Name, Subscription};
 use crate::rabbitmq::link;
 use crate::rabbitmq::settings::{Exchange, Settings};
-use fleet_model::names::message::DEAD_LETTER_SUFFIX;
+use fleet_model::names::message::{DEAD_LETTER_EXCHANGE, DEAD_LETTER_QUEUE, QUEUE, RETRY_QUEUE, WAIT_QUEUE, filled};
 
 /// The shortest wait that has a queue; the others are its doubles.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
+/// Id of the subscription of a dead-letter exchange.
+const SUBSCRIPTION_OF_DEAD_LETTERS: &str = "sub";
+
 /// Number of waits that have a queue.
 const WAITS: u32 = 13;
 
@@ -25,15 +28,48 @@ pub(super) fn exchange<'a>(settings: &'a Settings, topic: &'a Name) -> &'a Name 
     settings.exchange.as_ref().filter(|_| !topic.is_of_dead_letters()).unwrap_or(topic)
 }
 
-/// Returns the type of a topic's exchange. Dead letters are routed to every queue that is bound.
-pub(super) fn exchange_kind(settings: &Settings, topic: &Name) -> Exchange {
-    if topic.is_of_dead_letters() { Exchange::Fanout } else { settings.exchange_kind }
+/// Returns the type of a topic's exchange; `None` if any will do. Dead letters are routed to every queue that is bound.
+pub(super) fn exchange_kind(settings: &Settings, topic: &Name) -> Option<Exchange> {
+    if topic.is_of_dead_letters() { Some(Exchange::Fanout) } else { settings.exchange_kind }
+}
+
+/// Ensures that a topic's exchange exists, with the type that is set. Without one, an exchange that exists is used as it is.
+pub(super) async fn ensure_exchange(
+    connection: &Connection,
+    settings: &Settings,
+    topic: &Name,
+    operation: Operation,
+) -> Result<(), BrokerError> {
+    let name = exchange(settings, topic).as_str();
+    let failed = |error: lapin::Error| link::classify(operation, name, &error);
+    // The server closes a channel on which a declaration failed.
+    let channel = connection.create_channel().await.map_err(failed)?;
+    let kind = exchange_kind(settings, topic);
+    if kind.is_none() {
+        let options = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
+        let found = channel.exchange_declare(name.into(), ExchangeKind::Topic, options, FieldTable::default()).await;
+        match found.map_err(failed) {
+            Ok(()) => return close(channel).await,
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let channel = if kind.is_none() { connection.create_channel().await.map_err(failed)? } else { channel };
+    declare_exchange(&channel, name, kind.unwrap_or_default(), operation).await?;
+    close(channel).await
+}
+
+async fn close(channel: Channel) -> Result<(), BrokerError> {
+    // What it was opened for is done.
+    let _it_ends_with_the_connection = channel.close(200, "".into()).await;
+    Ok(())
 }
 
 /// Returns the queue of a subscription.
 pub(super) fn queue(settings: &Settings, subscription: &Subscription) -> String {
     let prefix = settings.queue.as_ref().filter(|_| !subscription.topic.is_of_dead_letters());
-    format!("{}-{}", prefix.unwrap_or(&subscription.topic), subscription.id)
+    let topic = prefix.unwrap_or(&subscription.topic);
+    filled(QUEUE, &[("topic", topic.as_str()), ("subscription", subscription.id.as_str())])
 }
 
 /// Checks that AMQP can hold the names that belong to a subscription; that of the longest wait's queue is the longest.
@@ -51,16 +87,24 @@ pub(super) fn check(settings: &Settings, subscription: &Subscription) -> Result<
 /// Returns the queue to which messages return after their wait. It is not the subscription's own, as RabbitMQ adds a
 /// header that is not a string.
 pub(super) fn retry_queue(queue: &str) -> String {
-    format!("{queue}-again")
+    filled(RETRY_QUEUE, &[("queue", queue)])
 }
 
 /// Returns the exchange of a queue's dead letters.
 pub(super) fn dead_letter_exchange(queue: &str) -> String {
-    format!("{queue}{DEAD_LETTER_SUFFIX}")
+    filled(DEAD_LETTER_EXCHANGE, &[("queue", queue)])
+}
+
+/// Returns the subscription that keeps a queue's dead letters.
+pub(super) fn dead_letters(queue: &str) -> Subscription {
+    Subscription {
+        topic: Name::derived(dead_letter_exchange(queue)),
+        id: Name::derived(SUBSCRIPTION_OF_DEAD_LETTERS.to_owned()),
+    }
 }
 
 fn wait_queue(queue: &str, wait: Duration) -> String {
-    format!("{queue}-wait-{}", wait.as_millis())
+    filled(WAIT_QUEUE, &[("queue", queue), ("milliseconds", &wait.as_millis().to_string())])
 }
 
 /// Returns the shortest wait with a queue that is at least `delay`; the longest wait if there is none.
@@ -70,7 +114,7 @@ pub(super) fn wait(delay: Duration) -> Duration {
     waits.into_iter().find(|wait| *wait >= delay).unwrap_or(longest)
 }
 
-pub(super) async fn declare_exchange(
+async fn declare_exchange(
     channel: &Channel,
     name: &str,
     kind: Exchange,
@@ -81,7 +125,7 @@ pub(super) async fn declare_exchange(
     declared.map_err(|error| explain(link::classify(operation, name, &error)))
 }
 
-/// Declares exchange and queue of a subscription, and those for retries and dead letters.
+/// Declares the queue of a subscription, whose exchange exists, and those for retries and dead letters.
 pub(super) async fn declare(
     channel: &Channel,
     settings: &Settings,
@@ -90,13 +134,12 @@ pub(super) async fn declare(
 ) -> Result<(), BrokerError> {
     let topic = &subscription.topic;
     let (exchange, queue) = (exchange(settings, topic), queue(settings, subscription));
-    declare_exchange(channel, exchange.as_str(), exchange_kind(settings, topic), Operation::Prepare).await?;
     declare_queue(channel, &queue, FieldTable::default()).await?;
     bind(channel, &queue, exchange.as_str()).await?;
     declare_queue(channel, &retry_queue(&queue), FieldTable::default()).await?;
     if has_dead_letters {
         let dead_letter_exchange = dead_letter_exchange(&queue);
-        let dead_letter_queue = format!("{dead_letter_exchange}-sub");
+        let dead_letter_queue = filled(DEAD_LETTER_QUEUE, &[("queue", &queue)]);
         declare_exchange(channel, &dead_letter_exchange, Exchange::Fanout, Operation::Prepare).await?;
         declare_queue(channel, &dead_letter_queue, FieldTable::default()).await?;
         bind(channel, &dead_letter_queue, &dead_letter_exchange).await?;
@@ -144,6 +187,8 @@ fn explain(error: BrokerError) -> BrokerError {
 
 #[cfg(test)]
 mod tests {
+    use fleet_model::names::message::EXCHANGE;
+
     use super::*;
 
     #[test]
@@ -154,6 +199,24 @@ mod tests {
         assert_eq!(check(121), Ok(()));
         assert_eq!(check(122).unwrap_err().kind, ErrorKind::Incompatible);
         assert!(check(255).is_err());
+    }
+
+    /// The names of `docs/reference/names.md`.
+    #[test]
+    fn objects_have_the_names_of_the_reference() {
+        let settings = Settings::new("amqp://localhost".to_owned().into());
+        let subscription = Subscription::new("clusters", "pullsecret").unwrap();
+        assert_eq!(exchange(&settings, &subscription.topic).as_str(), filled(EXCHANGE, &[("topic", "clusters")]));
+        let of = |settings: &Settings| {
+            let queue = queue(settings, &subscription);
+            let letters = dead_letters(&queue);
+            let buried = super::queue(settings, &letters);
+            [retry_queue(&queue), wait_queue(&queue, SHORTEST_WAIT), letters.topic.to_string(), buried, queue]
+        };
+        let expect = |queue: &str| ["-again", "-wait-250", "-dlq", "-dlq-sub", ""].map(|end| format!("{queue}{end}"));
+        assert_eq!(of(&settings), expect("clusters-pullsecret"));
+        let own = Settings { queue: Some("own".parse().unwrap()), ..settings };
+        assert_eq!(of(&own), expect("own-pullsecret"));
     }
 
     #[test]

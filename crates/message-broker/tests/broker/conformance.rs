@@ -56,6 +56,8 @@ kept_by_every_broker! {
         a_nacked_event_lets_others_pass
         an_event_that_fails_too_often_is_a_dead_letter
         a_poison_message_is_a_dead_letter
+        a_postponed_event_spends_no_attempt
+        dead_letters_are_replayed
         a_delivery_outstays_its_lease
     }
     draining: {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
+use message_broker::replay::{Fate, replay};
 use message_broker::{Consume, ErrorKind, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
@@ -217,4 +218,57 @@ pub(crate) async fn a_delivery_outstays_its_lease(subject: &Subject) {
     assert_eq!(slow.ack().await.unwrap_err().kind, ErrorKind::Lost);
     // The second one may be late too, on a busy machine.
     let _comes_again = again.ack().await;
+}
+
+/// An event does not die of an outage that is not its own.
+pub(crate) async fn a_postponed_event_spends_no_attempt(subject: &Subject) {
+    if subject.part == Part::PubSub {
+        // It counts every delivery itself.
+        return;
+    }
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(2), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    publish(&broker, &subscription.topic, "patient").await;
+    for _ in 0..4 {
+        let delivery = next(&mut deliveries).await;
+        assert_eq!((id(&delivery).as_str(), delivery.attempt()), ("patient", 1));
+        delivery.postpone(Duration::from_millis(1)).await.unwrap();
+    }
+    next(&mut deliveries).await.nack_for(Duration::ZERO).await.unwrap();
+    let second = next(&mut deliveries).await;
+    assert_eq!(second.attempt(), 2);
+    second.postpone(Duration::from_millis(1)).await.unwrap();
+    let again = next(&mut deliveries).await;
+    assert_eq!(again.attempt(), 2);
+    again.ack().await.unwrap();
+}
+
+/// An event comes again as it was; what is no event stays a dead letter.
+pub(crate) async fn dead_letters_are_replayed(subject: &Subject) {
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { max_attempts: Some(5), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    let poison = Message { body: b"{{".to_vec(), ..Message::default() };
+    broker.send(&subscription.topic, &poison, &budget(Duration::from_mins(1))).await.unwrap();
+    next(&mut deliveries).await.reject("no event").await.unwrap();
+    publish(&broker, &subscription.topic, "unlucky").await;
+    let before = next(&mut deliveries).await;
+    let message = before.message().clone();
+    before.reject("an outage").await.unwrap();
+
+    let mut fates = Vec::new();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let each = |letter: &message_broker::Delivery, fate| fates.push((letter.event().is_ok(), fate));
+    replay(&broker, &subscription, Duration::from_secs(10), &stop, each).await.unwrap();
+    fates.sort_by_key(|(is_event, _)| *is_event);
+    assert_eq!(fates, [(false, Fate::Kept), (true, Fate::Replayed)]);
+
+    let again = next(&mut deliveries).await;
+    assert_eq!((id(&again).as_str(), again.attempt(), again.message()), ("unlucky", 1, &message));
+    again.ack().await.unwrap();
+    let mut buried = subscribe(&broker, &broker.dead_letters(&subscription), eager(1)).await.unwrap();
+    let letter = next(&mut buried).await;
+    assert_eq!(letter.message().body, poison.body);
+    letter.ack().await.unwrap();
 }

@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what is missing fails the test")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+mod admin;
 mod conformance;
 mod delivering;
 mod draining;
 mod failing;
 mod health;
 mod journal;
+mod log;
 mod outages;
 mod provision;
 mod rig;

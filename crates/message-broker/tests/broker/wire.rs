@@ -5,7 +5,9 @@ use std::time::Duration;
 use lapin::options::{BasicGetOptions, BasicPublishOptions, ExchangeDeclareOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, ExchangeKind};
-use message_broker::{Consume, Format};
+use message_broker::rabbitmq::{self, RabbitMq};
+use message_broker::{Broker, Consume, Format};
+use rstest::rstest;
 
 use crate::rig::{Part, Subject, collect, eager, event, id, next, publish, subscribe, variable};
 
@@ -70,4 +72,45 @@ async fn a_queue_keeps_events_without_a_consumer() {
     subscribe(&broker, &subscription, eager(1)).await.unwrap().drain(Duration::from_mins(1)).await.unwrap();
     publish(&broker, &subscription.topic, "0").await;
     collect(&mut subscribe(&broker, &subscription, eager(1)).await.unwrap(), 0..1).await;
+}
+
+/// The defaults of `HyperFleet`'s broker library (`fanout`), its other types, and exchange and queue names of one's own: an adapter
+/// that sets no type uses the exchange as it is.
+#[rstest]
+#[case::the_default(ExchangeKind::Fanout)]
+#[case::of_the_charts(ExchangeKind::Topic)]
+#[case::direct(ExchangeKind::Direct)]
+#[case::headers(ExchangeKind::Headers)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exchange_of_any_type_and_name_is_shared(#[case] kind: ExchangeKind) {
+    let Some(subject) = Subject::new(Part::RabbitMq).await else { return };
+    let subscription = subject.subscription("a");
+    let (exchange, prefix) = (format!("x-{}", subscription.topic), format!("q-{}", subscription.topic));
+    let channel = channel().await;
+    let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    channel.exchange_declare(exchange.as_str().into(), kind, durable, FieldTable::default()).await.unwrap();
+    let settings = rabbitmq::Settings {
+        exchange: Some(exchange.parse().unwrap()),
+        queue: Some(prefix.parse().unwrap()),
+        ..rabbitmq::Settings::new(variable("REAL_RABBITMQ_URL").unwrap().into())
+    };
+    let broker = Broker::RabbitMq(RabbitMq::new(settings).unwrap());
+    let consume = Consume { max_attempts: Some(5), ..eager(1) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    let (properties, options) = (BasicProperties::default().with_delivery_mode(2), BasicPublishOptions::default());
+    let body = include_bytes!("../golden/go-sentinel.json");
+    let sent = channel.basic_publish(exchange.as_str().into(), "".into(), options, body, properties).await;
+    sent.unwrap().await.unwrap();
+    let theirs = next(&mut deliveries).await;
+    assert_eq!(theirs.event().unwrap().source, "hyperfleet-sentinel");
+    theirs.ack().await.unwrap();
+    publish(&broker, &subscription.topic, "ours").await;
+    let ours = next(&mut deliveries).await;
+    assert_eq!(id(&ours), "ours");
+    ours.ack().await.unwrap();
+    deliveries.drain(Duration::from_mins(1)).await.unwrap();
+    // The queue has the name that the library gives it.
+    let queue = format!("{prefix}-{}", subscription.id);
+    let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare(queue.as_str().into(), passive, FieldTable::default()).await.unwrap();
 }

@@ -33,6 +33,25 @@ pub(crate) enum EventsCommand {
     ///
     /// The subscription stays when this ends, and events wait in it: take the same name again, or delete it at the broker.
     Tail(TailArguments),
+    /// Publish the dead letters of a subscription again
+    ///
+    /// Ends when none has arrived for a while. Every subscription of the topic receives them; what is no event stays a dead letter.
+    Replay(ReplayArguments),
+}
+
+/// Arguments of `events replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// Subscription whose dead letters are published again, such as `pullsecret-adapter-sub`
+    pub(crate) subscription: String,
+    /// RabbitMQ: first part of the queue's name, where the adapter has `spec.broker.queue`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+    /// Seconds without a dead letter after which it ends
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub(crate) idle: u64,
+    #[command(flatten)]
+    pub(crate) flags: EventsFlags,
 }
 
 /// Arguments of `events tail`.

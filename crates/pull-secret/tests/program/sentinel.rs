@@ -1,10 +1,15 @@
 //! API, Sentinel and listener as three processes, on the real brokers.
 
 use std::process::Stdio;
+use std::time::Duration;
 
+use daemon::retry::Budget;
+use message_broker::rabbitmq::{RabbitMq, Settings};
+use message_broker::{Consume, Event, Subscription};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
 
 use testkit::api;
 use testkit::broker::{Broker, command as program, pubsub, rabbitmq};
@@ -116,4 +121,28 @@ async fn a_credential_in_the_wrong_place_is_not_printed() {
             }
         }
     }
+}
+
+/// A dead letter of an adapter is published again.
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_are_replayed() {
+    let Some(broker) = rabbitmq() else { return };
+    let url = broker.iter().find(|(name, _)| *name == "BROKER_RABBITMQ_URL").unwrap().1.clone();
+    let client = message_broker::Broker::RabbitMq(RabbitMq::new(Settings::new(url.into())).unwrap());
+    let topic = format!("replayed-{}", std::process::id());
+    let subscription = Subscription::new(&topic, "pullsecret-adapter-sub").unwrap();
+    let stop = CancellationToken::new();
+    let mut deliveries = client.subscribe(&subscription, Consume::default(), &stop).await.unwrap();
+    let event = Event::new("s", "t", jiff::Timestamp::now(), serde_json::json!({"id": "cls-1"}));
+    let budget = Budget::new(Duration::from_mins(1), stop.clone());
+    client.publish(&subscription.topic, &event, &budget).await.unwrap();
+    deliveries.next().await.unwrap().reject("an outage").await.unwrap();
+    let replay = ["events", "replay", "pullsecret-adapter-sub", "--broker-topic", &topic, "--idle", "3"];
+    let output = program(&broker, &replay).output().await.unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stdout.starts_with("replayed  an outage  "), "{stdout}{stderr}");
+    assert!(stderr.contains("1 replayed, 0 kept"), "{stderr}");
+    let again = deliveries.next().await.unwrap();
+    assert_eq!(again.event().unwrap().id, event.id);
+    again.ack().await.unwrap();
 }

@@ -268,3 +268,13 @@ async fn waits_grow_up_to_the_longest() {
     watcher.connect().await;
     assert!(matches!(&*health.borrow(), Health::Failing(error) if error.status() == Some(503)));
 }
+
+/// Starting over would bring it again, and nothing that is behind it.
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_cannot_be_read_holds_up_no_other() {
+    const BAD: &str = r#"{"type": "ADDED", "resource_version": "1", "object": {"id": "bad", "generation": "two"}}"#;
+    let opens = &[Open::Closed(&[BAD, ADDED_A, BAD, BOOKMARK, BAD, MODIFIED_A])];
+    let (events, asked) = watch(None, 3, opens, &[]).await;
+    assert_eq!(events, ["Added a -", "Bookmark - 7", "Modified a 8"]);
+    assert_eq!(asked, ["0s open -"]);
+}
