@@ -104,10 +104,19 @@ impl Run {
         self.shut_down(deliveries).await;
     }
 
-    /// Finishes the passes in progress. Deliveries that wait in the queue are delivered again, here or to another replica.
+    /// Finishes the passes in progress. Deliveries that wait in the queue are delivered again, here or to another replica, and have spent
+    /// no attempt: restarts during an outage dead-letter nothing.
     async fn shut_down(mut self, deliveries: Deliveries) {
-        self.queue.clear();
-        let finished = async { while self.passes.join_next().await.is_some() {} };
+        for delivery in self.queue.clear() {
+            log_settlement(delivery.postpone(Duration::ZERO).await);
+        }
+        let finished = async {
+            while let Some(finished) = self.passes.join_next().await {
+                for delivery in finished.map(|finished| finished.held).unwrap_or_default() {
+                    log_settlement(delivery.postpone(Duration::ZERO).await);
+                }
+            }
+        };
         if tokio::time::timeout(SHUTDOWN_GRACE, finished).await.is_err() {
             tracing::warn!(
                 operation = "shutdown",

@@ -76,6 +76,11 @@ impl GoApi {
         *self.failing.lock().unwrap() = Some(path.to_owned());
     }
 
+    /// Ends the failure.
+    pub fn recover(&self) {
+        *self.failing.lock().unwrap() = None;
+    }
+
     /// The number of requests that begin and end with these.
     pub fn count(&self, begin: &str, end: &str) -> usize {
         self.asked().iter().filter(|asked| asked.starts_with(begin) && asked.ends_with(end)).count()

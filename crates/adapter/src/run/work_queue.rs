@@ -120,11 +120,11 @@ impl<D> WorkQueue<D> {
         }
     }
 
-    /// Drops everything that is not being reconciled.
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+    /// Ends every wait, and returns the deliveries that no pass has received.
+    pub(crate) fn clear(&mut self) -> Vec<D> {
         self.ready.clear();
         self.timers.clear();
+        std::mem::take(&mut self.entries).into_values().flat_map(|entry| entry.deliveries).collect()
     }
 }
 
@@ -173,6 +173,21 @@ mod tests {
         // A newer event does not wait.
         queue.enqueue("a", Some(2), Trigger::default());
         assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1, 2])]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cleared_queue_returns_the_deliveries_that_wait() {
+        let (mut queue, now) = (WorkQueue::new(1), Instant::now());
+        for (id, delivery) in [("a", 1), ("b", 2)] {
+            queue.enqueue(id, Some(delivery), Trigger::default());
+        }
+        assert_eq!(queue.next().unwrap().deliveries, [1]);
+        queue.enqueue("a", Some(3), Trigger::default());
+        let mut waiting = queue.clear();
+        waiting.sort_unstable();
+        assert_eq!((waiting, queue.next_timer()), (vec![2, 3], None));
+        queue.finish("a", Some(Duration::ZERO), now);
+        assert!(queue.next().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -37,6 +37,28 @@ async fn an_outage_of_the_api_dead_letters_nothing() {
     adapter.stop().await;
 }
 
+/// A delivery that is held, or whose pass fails during the shutdown, goes back to the broker without having spent an attempt.
+#[tokio::test(flavor = "multi_thread")]
+async fn restarts_during_an_outage_dead_letter_nothing() {
+    let mut world = World::new(Kind::Emulator).await.unwrap();
+    world.max_attempts = 2;
+    world.ready("cls-1").await;
+    let proxy = GoApi::transparent(&world.api).await;
+    proxy.fail("/clusters");
+    world.proxy = Some(proxy);
+    let mut adapter = world.adapter("").await;
+    world.publish_event("cls-1").await;
+    for _ in 0..4 {
+        eventually(async || adapter.count("hyperfleet_adapter_errors_total", "transient").await >= 1).await;
+        adapter.stop().await;
+        adapter = world.adapter("").await;
+    }
+    world.proxy.as_ref().unwrap().recover();
+    world.until_available("cls-1", 1).await;
+    assert_eq!(adapter.count("hyperfleet_adapter_dlq_messages_total", "").await, 0);
+    adapter.stop().await;
+}
+
 /// A resource that fails while others succeed spends its attempts, and does not hold up the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_fails_alone_is_a_dead_letter() {
