@@ -12,6 +12,7 @@ mod copies;
 mod demo;
 mod deployment;
 mod explain;
+mod go_requests;
 mod go_services;
 mod guides;
 mod hardening;
