@@ -13,6 +13,7 @@ use hyperfleet_client::Client;
 use kubernetes::Cluster;
 use precondition::Outcome;
 use sentinel::leader::Election;
+use sentinel::position::PositionStore;
 use sentinel::publisher::TopicPublisher;
 use sentinel::run::{Explained, dry_run};
 use sentinel::settings::{LeaderElection, Method};
@@ -36,9 +37,9 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
         let publisher = TopicPublisher { broker, topic: plan.topic.clone() };
-        let election = election(&plan).await?;
+        let (election, positions) = election(&plan).await?;
         let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());
-        let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?;
+        let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?.with_positions(positions);
         output::note(format_args!(
             "Sentinel of {what}, events to {topic}, probes on {}, metrics on {}. Ctrl-C stops it.",
             sentinel.health_address(),
@@ -49,22 +50,27 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
     })
 }
 
-async fn election(plan: &Plan) -> anyhow::Result<Election> {
-    let LeaderElection { method, name, namespace, identity, database_url } = plan.settings.leader_election.clone();
+/// The election, and the place where a leader's position is kept for its successor.
+async fn election(plan: &Plan) -> anyhow::Result<(Election, Option<PositionStore>)> {
+    let LeaderElection { method, name, namespace, identity, database_url, position_file } =
+        plan.settings.leader_election.clone();
     let shard = plan.shard.to_string().replace('/', "-of-");
     let name = name.unwrap_or_else(|| format!("{}-{}-{shard}", plan.settings.sentinel.name, plan.resource_type));
     Ok(match method {
-        Method::None => Election::Alone,
+        Method::None => (Election::Alone, position_file.map(PositionStore::File)),
         Method::Lease => {
             let call_timeout = Duration::from_secs(3);
             let settings = kubernetes::Settings { call_timeout, ..kubernetes::Settings::default() };
             let cluster = Cluster::connect(&settings).await.context("leader_election.method: lease")?;
             let holder = identity.unwrap_or_else(|| format!("sentinel-{:016x}", rand::random::<u64>()));
-            Election::by_lease(cluster, namespace.unwrap_or_default(), name, holder)
+            let namespace = namespace.unwrap_or_default();
+            let positions = PositionStore::lease(cluster.clone(), namespace.clone(), &name);
+            (Election::by_lease(cluster, namespace, name, holder), Some(positions))
         }
         Method::Postgres => {
             let url = database_url.context("leader_election.database_url: is missing")?;
-            Election::by_lock(url, &name)
+            let positions = PositionStore::row(url.clone(), name.clone());
+            (Election::by_lock(url, &name), Some(positions))
         }
     })
 }

@@ -306,7 +306,7 @@ impl Day {
             one.state.generation
         );
         let reconciled = Some(one.state.available == ALL);
-        let facts = Facts { state: one.state, reconciled, changed: Some(Moment(one.changed)) };
+        let facts = Facts { state: one.state, reconciled, changed: Some(Moment(one.changed)), is_inherited: true };
         let content = EventContent { kind: "Cluster".into(), data: data.into() };
         self.fleet.observe(&id, Observation { facts, content }, ObservedBy::Stream, Moment(self.now));
     }

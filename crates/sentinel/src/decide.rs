@@ -32,8 +32,10 @@ pub struct Facts {
     pub state: State,
     /// The API's `Reconciled` condition; `None` if the API has no such condition.
     pub reconciled: Option<bool>,
-    /// Time of the last change or report.
+    /// Time of the last change or report, by the API's clock.
     pub changed: Option<Moment>,
+    /// True if the resource existed when this process began to read the fleet, so that a predecessor may have published it.
+    pub is_inherited: bool,
 }
 
 /// The last published state of a resource.
@@ -96,10 +98,12 @@ pub fn decide(facts: &Facts, last: Option<&Published>, number: u64, policy: &Pol
 }
 
 /// Decides about a resource that this process has not published yet. On startup, reconciled resources are not re-published. A
-/// resource without a `Reconciled` condition counts as reconciled if its last change is longer ago than a resync interval.
+/// resource without a `Reconciled` condition counts as reconciled if it was there on startup and its last change is longer ago than
+/// a resync interval. One that appears later is new whatever the API's clock says.
 fn decide_unpublished(facts: &Facts, number: u64, policy: &Policy, now: Moment) -> Decision {
     let is_reconciled = facts.reconciled.unwrap_or_else(|| {
-        facts.changed.is_some_and(|changed| now.since(changed) > policy.resync) && !facts.state.is_deleting
+        let is_old = facts.changed.is_some_and(|changed| now.since(changed) > policy.resync);
+        facts.is_inherited && is_old && !facts.state.is_deleting
     });
     match (is_reconciled, facts.state.is_deleting) {
         (true, _) => {

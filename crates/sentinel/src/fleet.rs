@@ -32,6 +32,10 @@ pub struct Fleet {
     in_flight: usize,
     /// Number of times that the whole fleet was read.
     round: u32,
+    /// True while a page may show a change before the stream does.
+    inherits: bool,
+    /// True until the whole fleet was read once.
+    is_first: bool,
     /// True while the whole fleet is being read.
     is_reading: bool,
     /// Resources that were deleted since the round began; a page may still contain them.
@@ -45,6 +49,8 @@ pub enum ObservedBy {
     Stream,
     /// From a page of a list, which may be older than what the stream has delivered.
     Page,
+    /// As [`Page`](Self::Page), and the predecessor has published it unless the stream delivers a change of it.
+    Inherited,
 }
 
 /// The state of one resource.
@@ -54,6 +60,8 @@ struct Known {
     facts: Facts,
     content: EventContent,
     published: Option<Published>,
+    /// True if it is assumed that the predecessor has published it.
+    is_assumed: bool,
     position: QueuePosition,
     /// The last round in which it was observed.
     round: u32,
@@ -93,12 +101,26 @@ impl Fleet {
     /// Creates an empty fleet.
     pub fn new(policy: Policy) -> Self {
         let (known, urgent, scheduled) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { policy, known, urgent, scheduled, in_flight: 0, round: 1, is_reading: false, deleted: BTreeSet::new() }
+        Self {
+            policy,
+            known,
+            urgent,
+            scheduled,
+            in_flight: 0,
+            round: 1,
+            inherits: false,
+            is_first: true,
+            is_reading: false,
+            deleted: BTreeSet::new(),
+        }
     }
 
     /// Records an observation of a resource. Returns `None` if it is older than the known state; then it changes nothing.
     pub fn observe(&mut self, id: &str, observation: Observation, source: ObservedBy, now: Moment) -> Option<Decision> {
-        let Observation { facts, content } = observation;
+        let Observation { mut facts, content } = observation;
+        // What the stream delivers to a successor has changed since its predecessor.
+        let may_be_published = self.is_first && !(self.inherits && source == ObservedBy::Stream);
+        facts.is_inherited = self.known.get(id).map_or(may_be_published, |known| known.facts.is_inherited);
         if source == ObservedBy::Stream {
             self.deleted.remove(id);
         } else if self.deleted.contains(id) {
@@ -107,8 +129,10 @@ impl Fleet {
         let round = self.round;
         let Some(key) = self.known.get_key_value(id).map(|(key, _)| Arc::clone(key)) else {
             let (key, number) = (Arc::<str>::from(id), resync_slot::number(id));
-            let known =
-                Known { number, facts, content, published: None, position: QueuePosition::Idle, round, failures: 0 };
+            let is_assumed = source == ObservedBy::Inherited;
+            let published = is_assumed.then(|| Published::after(None, facts.state, now));
+            let position = QueuePosition::Idle;
+            let known = Known { number, facts, content, published, is_assumed, position, round, failures: 0 };
             self.known.insert(Arc::clone(&key), known);
             return Some(self.requeue(&key, now));
         };
@@ -116,8 +140,12 @@ impl Fleet {
             known.round = round;
             // Only pages are compared by time: the clocks of two API servers may differ, and the stream is in order.
             let is_old = facts.changed < known.facts.changed && facts.state.generation <= known.facts.state.generation;
-            if source == ObservedBy::Page && is_old {
+            if source != ObservedBy::Stream && is_old {
                 return None;
+            }
+            if source == ObservedBy::Stream && std::mem::take(&mut known.is_assumed) && self.inherits {
+                // The page may have been read after the change that the stream delivers now, which is not published.
+                known.published = None;
             }
             known.facts = facts;
             known.content = content;
@@ -129,10 +157,35 @@ impl Fleet {
     pub fn remove(&mut self, id: &str) {
         if let Some((key, known)) = self.known.remove_entry(id) {
             self.dequeue(&key, known.position);
-            if self.is_reading {
+            if self.is_reading || self.is_first {
                 self.deleted.insert(key);
             }
         }
+    }
+
+    /// Begins a term with what a predecessor has published.
+    pub fn begin_inheritance(&mut self) {
+        self.inherits = true;
+    }
+
+    /// Ends the time in which a page may show a change before the stream does: the stream has delivered every change from before
+    /// the last page.
+    pub fn end_inheritance(&mut self) {
+        self.inherits = false;
+    }
+
+    /// Forgets what a predecessor was assumed to have published, as its position cannot be used.
+    pub fn disown(&mut self) {
+        self.inherits = false;
+        for known in self.known.values_mut().filter(|known| known.is_assumed) {
+            (known.is_assumed, known.published) = (false, None);
+        }
+    }
+
+    /// Returns true if a resource has a change that is not published, or an event of it is not confirmed.
+    pub fn is_unpublished(&self, id: &str) -> bool {
+        let position = self.known.get(id).map(|known| known.position);
+        matches!(position, Some(QueuePosition::Urgent(_) | QueuePosition::InFlight))
     }
 
     /// Begins to read the whole fleet.
@@ -160,7 +213,7 @@ impl Fleet {
         for id in &missing {
             self.remove(id);
         }
-        self.is_reading = false;
+        (self.is_first, self.is_reading) = (false, false);
         self.deleted.clear();
         missing.len()
     }

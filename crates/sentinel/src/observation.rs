@@ -68,7 +68,8 @@ impl Projector {
         }
         let content =
             EventContent { kind: Arc::clone(&self.kind), data: self.template.render(resource).to_string().into() };
-        Observation { facts: Facts { state, reconciled: reconciled(resource), changed: changed(resource) }, content }
+        let facts = Facts { state, reconciled: reconciled(resource), changed: changed(resource), is_inherited: false };
+        Observation { facts, content }
     }
 
     /// Evaluates each adapter's `publish_when` for a resource.

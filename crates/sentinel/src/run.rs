@@ -3,26 +3,29 @@
 mod breaker;
 mod dry_run;
 mod in_flight;
+mod observing;
+mod succession;
 mod sweep;
 
 use std::time::Duration;
 
-use hyperfleet_client::{Client, Health, Resource, Watch, WatchEvent, WatchKind, WatchQuery};
+use hyperfleet_client::{Client, Health, Watch, WatchQuery};
 use jiff::Timestamp;
+use message_broker::ErrorKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::decide::Decision;
-use crate::fleet::{Fleet, ObservedBy};
+use crate::fleet::Fleet;
 use crate::metrics::Metrics;
 use crate::moment::Moment;
 use crate::observation::Projector;
+use crate::position::{Position, Records};
 use crate::publisher::Publisher;
-use crate::reason::Reason;
 use crate::settings::Plan;
 use in_flight::{InFlight, PublishResult};
-use sweep::{SweepEvent, Sweeps};
+use succession::Succession;
+use sweep::Sweeps;
 
 pub use dry_run::{Explained, dry_run};
 
@@ -63,6 +66,7 @@ pub(crate) struct Leader<'a, P> {
     listing_since: Instant,
     /// True while the pages of a sweep are applied.
     is_sweeping: bool,
+    succession: Succession,
     clock: Clock,
 }
 
@@ -98,6 +102,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
             fleet: Fleet::new(plan.policy),
             in_flight: InFlight::new(publisher, plan.settings.publish.concurrency),
             is_listing: true,
+            succession: Succession::default(),
             listing_since: Instant::now(),
             is_sweeping: false,
             clock: Clock::start(),
@@ -107,27 +112,39 @@ impl<'a, P: Publisher> Leader<'a, P> {
         }
     }
 
+    /// Goes on from the position of a predecessor, if there is one; returns the positions for a successor.
+    pub(crate) fn inherit(&mut self, position: Option<Position>) -> Records {
+        if position.is_some() {
+            self.is_listing = false;
+            self.fleet.begin_inheritance();
+        }
+        self.succession.begin(position)
+    }
+
     /// Leads until the stop token is cancelled, then waits for the events in flight.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let query = WatchQuery {
             search: self.plan.search.clone(),
             reads_reports: !self.plan.publish_when.is_empty(),
-            from_version: None,
+            from_version: self.succession.inherited.as_ref().map(Position::version),
         };
         let mut watch = self.client.watch(self.plan.resource_type.clone(), query, stop.child_token());
         let mut health = watch.health();
-        let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, watch.health(), stop.child_token());
+        let is_resumed = self.succession.inherited.is_some();
+        let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, is_resumed, watch.health(), stop.child_token());
         while !stop.is_cancelled() {
             self.publish_due();
             if self.is_current() {
                 self.metrics.synced(None, now());
             }
             self.step(&mut watch, &mut health, &mut sweeps, &stop).await;
+            self.succession.show();
         }
         let results = self.in_flight.drain(SHUTDOWN_GRACE).await;
         for result in results {
             self.on_published(result);
         }
+        self.succession.show();
     }
 
     async fn step(
@@ -147,6 +164,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
                 self.on_health(&now);
             }
             Some(event) = sweeps.next() => self.on_sweep_event(event),
+            () = self.succession.recorded() => {}
             () = sleep_until(wake) => {}
         }
     }
@@ -155,6 +173,9 @@ impl<'a, P: Publisher> Leader<'a, P> {
     fn wake(&self) -> Instant {
         let idle = Instant::now() + MAX_IDLE;
         let Some(due) = self.fleet.next_due() else { return idle };
+        if !self.succession.has_room(self.plan.settings.publish.concurrency) {
+            return idle;
+        }
         // Without a free slot, the next result ends the wait.
         self.in_flight
             .next_slot_at()
@@ -162,7 +183,8 @@ impl<'a, P: Publisher> Leader<'a, P> {
     }
 
     fn publish_due(&mut self) {
-        while self.in_flight.has_free_slot() {
+        let limit = self.plan.settings.publish.concurrency;
+        while self.in_flight.has_free_slot() && self.succession.has_room(limit) {
             let Some(due) = self.fleet.take(self.clock.now()) else { break };
             let event = crate::event::event(&due, self.plan.settings.event_type, &self.projector, Timestamp::now());
             self.in_flight.publish(due, event);
@@ -195,128 +217,34 @@ impl<'a, P: Publisher> Leader<'a, P> {
                 let changed = due.changed.filter(|changed| *changed >= self.clock.started);
                 self.metrics.published(due.reason, changed.map(|changed| now().since(changed)));
                 self.fleet.published(id, due.state, self.clock.now());
+                self.succession.published(id, !self.fleet.is_unpublished(id));
                 self.progress(|progress| progress.broker = None);
             }
             Err(error) => {
-                tracing::warn!(
-                    operation = "publish",
-                    resource_id = id,
-                    decision_reason = reason,
-                    %error,
-                    "the broker has refused an event; retrying after a back-off"
-                );
+                let is_known = self.progress.borrow().broker.as_deref() == Some(&*error.to_string());
+                if !error.kind.is_refusal() {
+                    tracing::warn!(
+                        operation = "publish",
+                        resource_id = id,
+                        decision_reason = reason,
+                        %error,
+                        "the broker has refused an event; retrying after a back-off"
+                    );
+                } else if !is_known {
+                    let hint = error.hint();
+                    tracing::error!(operation = "publish", %error, hint, "the broker refuses this identity; no event is published");
+                }
                 self.metrics.refused();
                 self.fleet.publish_failed(id, self.clock.now());
+                if error.kind == ErrorKind::Incompatible {
+                    // No broker accepts it: it must not hold up the position.
+                    self.succession.tracker.settled(id);
+                }
                 self.progress(|progress| {
                     progress.broker = Some(error.to_string());
                     progress.failures = progress.failures.wrapping_add(1);
                 });
             }
-        }
-    }
-
-    fn on_watch_event(&mut self, event: WatchEvent) {
-        match (event.kind, event.object) {
-            (WatchKind::Added | WatchKind::Modified, Some(resource)) => {
-                if let Some(decision) = self.observe(&resource, ObservedBy::Stream) {
-                    self.log_decision(&resource, decision);
-                }
-            }
-            (WatchKind::Deleted, Some(resource)) => self.fleet.remove(&resource.id),
-            (WatchKind::Restarted, _) => {
-                // The stream delivers the whole fleet again; a sweep in progress is abandoned.
-                self.is_sweeping = false;
-                self.is_listing = true;
-                self.listing_since = Instant::now();
-                self.fleet.begin_round();
-            }
-            (WatchKind::Bookmark, _) => {
-                let took = self.is_listing.then(|| self.listing_since.elapsed());
-                if std::mem::take(&mut self.is_listing) {
-                    let removed = self.fleet.end_round(false);
-                    tracing::info!(operation = "read", known = self.fleet.len(), removed, "read the whole fleet");
-                    self.progress(|progress| progress.is_complete = true);
-                }
-                self.metrics.synced(took, now());
-            }
-            (WatchKind::Added | WatchKind::Modified | WatchKind::Deleted, None) => {}
-        }
-    }
-
-    /// Records an observation of a resource if it belongs to this shard.
-    fn observe(&mut self, resource: &Resource, source: ObservedBy) -> Option<Decision> {
-        if !self.plan.shard.contains(&resource.id) {
-            self.metrics.skipped(Reason::OtherShard);
-            return None;
-        }
-        let observation = self.projector.project(resource);
-        let decision = self.fleet.observe(&resource.id, observation, source, self.clock.now())?;
-        if !decision.publishes() {
-            self.metrics.skipped(decision.reason);
-        }
-        Some(decision)
-    }
-
-    /// Logs the decision about a resource that has changed.
-    fn log_decision(&self, resource: &Resource, decision: Decision) {
-        let (id, reason) = (resource.id.as_str(), decision.reason.as_str());
-        if decision.reason == Reason::PublishWhenNotMet {
-            for (adapter, evaluation) in self.projector.evaluations(resource) {
-                let because = evaluation.explanation.to_string();
-                tracing::info!(
-                    operation = "decide",
-                    resource_id = id,
-                    decision_reason = reason,
-                    adapter,
-                    because,
-                    "no event is published"
-                );
-            }
-        } else if tracing::enabled!(tracing::Level::DEBUG) {
-            let now = self.clock.now();
-            let because = self
-                .fleet
-                .inspect(id, now)
-                .map(|(decision, facts, last)| decision.explain(&facts, last.as_ref(), self.projector.adapters(), now));
-            tracing::debug!(operation = "decide", resource_id = id, decision_reason = reason, because, "decided");
-        }
-    }
-
-    fn on_sweep_event(&mut self, event: SweepEvent) {
-        match event {
-            // While the stream delivers the initial state, a sweep finds nothing more.
-            SweepEvent::Begin if self.is_listing => {}
-            SweepEvent::Begin => {
-                self.is_sweeping = true;
-                self.fleet.begin_round();
-            }
-            SweepEvent::Page(resources) if self.is_sweeping => {
-                for resource in &resources {
-                    self.observe(resource, ObservedBy::Page);
-                }
-            }
-            SweepEvent::End(took) if self.is_sweeping => {
-                self.is_sweeping = false;
-                let removed = self.fleet.end_round(true);
-                let known = self.fleet.len();
-                tracing::info!(
-                    operation = "sweep",
-                    known,
-                    removed,
-                    seconds = took.as_secs_f64(),
-                    "read the whole fleet again"
-                );
-                self.metrics.synced(Some(took), now());
-                self.progress(|progress| progress.sweeps = progress.sweeps.wrapping_add(1));
-            }
-            SweepEvent::Failed(error) => {
-                if std::mem::take(&mut self.is_sweeping) {
-                    self.fleet.abandon_round();
-                }
-                tracing::warn!(operation = "sweep", %error, "could not read the whole fleet; the change stream continues");
-                self.metrics.api_failed(matches!(error.status(), Some(401 | 403)));
-            }
-            SweepEvent::Page(_) | SweepEvent::End(_) => {}
         }
     }
 

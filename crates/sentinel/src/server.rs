@@ -7,6 +7,7 @@ use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::serve::{Endpoint, ListenError};
 use hyperfleet_client::{Client, SetupError};
+use message_broker::BrokerError;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::leader::Election;
 use crate::metrics::{Identity, Metrics};
+use crate::position::PositionStore;
 use crate::publisher::Publisher;
 use crate::run::{Leader, Progress};
 use crate::settings::{Plan, table};
@@ -28,6 +30,7 @@ pub struct Sentinel<P> {
     client: Client,
     publisher: P,
     election: Election,
+    positions: Option<PositionStore>,
     probes: Probes,
     counts: Metrics,
     progress: watch::Sender<Progress>,
@@ -42,10 +45,13 @@ pub enum StartError {
     /// An address cannot be bound.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// The broker refuses the identity.
+    #[error("cannot publish: {error}; {hint}", error = .0, hint = .0.hint().unwrap_or_default())]
+    Broker(BrokerError),
 }
 
 impl<P: Publisher> Sentinel<P> {
-    /// Binds the listeners. API and broker may be unavailable.
+    /// Binds the listeners. API and broker may be unavailable; a broker that refuses the identity is an error.
     pub async fn prepare(
         plan: Plan,
         publisher: P,
@@ -53,6 +59,11 @@ impl<P: Publisher> Sentinel<P> {
         version: &'static str,
     ) -> Result<Self, StartError> {
         let client = Client::new(plan.client.clone())?;
+        if let Err(error) = publisher.health().await
+            && error.kind.is_refusal()
+        {
+            return Err(StartError::Broker(error));
+        }
         let mut registry = Registry::default();
         let identity = Identity {
             version,
@@ -67,7 +78,13 @@ impl<P: Publisher> Sentinel<P> {
         let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
         let probes = Probes::listen(&health, &metrics, registry, readiness).await?;
         let (progress, _) = watch::channel(Progress::default());
-        Ok(Self { plan, client, publisher, election, probes, counts, progress })
+        Ok(Self { plan, client, publisher, election, positions: None, probes, counts, progress })
+    }
+
+    /// Keeps the position for a successor in this store, and goes on from the one that is there.
+    #[must_use]
+    pub fn with_positions(self, positions: Option<PositionStore>) -> Self {
+        Self { positions, ..self }
     }
 
     /// Bound address of the health listener.
@@ -87,11 +104,11 @@ impl<P: Publisher> Sentinel<P> {
 
     /// Runs until `stop`. No outage of API, broker or election ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, client, publisher, mut election, probes, counts, progress } = self;
+        let Self { plan, client, publisher, mut election, positions, probes, counts, progress } = self;
         let readiness = probes.readiness();
         let work = async {
             let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
-            let context = TermContext { plan, client, publisher, counts, progress: &progress };
+            let mut context = TermContext { plan, client, publisher, counts, progress: &progress, positions };
             tokio::select! {
                 () = context.lead_while_elected(&mut election, &stop) => {}
                 () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
@@ -109,18 +126,32 @@ struct TermContext<'a, P> {
     publisher: &'a P,
     counts: &'a Metrics,
     progress: &'a watch::Sender<Progress>,
+    positions: Option<PositionStore>,
 }
 
 impl<P: Publisher> TermContext<'_, P> {
-    async fn lead_while_elected(&self, election: &mut Election, stop: &CancellationToken) {
+    async fn lead_while_elected(&mut self, election: &mut Election, stop: &CancellationToken) {
         while election.won(stop).await {
-            let Self { plan, client, publisher, counts, progress } = self;
+            let Self { plan, client, publisher, counts, progress, positions } = &mut *self;
+            let progress = *progress;
             tracing::info!(operation = "lead", resource_type = plan.resource_type, shard = %plan.shard, "leading");
             counts.show_leading(true);
             progress.send_replace(Progress { leads: true, ..Progress::default() });
             let term = stop.child_token();
-            let leader = Leader::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
-            let leading = leader.run(term.clone());
+            let mut leader = Leader::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
+            let records = match positions {
+                Some(store) => Some(leader.inherit(store.load().await)),
+                None => None,
+            };
+            let leading = async {
+                let following = async {
+                    if let (Some(store), Some(records)) = (positions, records) {
+                        store.follow(records).await;
+                    }
+                };
+                // It ends with the leader, whose last position it writes.
+                tokio::join!(leader.run(term.clone()), following);
+            };
             tokio::pin!(leading);
             let is_over = tokio::select! {
                 () = &mut leading => true,
@@ -173,7 +204,8 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use message_broker::{BrokerError, Event};
+    use message_broker::{ErrorKind, Event, Operation};
+    use rstest::rstest;
 
     use super::*;
 
@@ -189,6 +221,49 @@ mod tests {
         async fn health(&self) -> Result<(), BrokerError> {
             Ok(())
         }
+    }
+
+    /// A broker that refuses everything.
+    #[derive(Clone)]
+    struct Refusing(ErrorKind);
+
+    impl Publisher for Refusing {
+        fn publish(&self, _event: Event) -> impl Future<Output = Result<(), BrokerError>> + Send + 'static {
+            std::future::ready(Err(BrokerError::new(Operation::Publish, "topic", self.0)))
+        }
+
+        async fn health(&self) -> Result<(), BrokerError> {
+            Err(BrokerError::new(Operation::Connect, "RabbitMQ", self.0))
+        }
+    }
+
+    fn plan() -> Plan {
+        let flags = [
+            ("resource-type", "clusters"),
+            ("hyperfleet-api-base-url", "http://localhost:1"),
+            ("broker-topic", "clusters"),
+            ("health-port", "0"),
+            ("metrics-port", "0"),
+        ];
+        let flags = flags.map(|(name, value)| (name, value.to_owned())).into();
+        Plan::load(flags, &std::collections::BTreeMap::<&str, &str>::new()).unwrap()
+    }
+
+    /// A broker that is away comes back; one that refuses the identity does not change its mind.
+    #[rstest]
+    #[case(ErrorKind::Unauthenticated, Some("check the credentials"))]
+    #[case(ErrorKind::PermissionDenied, Some("check the vhost"))]
+    #[case(ErrorKind::Unavailable, None)]
+    #[case(ErrorKind::TimedOut, None)]
+    #[tokio::test]
+    async fn a_broker_that_refuses_the_identity_prevents_the_start(
+        #[case] kind: ErrorKind,
+        #[case] hint: Option<&str>,
+    ) {
+        let started = Sentinel::prepare(plan(), Refusing(kind), Election::Alone, "test").await;
+        let message = started.err().map(|error| error.to_string());
+        assert_eq!(message.is_some(), hint.is_some(), "{message:?}");
+        assert!(message.unwrap_or_default().contains(hint.unwrap_or_default()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -161,6 +161,10 @@ impl Settings {
                 "leader_election.database_url: must be set with leader_election.method postgres, and only with it",
             ),
             (
+                election == Method::None || leader_election.position_file.is_none(),
+                "leader_election.position_file: has no effect with leader_election.method, whose Lease or database keeps the position",
+            ),
+            (
                 election == Method::Lease || leader_election.identity.is_none(),
                 "leader_election.identity: has no effect without leader_election.method lease",
             ),

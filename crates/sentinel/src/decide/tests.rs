@@ -26,7 +26,7 @@ fn deleting(generation: i64) -> State {
 }
 
 fn facts(state: State, reconciled: Option<bool>) -> Facts {
-    Facts { state, reconciled, changed: Some(START) }
+    Facts { state, reconciled, changed: Some(START), is_inherited: true }
 }
 
 fn seconds(seconds: u64) -> Moment {
@@ -62,6 +62,22 @@ fn without_a_published_state(
     let decision = decide(&facts(state, reconciled), None, PLAIN, &POLICY, seconds(age));
     assert_eq!(decision.reason, expect);
     assert_eq!(decision.next.is_some(), expect == Reason::UpToDate);
+}
+
+/// The API's clock may be hours behind: after the first list, its times say nothing about a resource that was not published.
+#[rstest]
+#[case::silent(state(1, 0), SILENT, Reason::New)]
+#[case::silent_and_deleting(deleting(2), SILENT, Reason::DeletionRequested)]
+#[case::open(state(1, 0), OPEN, Reason::New)]
+fn a_resource_that_appears_later_is_published_at_once(
+    #[case] state: State,
+    #[case] reconciled: Option<bool>,
+    #[case] expect: Reason,
+) {
+    for behind in [0, 3_600, 86_400] {
+        let facts = Facts { is_inherited: false, ..facts(state, reconciled) };
+        assert_eq!(decide(&facts, None, PLAIN, &POLICY, seconds(behind)).reason, expect, "{behind} s behind");
+    }
 }
 
 #[rstest]

@@ -16,7 +16,7 @@ fn at(second: i64) -> Moment {
 fn observation(generation: i64, reconciled: bool, changed: i64) -> Observation {
     let state = State { generation, ..State::default() };
     Observation {
-        facts: Facts { state, reconciled: Some(reconciled), changed: Some(at(changed)) },
+        facts: Facts { state, reconciled: Some(reconciled), changed: Some(at(changed)), is_inherited: false },
         content: EventContent { kind: "Cluster".into(), data: format!("{{\"generation\":{generation}}}").into() },
     }
 }
@@ -184,6 +184,23 @@ fn a_condition_that_is_met_again_is_published_again_after_the_back_off() {
     assert_eq!(published(&mut fleet, 35), ["a PublishWhenMet 1"]);
 }
 
+/// Without a `Reconciled` condition the time of the last change decides on startup; later it may be that of a clock that is behind.
+#[test]
+fn a_new_resource_is_published_at_once_whatever_the_api_s_clock_says() {
+    let mut fleet = Fleet::new(POLICY);
+    let silent = |second: i64| {
+        let mut observation = observation(1, false, second);
+        observation.facts.reconciled = None;
+        observation
+    };
+    assert_eq!(observe(&mut fleet, "old", silent(0), at(7_200)).reason, Reason::UpToDate);
+    fleet.end_round(false);
+    assert_eq!(observe(&mut fleet, "new", silent(10), at(7_210)).reason, Reason::New);
+    assert_eq!(published(&mut fleet, 7_210), ["new New 1"]);
+    // What was there stays so, also when it is read again.
+    assert_ne!(observe(&mut fleet, "old", silent(0), at(7_220)).reason, Reason::New);
+}
+
 #[test]
 fn an_abandoned_round_does_not_count() {
     let mut fleet = Fleet::new(POLICY);
@@ -203,6 +220,11 @@ fn an_abandoned_round_does_not_count() {
 #[test]
 fn deleted_resources_are_remembered_only_while_the_fleet_is_read() {
     let mut fleet = Fleet::new(POLICY);
+    // The first list is read.
+    observe(&mut fleet, "z", observation(1, true, 0), at(0));
+    fleet.remove("z");
+    assert_eq!(fleet.deleted.len(), 1);
+    fleet.end_round(false);
     for id in 0..100 {
         let id = id.to_string();
         observe(&mut fleet, &id, observation(1, true, 0), at(0));
@@ -215,4 +237,42 @@ fn deleted_resources_are_remembered_only_while_the_fleet_is_read() {
     assert_eq!(fleet.deleted.len(), 1);
     fleet.end_round(true);
     assert!(fleet.deleted.is_empty());
+}
+
+/// Resources that a successor reads in pages are published already, except those that the stream delivers as changed since.
+#[test]
+fn a_successor_publishes_only_what_the_stream_delivers() {
+    let mut fleet = Fleet::new(POLICY);
+    fleet.begin_inheritance();
+    observe(&mut fleet, "new", observation(1, false, 5), at(10));
+    assert!(fleet.is_unpublished("new"));
+    for id in ["new", "old", "raced"] {
+        fleet.observe(id, observation(1, false, 5), ObservedBy::Inherited, at(11));
+    }
+    assert_eq!(published(&mut fleet, 11), ["new New 1"]);
+    assert!(!fleet.is_unpublished("new") && !fleet.is_unpublished("old"));
+    // It was created after the position, and the page was read before the stream delivered it.
+    assert_eq!(observe(&mut fleet, "raced", observation(1, false, 5), at(12)).reason, Reason::New);
+    assert_eq!(published(&mut fleet, 12), ["raced New 1"]);
+    // What is not reconciled is repeated after the minimum interval, as with the predecessor.
+    assert_eq!(published(&mut fleet, 23).iter().filter(|event| event.starts_with("old RepublishDue")).count(), 1);
+    // Later, an event of the stream without a change is none.
+    fleet.observe("late", observation(1, false, 5), ObservedBy::Inherited, at(23));
+    fleet.end_inheritance();
+    assert_eq!(observe(&mut fleet, "late", observation(1, false, 5), at(24)).reason, Reason::BackOff);
+}
+
+/// The API does not hold the changes since the position any more: the stream delivers the whole fleet.
+#[test]
+fn a_successor_whose_position_cannot_be_used_publishes_everything() {
+    let mut fleet = Fleet::new(POLICY);
+    fleet.begin_inheritance();
+    fleet.observe("a", observation(1, false, 5), ObservedBy::Inherited, at(10));
+    assert!(!fleet.is_unpublished("a"));
+    fleet.disown();
+    assert_eq!(observe(&mut fleet, "a", observation(1, false, 5), at(11)).reason, Reason::New);
+    assert_eq!(published(&mut fleet, 11), ["a New 1"]);
+    // What it has published itself stays so.
+    fleet.disown();
+    assert_eq!(observe(&mut fleet, "a", observation(1, false, 5), at(12)).reason, Reason::BackOff);
 }

@@ -8,6 +8,9 @@ use tokio::time::Instant;
 /// Time for which the breaker opens after consecutive failures.
 const OPEN: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_secs(5));
 
+/// Time for which the breaker opens when the broker refuses the identity.
+const REFUSED: Duration = Duration::from_mins(1);
+
 /// The limit of publications in flight. A closed breaker allows `limit` of them, an open one none, and a half-open one a trial.
 #[derive(Debug)]
 pub(crate) struct Breaker {
@@ -34,6 +37,11 @@ impl Breaker {
         (self.failures, self.open_until) = (0, None);
     }
 
+    /// Opens for longer: only a change of credentials or permissions helps.
+    pub(crate) fn refused(&mut self, now: Instant) {
+        self.open_until = Some(now + REFUSED);
+    }
+
     pub(crate) fn failed(&mut self, now: Instant) {
         self.failures = self.failures.saturating_add(1);
         self.open_until = Some(now + OPEN.nominal(self.failures));
@@ -56,6 +64,8 @@ mod tests {
             breaker.failed(start);
         }
         assert_eq!(breaker.next_slot_at(0, start), Some(start + OPEN.cap));
+        breaker.refused(start);
+        assert_eq!(breaker.next_slot_at(0, start), Some(start + REFUSED));
         breaker.succeeded();
         assert_eq!(breaker.next_slot_at(1, start), Some(start));
     }

@@ -65,7 +65,8 @@ pub async fn dry_run(
 }
 
 fn explain(plan: &Plan, projector: &mut Projector, resource: &Resource) -> Explained {
-    let (facts, now) = (projector.project(resource).facts, now());
+    let (mut facts, now) = (projector.project(resource).facts, now());
+    facts.is_inherited = true;
     let id = resource.id.clone();
     if !plan.shard.contains(&id) {
         let because = format!("{}: this Sentinel has shard {}", Reason::OtherShard, plan.shard);

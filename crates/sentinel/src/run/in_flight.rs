@@ -60,6 +60,7 @@ impl<P: Publisher> InFlight<P> {
             Ok(()) => self.breaker.succeeded(),
             // An event that no broker accepts says nothing about the others.
             Err(error) if error.kind == ErrorKind::Incompatible => {}
+            Err(error) if error.kind.is_refusal() => self.breaker.refused(Instant::now()),
             Err(_) => self.breaker.failed(Instant::now()),
         }
         Some(result)

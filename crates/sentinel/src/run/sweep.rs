@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use daemon::retry::Budget;
+use fleet_model::names::condition::RECONCILED;
 use hyperfleet_client::{Client, Error, Health, ListQuery, Resource};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
@@ -12,6 +13,9 @@ use crate::settings::Plan;
 
 /// Time limit for reading the whole fleet.
 const READ_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Time until a first sweep that has failed is repeated.
+const RETRY: Duration = Duration::from_secs(2);
 
 /// The members of a resource that a sweep reads: all except the spec, which is the largest part.
 const WITHOUT_SPEC: [&str; 12] = [
@@ -31,6 +35,8 @@ const WITHOUT_SPEC: [&str; 12] = [
 
 /// A step of a sweep.
 pub(crate) enum SweepEvent {
+    /// Resources that need an event: a new leader reads them before the rest of the fleet.
+    Unreconciled(Vec<Resource>),
     Begin,
     Page(Vec<Resource>),
     /// The whole fleet was read in this time.
@@ -48,21 +54,33 @@ struct Sweeper {
     client: Client,
     plural: String,
     query: ListQuery,
+    reads_reports: bool,
     events: mpsc::Sender<SweepEvent>,
     stop: CancellationToken,
 }
 
 impl Sweeps {
-    pub(crate) fn begin(client: Client, plan: &Plan, health: watch::Receiver<Health>, stop: CancellationToken) -> Self {
+    pub(crate) fn begin(
+        client: Client,
+        plan: &Plan,
+        is_resumed: bool,
+        health: watch::Receiver<Health>,
+        stop: CancellationToken,
+    ) -> Self {
         let (sender, events) = mpsc::channel(1);
         let needs_spec = !plan.publish_when.is_empty() || plan.template.needs_spec();
         let fields = if needs_spec { Vec::new() } else { WITHOUT_SPEC.map(str::to_owned).to_vec() };
         let query = ListQuery { search: plan.search.clone(), fields, ..ListQuery::default() };
         let (plural, interval) = (plan.resource_type.clone(), plan.settings.sweep_interval);
-        let mut sweeper = Sweeper { client, plural, query, events: sender, stop: stop.clone() };
+        let reads_reports = !plan.publish_when.is_empty();
+        let mut sweeper = Sweeper { client, plural, query, reads_reports, events: sender, stop: stop.clone() };
         let guard = stop.clone().drop_guard();
         tokio::spawn(async move {
             stop.run_until_cancelled(async {
+                let begun = if is_resumed { sweeper.read_inherited().await } else { sweeper.read_unreconciled().await };
+                if begun.is_none() {
+                    return;
+                }
                 loop {
                     sleep(interval).await;
                     // Polling reads the whole fleet each time.
@@ -83,8 +101,46 @@ impl Sweeps {
 }
 
 impl Sweeper {
-    /// Reads the whole fleet; returns `None` if the receiver was dropped.
-    async fn sweep(&mut self) -> Option<()> {
+    /// Reads the fleet that a leader has inherited, until that succeeds; returns `None` if the receiver was dropped.
+    async fn read_inherited(&mut self) -> Option<()> {
+        while !self.sweep().await? {
+            sleep(RETRY).await;
+        }
+        Some(())
+    }
+
+    /// Reads the resources that are not reconciled; returns `None` if the receiver was dropped. A failure is no more than a delay: the
+    /// change stream delivers them too, among all others.
+    async fn read_unreconciled(&self) -> Option<()> {
+        let unreconciled = format!("status.conditions.{RECONCILED} = 'False'");
+        let search = match &self.query.search {
+            Some(search) => format!("({search}) and {unreconciled}"),
+            None => unreconciled,
+        };
+        let budget = Budget::new(READ_TIMEOUT, self.stop.clone());
+        let calls = self.client.within(&budget);
+        let query = ListQuery { search: Some(search), ..self.query.clone() };
+        let mut pages = calls.list_all(&self.plural, query);
+        loop {
+            let next = async {
+                match pages.next().await? {
+                    Some(page) if self.reads_reports => calls.all_with_adapters(&self.plural, page).await.map(Some),
+                    other => Ok(other),
+                }
+            };
+            match next.await {
+                Ok(Some(resources)) => self.events.send(SweepEvent::Unreconciled(resources)).await.ok()?,
+                Ok(None) => return Some(()),
+                Err(error) => {
+                    tracing::debug!(operation = "read", %error, "could not read the resources that are not reconciled first");
+                    return Some(());
+                }
+            }
+        }
+    }
+
+    /// Reads the whole fleet; returns true if that has succeeded, and `None` if the receiver was dropped.
+    async fn sweep(&mut self) -> Option<bool> {
         let begin = Instant::now();
         self.events.send(SweepEvent::Begin).await.ok()?;
         let budget = Budget::new(READ_TIMEOUT, self.stop.clone());
@@ -93,13 +149,13 @@ impl Sweeper {
         loop {
             match pages.next().await {
                 Ok(Some(resources)) => self.events.send(SweepEvent::Page(resources)).await.ok()?,
-                Ok(None) => return self.events.send(SweepEvent::End(begin.elapsed())).await.ok(),
+                Ok(None) => return self.events.send(SweepEvent::End(begin.elapsed())).await.ok().map(|()| true),
                 Err(error) => {
                     if error.status() == Some(400) {
                         // An API that does not support one of the fields is asked for all of them.
                         self.query.fields.clear();
                     }
-                    return self.events.send(SweepEvent::Failed(error)).await.ok();
+                    return self.events.send(SweepEvent::Failed(error)).await.ok().map(|()| false);
                 }
             }
         }

@@ -181,6 +181,8 @@ daemon::settings! {
         pub namespace: Option<String> = Row::at("leader_election.namespace"),
         /// Holder identity in the Lease, such as the Pod's name
         pub identity: Option<String> = Row::at("leader_election.identity").unset("generated"),
+        /// File that keeps the position of a Sentinel without election, so that a restart publishes only what was not published
+        pub position_file: Option<PathBuf> = Row::at("leader_election.position_file"),
         /// URL of the PostgreSQL database that holds the lock
         pub database_url: Option<SecretString> = Row::at("leader_election.database_url"),
     }

@@ -45,3 +45,16 @@ async fn without_a_rule_no_reports_are_read() {
     assert_eq!(go.count("GET /clusters/", "/statuses"), 0, "{:?}", go.asked());
     sentinel.stop().await;
 }
+
+/// The change stream does not begin here, so that the fleet is not read: a new leader does not wait for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_that_needs_an_event_is_published_before_the_fleet_is_read() {
+    let (api, (to, mut events)) = (HyperFleetApi::start().await, broker().await);
+    api.create("cls-1").await;
+    // It forwards whole answers only.
+    let proxy = GoApi::transparent(&api).await;
+    let sentinel = sentinel_at(&proxy.address, QUIET, to, Election::Alone).await;
+    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
+    assert!(!sentinel.progress.borrow().is_complete);
+    sentinel.kill().await;
+}

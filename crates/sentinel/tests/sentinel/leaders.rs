@@ -11,6 +11,7 @@ use kubernetes::Cluster;
 use kubernetes::lease::{LeaseCandidate, LeaseClaim, Now};
 use rstest::rstest;
 use sentinel::leader::Election;
+use sentinel::position::PositionStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::api_server::{ApiServer, Kind};
@@ -18,7 +19,7 @@ use testkit::rights::{self, Account, AuditLog};
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::QUIET;
-use crate::rig::{broker, received, reconcile, start_sentinel};
+use crate::rig::{broker, received, reconcile, start_with};
 use testkit::hyperfleet::HyperFleetApi;
 
 const NAME: &str = "hyperfleet-sentinel-clusters-1-of-1";
@@ -69,12 +70,17 @@ impl Leases {
 }
 
 /// One Sentinel leads. When it is killed, the second one leads; when that one stops, a third one does.
-async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
+/// Each goes on where its predecessor was.
+async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> (Election, PositionStore)) {
     let api = HyperFleetApi::start().await;
     let (to, mut events) = broker().await;
-    let mut first = start_sentinel(&api, QUIET, to.clone(), elections("first").await).await;
+    let mut start = async |holder: &str| {
+        let (election, positions) = elections(holder).await;
+        start_with(&api, QUIET, to.clone(), election, Some(positions)).await
+    };
+    let mut first = start("first").await;
     first.until(|progress| progress.leads && progress.is_complete).await;
-    let mut second = start_sentinel(&api, QUIET, to.clone(), elections("second").await).await;
+    let mut second = start("second").await;
     api.create("cls-1").await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     assert!(!second.progress.borrow().leads);
@@ -84,11 +90,10 @@ async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
     api.patch("cls-1", json!({"a": 1})).await;
     second.until(|progress| progress.leads).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
-    let mut third = start_sentinel(&api, QUIET, to, elections("third").await).await;
+    let mut third = start("third").await;
     second.stop().await;
     third.until(|progress| progress.leads && progress.is_complete).await;
-    // It does not know the published states, so each resource that is not reconciled is published once more.
-    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    // The cluster is not reconciled, and its second generation was published by the predecessor.
     api.patch("cls-1", json!({"a": 2})).await;
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 3)]);
     third.stop().await;
@@ -101,7 +106,11 @@ async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> Election) {
 async fn a_lease_is_taken_over(#[case] kind: Kind) {
     let Some(leases) = Leases::start(kind).await else { return };
     let audit = if leases.server.is_real() { AuditLog::here() } else { None };
-    leadership_changes(async |holder| leases.election(holder).await).await;
+    leadership_changes(async |holder| {
+        let positions = PositionStore::lease(leases.cluster().await, leases.namespace.clone(), NAME);
+        (leases.election(holder).await, positions)
+    })
+    .await;
     if let Some(audit) = audit {
         let account = Account { namespace: leases.namespace.clone(), name: "sentinel".to_owned() };
         let role = rights::Role { namespace: Some(leases.namespace.clone()), name: "sentinel".to_owned() };
@@ -135,5 +144,8 @@ async fn a_postgresql_lock_is_taken_over() {
         return;
     };
     let name = format!("sentinel-test-{}", std::process::id());
-    leadership_changes(async |_| Election::by_lock(url.clone().into(), &name)).await;
+    leadership_changes(async |_| {
+        (Election::by_lock(url.clone().into(), &name), PositionStore::row(url.clone().into(), name.clone()))
+    })
+    .await;
 }

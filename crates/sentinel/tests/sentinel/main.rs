@@ -9,3 +9,4 @@ mod outages;
 mod probes;
 mod rig;
 mod shards;
+mod successors;

@@ -8,6 +8,7 @@ use hyperfleet_client::{NewResource, Resource};
 use message_broker::memory::Memory;
 use message_broker::{Broker, BrokerError, Consume, Deliveries, ErrorKind, Event, Operation, Subscription};
 use sentinel::leader::Election;
+use sentinel::position::PositionStore;
 use sentinel::publisher::{Publisher, TopicPublisher};
 use sentinel::run::Progress;
 use sentinel::{Plan, Sentinel};
@@ -54,6 +55,27 @@ pub(crate) async fn start_sentinel(
 
 /// Starts a Sentinel of the API at this address.
 pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publisher, election: Election) -> Running {
+    prepared(api, settings, publisher, election, None).await
+}
+
+/// Starts a Sentinel of this API that keeps its position for a successor.
+pub(crate) async fn start_with(
+    api: &HyperFleetApi,
+    settings: &str,
+    publisher: impl Publisher,
+    election: Election,
+    positions: Option<PositionStore>,
+) -> Running {
+    prepared(&api.address, settings, publisher, election, positions).await
+}
+
+async fn prepared(
+    api: &str,
+    settings: &str,
+    publisher: impl Publisher,
+    election: Election,
+    positions: Option<PositionStore>,
+) -> Running {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = format!(
         "{{resource_type: clusters, clients: {{hyperfleet_api: {{base_url: 'http://{api}'}}, broker: {{topic: {TOPIC}}}}}, \
@@ -62,7 +84,7 @@ pub(crate) async fn sentinel_at(api: &str, settings: &str, publisher: impl Publi
     daemon::file::replace(file.path(), text.as_bytes()).unwrap();
     let flags = [("config", file.path().to_string_lossy().into_owned())].into();
     let plan = Plan::load(flags, &BTreeMap::<&str, &str>::new()).unwrap();
-    let sentinel = Sentinel::prepare(plan, publisher, election, "test").await.unwrap();
+    let sentinel = Sentinel::prepare(plan, publisher, election, "test").await.unwrap().with_positions(positions);
     let (progress, stop) = (sentinel.progress(), CancellationToken::new());
     let address = |address| format!("http://{address}");
     let (health, metrics) = (address(sentinel.health_address()), address(sentinel.metrics_address()));
