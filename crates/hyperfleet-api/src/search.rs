@@ -57,9 +57,21 @@ impl Search {
 
     /// The SQL condition over the table alias `r`. Text of the user becomes a parameter, never SQL.
     pub fn sql(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
-        match &self.0 {
-            None => "TRUE".to_owned(),
-            Some(expression) => Writer { dialect, parameters }.expression(expression),
-        }
+        self.condition(Writer { dialect, parameters, id: "r.id" })
+    }
+
+    /// The same condition on SQLite, for resources that another condition finds: it uses no index.
+    pub fn filter(&self, parameters: &mut Parameters) -> String {
+        self.condition(Writer { dialect: Dialect::Sqlite, parameters, id: "+r.id" })
+    }
+
+    /// The SQL of the ids that one of the tests of labels and conditions finds by an index: the one with that number, among
+    /// those that everything that is searched for must pass.
+    pub fn found_by_index(&self, number: usize, dialect: Dialect, parameters: &mut Parameters) -> Option<String> {
+        Writer { dialect, parameters, id: "r.id" }.found_by_index(self.0.as_ref()?, number)
+    }
+
+    fn condition(&self, mut writer: Writer<'_>) -> String {
+        self.0.as_ref().map_or_else(|| "TRUE".to_owned(), |expression| writer.expression(expression))
     }
 }

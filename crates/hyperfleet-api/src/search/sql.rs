@@ -13,6 +13,8 @@ use crate::store::sql::{Dialect, Parameters, Value};
 pub(super) struct Writer<'a> {
     pub(super) dialect: Dialect,
     pub(super) parameters: &'a mut Parameters,
+    /// The id of a resource: `r.id`, or `+r.id` where the resources are found by other means.
+    pub(super) id: &'static str,
 }
 
 /// A table with many rows per resource, each with a key.
@@ -59,13 +61,39 @@ impl Writer<'_> {
 
     /// The ids are looked up by the table's index on the value, once for the query and not for each resource.
     fn keyed(&mut self, table: &KeyedTable, key: &str, column: &str, test: &Test) -> String {
-        let key_parameter = self.text(key);
-        let ids = format!("SELECT m.resource_id FROM {} m WHERE m.{} = {key_parameter}", table.name, table.key);
+        let not = not(matches!(test, Test::Null { negated: false }));
+        let id = self.id;
+        format!("{id} {not}IN ({})", self.ids(table, key, column, test))
+    }
+
+    /// The ids of resources with a row of that key that passes the test, or with any row if the test is for absence.
+    fn ids(&mut self, table: &KeyedTable, key: &str, column: &str, test: &Test) -> String {
+        let ids = format!("SELECT m.resource_id FROM {} m WHERE m.{} = {}", table.name, table.key, self.text(key));
         match test {
-            Test::Null { negated: true } => format!("r.id IN ({ids})"),
-            Test::Null { negated: false } => format!("r.id NOT IN ({ids})"),
-            _ => format!("r.id IN ({ids} AND {})", self.test(&format!("m.{column}"), test)),
+            Test::Null { .. } => ids,
+            _ => format!("{ids} AND {}", self.test(&format!("m.{column}"), test)),
         }
+    }
+
+    /// The ids that pass one of the tests that an index finds and that everything that is searched for passes: the one with
+    /// that number among them.
+    pub(super) fn found_by_index(&mut self, expression: &Expression, number: usize) -> Option<String> {
+        let parts = match expression {
+            Expression::All(parts) => parts.as_slice(),
+            test => std::slice::from_ref(test),
+        };
+        let found = parts.iter().filter_map(|part| match part {
+            Expression::Test(field, test) if !matches!(test, Test::Null { negated: false }) => Some((field, test)),
+            _ => None,
+        });
+        let keyed = found.filter_map(|(field, test)| match field {
+            Field::Label(key) => Some((&LABELS, key, "value", test)),
+            Field::Status(kind) => Some((&CONDITIONS, kind, "status", test)),
+            Field::Part(kind, part) => Some((&CONDITIONS, kind, part.name, test)),
+            Field::Column(_) | Field::Spec(_) => None,
+        });
+        let (table, key, column, test) = keyed.skip(number).next()?;
+        Some(self.ids(table, key, column, test))
     }
 
     fn spec(&mut self, path: &[String], test: &Test) -> String {

@@ -12,6 +12,9 @@ use crate::resource::Resource;
 use crate::search::{Order, Search};
 use crate::tenancy::Reach;
 
+/// Number of resources from which a test of a search does not count as one that few resources pass.
+const FEW: i64 = 2000;
+
 /// The filter, the order and the page of a list.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -59,7 +62,8 @@ impl Store {
     /// Returns these columns of a page's rows, of which there are `width`, and the length of the whole list.
     async fn page(&self, query: &Query, columns: &str, width: usize) -> Result<(Vec<Row>, i64), StoreError> {
         let dialect = self.database().dialect();
-        let (sql, parameters) = query.statement(dialect, columns);
+        let found_by = self.narrowest(query).await?;
+        let (sql, parameters) = query.statement(dialect, columns, found_by);
         let rows = match query.search.is_blank() {
             true => self.database().fetch(sql, parameters).await?,
             false => self.database().search(sql, parameters).await?,
@@ -70,6 +74,25 @@ impl Store {
             None => self.length(query).await?,
         };
         Ok((rows, total))
+    }
+
+    /// Returns the number of the first test of a search that few resources pass.
+    ///
+    /// SQLite has no statistics: it would walk through the whole kind. PostgreSQL knows how many resources pass a test.
+    async fn narrowest(&self, query: &Query) -> Result<Option<usize>, StoreError> {
+        if self.database().dialect() == Dialect::Postgres {
+            return Ok(None);
+        }
+        for number in 0.. {
+            let mut parameters = Parameters::default();
+            let Some(ids) = query.search.found_by_index(number, Dialect::Sqlite, &mut parameters) else { break };
+            let sql = format!("SELECT COUNT(*) FROM ({ids} LIMIT {FEW})");
+            let rows = self.database().search(sql, parameters).await?;
+            if rows.first().map_or(Ok(0), |row| row.number(0))? < FEW {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the length of a list whose page is empty.
@@ -141,9 +164,14 @@ impl Query {
     }
 
     /// Returns the statement for these columns of the page's rows, with the length of the whole list behind them.
-    fn statement(&self, dialect: Dialect, columns: &str) -> (String, Parameters) {
+    /// On SQLite, the resources may be found by the test of the search with that number, instead of by their kind.
+    fn statement(&self, dialect: Dialect, columns: &str, found_by: Option<usize>) -> (String, Parameters) {
         let mut parameters = Parameters::default();
-        let condition = self.condition(dialect, &mut parameters);
+        let found = found_by.and_then(|number| self.search.found_by_index(number, dialect, &mut parameters));
+        let condition = match found {
+            Some(ids) => format!("r.id IN ({ids}) AND {}", self.filter(&mut parameters)),
+            None => self.condition(dialect, &mut parameters),
+        };
         let order = self.order.sql();
         let page = |parameters: &mut Parameters| {
             let limit = parameters.add(Value::Number(self.limit));
@@ -178,21 +206,37 @@ impl Query {
     }
 
     fn condition(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
-        let mut conditions = vec![self.reach.sql("r.tenancy", parameters)];
+        let search = |parameters: &mut Parameters| self.search.sql(dialect, parameters);
+        self.conditions("r", search, parameters)
+    }
+
+    /// Returns the condition on SQLite for resources that another condition finds: it uses no index.
+    fn filter(&self, parameters: &mut Parameters) -> String {
+        self.conditions("+r", |parameters| self.search.filter(parameters), parameters)
+    }
+
+    /// Returns the condition on the table with that alias; a `+` before it keeps SQLite from using an index.
+    fn conditions(
+        &self,
+        alias: &str,
+        search: impl FnOnce(&mut Parameters) -> String,
+        parameters: &mut Parameters,
+    ) -> String {
+        let mut conditions = vec![self.reach.sql(&format!("{alias}.tenancy"), parameters)];
         if let Some(kind) = &self.kind {
-            conditions.push(format!("r.kind = {}", parameters.add(Value::Text(kind.clone()))));
+            conditions.push(format!("{alias}.kind = {}", parameters.add(Value::Text(kind.clone()))));
         }
         if let Some(owner) = &self.owner_id {
-            conditions.push(format!("r.owner_id = {}", parameters.add(Value::Text(owner.clone()))));
+            conditions.push(format!("{alias}.owner_id = {}", parameters.add(Value::Text(owner.clone()))));
         }
         if let Some((ref_type, target)) = &self.reference {
             conditions.push(format!(
-                "r.id IN (SELECT source_id FROM resource_references WHERE target_id = {} AND ref_type = {})",
+                "{alias}.id IN (SELECT source_id FROM resource_references WHERE target_id = {} AND ref_type = {})",
                 parameters.add(Value::Text(target.clone())),
                 parameters.add(Value::Text(ref_type.clone())),
             ));
         }
-        conditions.push(format!("({})", self.search.sql(dialect, parameters)));
+        conditions.push(format!("({})", search(parameters)));
         conditions.join(" AND ")
     }
 }

@@ -12,13 +12,16 @@ use crate::rig::{TestDatabase, report, variable};
 const MANY: u32 = 20_000;
 
 /// The requests, and true where the results may be sorted: the few matches of a search may, a whole kind may not.
-const ASKED: [(&str, bool); 10] = [
+const ASKED: [(&str, bool); 12] = [
     ("/clusters?size=100", false),
     ("/clusters?size=100&order=name", false),
     ("/clusters?size=20&order=updated_time%20desc", false),
     ("/clusters/c-7/nodepools", false),
     ("/clusters?search=labels.shard%3D%2717%27", true),
     ("/clusters?search=status.conditions.Reconciled%3D%27True%27", true),
+    // Almost every cluster passes the first test, few pass the second one.
+    ("/clusters?search=status.conditions.Reconciled%3D%27False%27", true),
+    ("/clusters?search=status.conditions.Reconciled%3D%27False%27+and+labels.shard%3D%2717%27", true),
     ("/clusters?search=name%3D%27c-77%27", true),
     ("/clusters?ref_type=wif_config&ref_target_id=wif", true),
     ("/clusters/c-0/statuses/history", false),
