@@ -49,6 +49,9 @@ pub struct Condition {
     /// Time at which the status last changed.
     #[serde(default = "unknown_time", alias = "lastTransitionTime", skip_serializing_if = "is_unknown")]
     pub last_transition_time: Timestamp,
+    /// Time since which status and reason are what they are. Only this project's API knows it.
+    #[serde(default = "unknown_time", alias = "reasonSinceTime", skip_serializing_if = "is_unknown")]
+    pub reason_since_time: Timestamp,
 }
 
 /// A condition that an adapter or a controller reports, such as `Available`. Its generation is that of its report.

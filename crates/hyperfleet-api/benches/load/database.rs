@@ -61,7 +61,7 @@ impl Database {
             ),
             format!(
                 "INSERT INTO resource_conditions {series} SELECT 'c-' || i, type, status, observed_generation, \
-                 last_updated_time, last_transition_time FROM s, resource_conditions WHERE resource_id = 'c-0'"
+                 last_updated_time, last_transition_time, reason FROM s, resource_conditions WHERE resource_id = 'c-0'"
             ),
             COUNTS.to_owned(),
         ];

@@ -60,7 +60,7 @@ impl Field {
             Self::Label(key) => test.holds(resource.state.labels.get(key).map(|value| Scalar::text(value))),
             Self::Spec(path) => test.holds_for_json(find(&resource.spec, path)),
             Self::Status(kind) => test.holds(condition(kind).map(|found| Scalar::text(found.status.as_str()))),
-            Self::Part(kind, part) => test.holds(condition(kind).map(|found| Scalar::Number((part.value)(found)))),
+            Self::Part(kind, part) => test.holds(condition(kind).and_then(part.value)),
         }
     }
 }

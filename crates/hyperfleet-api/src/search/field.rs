@@ -23,7 +23,7 @@ pub(super) enum Field {
     Spec(Vec<String>),
     /// `status.conditions.<Type>`.
     Status(String),
-    /// `status.conditions.<Type>.<part>`.
+    /// `status.conditions.<Type>.<part>`; the reason is this project's own.
     Part(String, &'static Part),
 }
 
@@ -41,7 +41,8 @@ pub(super) struct Column {
 pub(super) struct Part {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    pub(super) value: fn(&Condition) -> i64,
+    pub(super) nullable: bool,
+    pub(super) value: fn(&Condition) -> Option<Scalar<'_>>,
 }
 
 /// The type of a field, which decides the literals that it is compared with.
@@ -64,6 +65,10 @@ const fn nullable(name: &'static str, kind: Kind, value: fn(&Resource) -> Option
     Column { name, kind, nullable: true, value }
 }
 
+const fn part(name: &'static str, kind: Kind, value: fn(&Condition) -> Option<Scalar<'_>>) -> Part {
+    Part { name, kind, nullable: false, value }
+}
+
 /// Every column that can be searched and ordered by. Only these names get into SQL.
 pub(super) const COLUMNS: &[Column] = &[
     column("id", Kind::Text, |r| Some(Scalar::text(&r.id))),
@@ -83,9 +88,10 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 const PARTS: &[Part] = &[
-    Part { name: "observed_generation", kind: Kind::Number, value: |c| c.observed_generation.into() },
-    Part { name: "last_updated_time", kind: Kind::Instant, value: |c| c.last_updated_time.as_microsecond() },
-    Part { name: "last_transition_time", kind: Kind::Instant, value: |c| c.last_transition_time.as_microsecond() },
+    part("observed_generation", Kind::Number, |c| Some(Scalar::Number(c.observed_generation.into()))),
+    part("last_updated_time", Kind::Instant, |c| Some(Scalar::Number(c.last_updated_time.as_microsecond()))),
+    part("last_transition_time", Kind::Instant, |c| Some(Scalar::Number(c.last_transition_time.as_microsecond()))),
+    Part { nullable: true, ..part("reason", Kind::Text, |c| c.reason.as_deref().map(Scalar::text)) },
 ];
 
 /// The column with that name.

@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
             None => Err(SearchError::search(
                 token.column,
                 format!(
-                    "{}: {} is not one of {}, labels.<key>, spec.<path>, status.conditions.<Type> (also with \
+                    "{}: {} is not one of {}, labels.<key>, spec.<path>, status.conditions.<Type> (also with .reason, \
                      .observed_generation, .last_updated_time or .last_transition_time)",
                     field::INVALID,
                     Quote(token.text),

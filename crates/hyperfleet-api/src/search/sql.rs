@@ -17,14 +17,19 @@ pub(super) struct Writer<'a> {
     pub(super) id: &'static str,
 }
 
-/// A table with many rows per resource, each with a key.
-struct KeyedTable {
-    name: &'static str,
+/// A column of a table with many rows per resource, each with a key.
+struct KeyedColumn {
+    table: &'static str,
     key: &'static str,
+    name: &'static str,
+    nullable: bool,
 }
 
-const LABELS: KeyedTable = KeyedTable { name: "resource_labels", key: "key" };
-const CONDITIONS: KeyedTable = KeyedTable { name: "resource_conditions", key: "type" };
+const LABELS: KeyedColumn = KeyedColumn { table: "resource_labels", key: "key", name: "value", nullable: false };
+
+const fn conditions(name: &'static str, nullable: bool) -> KeyedColumn {
+    KeyedColumn { table: "resource_conditions", key: "type", name, nullable }
+}
 
 /// The SQL of a value in the spec, of its JSON type, and of the JSON itself.
 struct SpecValue {
@@ -52,26 +57,29 @@ impl Writer<'_> {
     fn field(&mut self, field: &Field, test: &Test) -> String {
         match field {
             Field::Column(column) => self.test(&format!("r.{}", column.name), test),
-            Field::Label(key) => self.keyed(&LABELS, key, "value", test),
-            Field::Status(kind) => self.keyed(&CONDITIONS, kind, "status", test),
-            Field::Part(kind, part) => self.keyed(&CONDITIONS, kind, part.name, test),
+            Field::Label(key) => self.keyed(&LABELS, key, test),
+            Field::Status(kind) => self.keyed(&conditions("status", false), kind, test),
+            Field::Part(kind, part) => self.keyed(&conditions(part.name, part.nullable), kind, test),
             Field::Spec(path) => self.spec(path, test),
         }
     }
 
     /// The ids are looked up by the table's index on the value, once for the query and not for each resource.
-    fn keyed(&mut self, table: &KeyedTable, key: &str, column: &str, test: &Test) -> String {
+    fn keyed(&mut self, column: &KeyedColumn, key: &str, test: &Test) -> String {
         let not = not(matches!(test, Test::Null { negated: false }));
         let id = self.id;
-        format!("{id} {not}IN ({})", self.ids(table, key, column, test))
+        format!("{id} {not}IN ({})", self.ids(column, key, test))
     }
 
-    /// The ids of resources with a row of that key that passes the test, or with any row if the test is for absence.
-    fn ids(&mut self, table: &KeyedTable, key: &str, column: &str, test: &Test) -> String {
-        let ids = format!("SELECT m.resource_id FROM {} m WHERE m.{} = {}", table.name, table.key, self.text(key));
+    /// The ids of resources with a row of that key that passes the test, or with any value if the test is for absence.
+    fn ids(&mut self, column: &KeyedColumn, key: &str, test: &Test) -> String {
+        let key_parameter = self.text(key);
+        let KeyedColumn { table, key, name, nullable } = column;
+        let ids = format!("SELECT m.resource_id FROM {table} m WHERE m.{key} = {key_parameter}");
         match test {
+            Test::Null { negated: false } if *nullable => format!("{ids} AND m.{name} IS NOT NULL"),
             Test::Null { .. } => ids,
-            _ => format!("{ids} AND {}", self.test(&format!("m.{column}"), test)),
+            _ => format!("{ids} AND {}", self.test(&format!("m.{name}"), test)),
         }
     }
 
@@ -87,13 +95,13 @@ impl Writer<'_> {
             _ => None,
         });
         let keyed = found.filter_map(|(field, test)| match field {
-            Field::Label(key) => Some((&LABELS, key, "value", test)),
-            Field::Status(kind) => Some((&CONDITIONS, kind, "status", test)),
-            Field::Part(kind, part) => Some((&CONDITIONS, kind, part.name, test)),
+            Field::Label(key) => Some((LABELS, key, test)),
+            Field::Status(kind) => Some((conditions("status", false), kind, test)),
+            Field::Part(kind, part) => Some((conditions(part.name, part.nullable), kind, test)),
             Field::Column(_) | Field::Spec(_) => None,
         });
-        let (table, key, column, test) = keyed.skip(number).next()?;
-        Some(self.ids(table, key, column, test))
+        let (column, key, test) = keyed.skip(number).next()?;
+        Some(self.ids(&column, key, test))
     }
 
     fn spec(&mut self, path: &[String], test: &Test) -> String {

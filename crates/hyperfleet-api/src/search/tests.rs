@@ -24,12 +24,13 @@ fn example() -> Resource {
     let condition = |kind: &str, status| Condition {
         kind: kind.to_owned(),
         status,
-        reason: None,
+        reason: (kind == "Reconciled").then(|| "ReconciledAll".to_owned()),
         message: None,
         observed_generation: Generation::from(3),
         created_time: time("2026-01-01T00:00:00Z"),
         last_updated_time: time("2026-01-03T00:00:00.5Z"),
         last_transition_time: time("2026-01-02T00:00:00Z"),
+        reason_since_time: time("2026-01-02T00:00:00Z"),
     };
     Resource {
         id: "0198".to_owned(),

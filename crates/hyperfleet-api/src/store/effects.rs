@@ -286,11 +286,11 @@ impl Index {
         insert_or(
             transaction,
             "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-             last_transition_time)",
+             last_transition_time, reason)",
             self.conditions,
             " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
              observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \
-             last_transition_time = excluded.last_transition_time",
+             last_transition_time = excluded.last_transition_time, reason = excluded.reason",
         )
         .await
     }
@@ -305,6 +305,7 @@ fn condition_values(condition: &Condition, id: &str) -> Vec<Value> {
         Value::Number(condition.observed_generation.into()),
         Value::Number(condition.last_updated_time.as_microsecond()),
         Value::Number(condition.last_transition_time.as_microsecond()),
+        rows::text(condition.reason.clone()),
     ]
 }
 

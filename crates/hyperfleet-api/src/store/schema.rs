@@ -42,6 +42,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0006-counts.sqlite.sql"),
         postgres: include_str!("schema/0006-counts.postgres.sql"),
     },
+    Migration {
+        id: "0007-reasons",
+        sqlite: include_str!("schema/0007-reasons.sqlite.sql"),
+        postgres: include_str!("schema/0007-reasons.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

@@ -43,7 +43,7 @@ async fn conditions_are_written_at_once(rig: &Rig) {
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({
             "type": kind, "status": "False", "reason": reason, "message": message, "observed_generation": 1,
-            "created_time": now, "last_updated_time": now, "last_transition_time": now,
+            "created_time": now, "last_updated_time": now, "last_transition_time": now, "reason_since_time": now,
         })
     };
     assert_eq!(

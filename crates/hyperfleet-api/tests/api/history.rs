@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::rig::{DONE, Rig, merged, path_of, report, time, unique};
 
 rules! {
-    shared: begins_with_the_creation lists_transitions_only keeps_fifty pages absent;
+    shared: begins_with_the_creation a_new_reason_is_a_transition lists_transitions_only keeps_fifty pages absent;
     own: ;
 }
 
@@ -50,6 +50,43 @@ async fn lists_transitions_only(rig: &Rig) {
     assert!(new.contains(&"dns Available False>True".to_owned()), "{new:?}");
     assert!(new.iter().all(|line| !line.contains("Applied") && !line.contains("Health")), "{new:?}");
     assert_eq!(after[after.len() - first.len()..], first, "what was is not changed");
+}
+
+/// "Since when does this hold" has an answer: in the condition and in the history.
+async fn a_new_reason_is_a_transition(rig: &Rig) {
+    let path = path_of(&rig.cluster(json!({})).await);
+    let of = |seconds: i64, reason: &str| {
+        let mut body = merged(report("dns", 1, DONE), json!({ "observed_time": time(seconds) }));
+        body["conditions"][0] = json!({ "type": "Available", "status": "False", "reason": reason, "message": "m" });
+        body
+    };
+    let condition = async || rig.get(&path).await.is(200).body()["status"]["conditions"][2].clone();
+    rig.report(&path, of(-40, "Waiting")).await.is(201);
+    let first = condition().await;
+    assert_eq!((&first["type"], &first["reason"]), (&json!("DnsSuccessful"), &json!("Waiting")));
+    assert_eq!(first["reason_since_time"], first["last_transition_time"]);
+    rig.report(&path, of(-30, "Waiting")).await.is(201);
+    assert_eq!(condition().await["reason_since_time"], first["reason_since_time"], "the same reason");
+    let before = items(rig, &path).await.len();
+    rig.report(&path, of(-20, "Broken")).await.is(201);
+    let second = condition().await;
+    assert_eq!(second["last_transition_time"], first["last_transition_time"], "the status is the same");
+    assert_eq!(second["reason_since_time"], second["last_updated_time"]);
+    let after = items(rig, &path).await;
+    let new: Vec<String> =
+        after[..after.len() - before].iter().map(|item| format!("{} {}", short(item), item["reason"])).collect();
+    let expected = ["dns Available False>False \"Broken\"", "hyperfleet-api DnsSuccessful False>False \"Broken\""];
+    assert_eq!(new.iter().map(String::as_str).collect::<std::collections::BTreeSet<_>>(), expected.into());
+    assert!(after[..2].iter().all(|item| item["time"] == second["reason_since_time"]), "{after:?}");
+    let found = async |search: &str| {
+        let search = format!("{search} and name = '{}'", rig.get(&path).await.is(200).body()["name"].as_str().unwrap());
+        rig.list("/clusters", &[("search", &search)]).await.is(200).body()["total"].clone()
+    };
+    assert_eq!(found("status.conditions.DnsSuccessful.reason = 'Broken'").await, 1);
+    assert_eq!(found("'Broken' = status.conditions.DnsSuccessful.reason").await, 1);
+    assert_eq!(found("status.conditions.DnsSuccessful.reason = 'Waiting'").await, 0);
+    assert_eq!(found("status.conditions.DnsSuccessful.reason != 'Waiting'").await, 1);
+    assert_eq!(found("status.conditions.HypershiftSuccessful.reason is null").await, 1);
 }
 
 async fn keeps_fifty(rig: &Rig) {

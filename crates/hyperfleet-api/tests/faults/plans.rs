@@ -12,7 +12,7 @@ use crate::rig::{TestDatabase, report, variable};
 const MANY: u32 = 20_000;
 
 /// The requests, and true where the results may be sorted: the few matches of a search may, a whole kind may not.
-const ASKED: [(&str, bool); 12] = [
+const ASKED: [(&str, bool); 13] = [
     ("/clusters?size=100", false),
     ("/clusters?size=100&order=name", false),
     ("/clusters?size=20&order=updated_time%20desc", false),
@@ -22,6 +22,7 @@ const ASKED: [(&str, bool); 12] = [
     // Almost every cluster passes the first test, few pass the second one.
     ("/clusters?search=status.conditions.Reconciled%3D%27False%27", true),
     ("/clusters?search=status.conditions.Reconciled%3D%27False%27+and+labels.shard%3D%2717%27", true),
+    ("/clusters?search=status.conditions.Reconciled.reason%3D%27R17%27", true),
     ("/clusters?search=name%3D%27c-77%27", true),
     ("/clusters?ref_type=wif_config&ref_target_id=wif", true),
     ("/clusters/c-0/statuses/history", false),
@@ -49,7 +50,7 @@ fn filling(series: &str) -> Vec<String> {
         format!("INSERT INTO resource_labels {series} SELECT 'c-' || i, 'shard', '' || (i % 200) FROM s"),
         format!(
             "INSERT INTO resource_conditions {series} SELECT 'c-' || i, 'Reconciled', \
-             CASE i % 200 WHEN 0 THEN 'True' ELSE 'False' END, 1, 1, 1 FROM s"
+             CASE i % 200 WHEN 0 THEN 'True' ELSE 'False' END, 1, 1, 1, 'R' || (i % 200) FROM s"
         ),
         format!(
             "INSERT INTO resource_references {series} SELECT 'c-' || i, 'wif_config', \

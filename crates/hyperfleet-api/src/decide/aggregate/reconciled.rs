@@ -28,7 +28,11 @@ pub(super) fn conclude(evidence: &Evidence<'_>) -> Condition {
             && status == Status::False
             && previous.observed_generation != resource.generation
     });
-    if outdated { Condition { last_transition_time: evidence.reference_time(), ..condition } } else { condition }
+    if !outdated {
+        return condition;
+    }
+    let since = evidence.reference_time();
+    Condition { last_transition_time: since, reason_since_time: since, ..condition }
 }
 
 fn evaluate(evidence: &Evidence<'_>) -> (Status, Reason, String) {

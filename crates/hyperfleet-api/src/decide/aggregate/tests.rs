@@ -102,6 +102,7 @@ fn given(text: &str) -> Situation {
                     created_time: at(created.parse().unwrap()),
                     last_updated_time: at(updated.parse().unwrap()),
                     last_transition_time: at(changed.parse().unwrap()),
+                    reason_since_time: at(changed.parse().unwrap()),
                 });
             }
             [who, available, second, ref rest @ ..] => {

@@ -18,7 +18,7 @@ const SCHEMA: &[&str] = &[
      spec JSON)",
     "CREATE TABLE resource_labels (resource_id TEXT, key TEXT, value TEXT, PRIMARY KEY (resource_id, key))",
     "CREATE TABLE resource_conditions (resource_id TEXT, type TEXT, status TEXT, observed_generation BIGINT, \
-     last_updated_time BIGINT, last_transition_time BIGINT, PRIMARY KEY (resource_id, type))",
+     last_updated_time BIGINT, last_transition_time BIGINT, reason TEXT, PRIMARY KEY (resource_id, type))",
 ];
 
 /// A search with its negation and order.
@@ -100,6 +100,7 @@ impl Database {
                     Value::Number(condition.observed_generation.into()),
                     Value::Number(condition.last_updated_time.as_microsecond()),
                     Value::Number(condition.last_transition_time.as_microsecond()),
+                    maybe(condition.reason.as_ref()),
                 ];
                 self.insert("resource_conditions", values).await;
             }
@@ -153,9 +154,12 @@ impl Database {
     }
 }
 
+fn maybe(text: Option<&String>) -> Value {
+    text.map_or(Value::NoText, |text| Value::Text(text.clone()))
+}
+
 fn row(resource: &Resource) -> Vec<Value> {
     let text = |text: &str| Value::Text(text.to_owned());
-    let maybe = |text: Option<&String>| text.map_or(Value::NoText, |text| Value::Text(text.clone()));
     vec![
         text(&resource.id),
         text(&resource.kind),

@@ -6,7 +6,7 @@ use super::*;
 
 const FIELDS: &str = "is not one of id, kind, name, href, generation, created_time, created_by, updated_time, updated_by, \
      deleted_time, deleted_by, owner_id, owner_href, owner_kind, labels.<key>, spec.<path>, status.conditions.<Type> (also with \
-     .observed_generation, .last_updated_time or .last_transition_time)";
+     .reason, .observed_generation, .last_updated_time or .last_transition_time)";
 
 #[rstest]
 #[case("x') or (1=1", 2, "the quote ' is never closed: add it at the end")]
@@ -173,7 +173,7 @@ fn a_search_is_refused(#[case] search: &str, #[case] column: usize, #[case] mess
 #[case("spec.pullSecret.data.digest like 'hmac%'", "spec.pullSecret.data.digest")]
 #[case("status.conditions.ready = 'True'", "status.conditions.ready")]
 #[case("status.conditions.Re_ady = 'True'", "status.conditions.Re_ady")]
-#[case("status.conditions.A.reason = 'x'", "status.conditions.A.reason")]
+#[case("status.conditions.A.message = 'x'", "status.conditions.A.message")]
 fn a_name_is_unknown(#[case] search: &str, #[case] name: &str) {
     let expected = format!("search, column 1: invalid field in search or order query: '{name}' {FIELDS}");
     assert_eq!(Search::parse(search).unwrap_err().to_string(), expected);

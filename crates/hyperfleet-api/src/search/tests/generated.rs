@@ -98,16 +98,18 @@ fn json_value() -> impl Strategy<Value = Json> {
 
 fn condition(kind: &'static str) -> impl Strategy<Value = Condition> {
     let status = select(&[Status::True, Status::False, Status::Unknown][..]);
-    (status, (0..4_u32).prop_map(Generation::from), time(), time()).prop_map(
-        move |(status, observed_generation, updated, transition)| Condition {
+    let reason = option::of(text());
+    (status, reason, (0..4_u32).prop_map(Generation::from), time(), time()).prop_map(
+        move |(status, reason, observed_generation, updated, transition)| Condition {
             kind: kind.to_owned(),
             status,
-            reason: None,
+            reason,
             message: None,
             observed_generation,
             created_time: transition,
             last_updated_time: updated,
             last_transition_time: transition,
+            reason_since_time: transition,
         },
     )
 }
@@ -247,6 +249,7 @@ fn bound() -> BoxedStrategy<String> {
     prop_oneof![
         3 => of(KEYS, "labels.", prop_oneof![3 => tests(quoted(), false), 1 => likes(false)].boxed()),
         1 => of(CONDITIONS, "status.conditions.", statuses.boxed()),
+        1 => part("reason", prop_oneof![3 => compared(quoted().boxed()), 1 => Just("is null".to_owned())].boxed()),
         1 => part("observed_generation", compared(whole_number().boxed())),
         1 => part("last_updated_time", compared(instant().boxed())),
         1 => part("last_transition_time", compared(instant().boxed())),

@@ -70,6 +70,15 @@ use super::*;
 #[case::literal_first_labels("'1' = labels.shard and true = spec.spot and 'true' = spec.spot", true)]
 #[case::literal_first_not("not (5 <= generation) and not 'workers' != name", true)]
 #[case::condition_is_there("status.conditions.Reconciled is null", false)]
+#[case::reason(
+    "status.conditions.Reconciled.reason = 'ReconciledAll' and 'x' != status.conditions.Reconciled.reason",
+    true
+)]
+#[case::reason_absent(
+    "status.conditions.ProbeSuccessful.reason is null and status.conditions.Other.reason is null",
+    true
+)]
+#[case::reason_absent_is_not_another("status.conditions.ProbeSuccessful.reason != 'x'", false)]
 #[case::part_of_an_absent_condition("status.conditions.Other.last_updated_time is null", true)]
 #[case::spec_object("spec.platform = 'x' or spec.platform != 'x' or spec.list != 1", false)]
 #[case::spec_null("spec.none is null and spec.nowhere.at.all is null and spec.platform is not null", true)]

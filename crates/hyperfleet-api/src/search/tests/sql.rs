@@ -36,6 +36,14 @@ fn sql(search: &str, dialect: Dialect) -> String {
     "status.conditions.A.observed_generation > 2",
     r#"r.id IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.observed_generation > $2) [Text("A"), Number(2)]"#
 )]
+#[case(
+    "status.conditions.A.reason = 'B'",
+    r#"r.id IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.reason = $2) [Text("A"), Text("B")]"#
+)]
+#[case(
+    "status.conditions.A.reason is null",
+    r#"r.id NOT IN (SELECT m.resource_id FROM resource_conditions m WHERE m.type = $1 AND m.reason IS NOT NULL) [Text("A")]"#
+)]
 fn both_databases_get_the_same_sql(#[case] search: &str, #[case] expected: &str) {
     assert_eq!(sql(search, Dialect::Sqlite), expected);
     assert_eq!(sql(search, Dialect::Postgres), expected);

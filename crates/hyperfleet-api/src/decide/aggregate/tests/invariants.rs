@@ -31,6 +31,7 @@ fn a_previous(kind: &'static str) -> impl Strategy<Value = Option<Condition>> {
         created_time: at(0),
         last_updated_time: at(second),
         last_transition_time: at(second),
+        reason_since_time: at(second),
     }))
 }
 
