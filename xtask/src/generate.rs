@@ -33,6 +33,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("names.md", names_page()),
         ("node-syncer.md", sync_global_pullsecret::reference::page(NOTE)),
         ("openapi.json", openapi()),
+        ("openapi-core.json", openapi_core()),
         ("sentinel-settings.md", sentinel_settings()),
         ("settings-aliases.md", settings_aliases()),
     ] {
@@ -234,6 +235,12 @@ fn exit_codes() -> String {
 fn openapi() -> String {
     let registry = hyperfleet_api::entity::Registry::standard();
     format!("{:#}\n", hyperfleet_api::openapi::document(&registry, hyperfleet_api::openapi::VERSION))
+}
+
+fn openapi_core() -> String {
+    let registry = hyperfleet_api::entity::Registry::standard();
+    let document = hyperfleet_api::openapi::document(&registry, hyperfleet_api::openapi::VERSION);
+    format!("{:#}\n", hyperfleet_api::openapi::core(&document))
 }
 
 fn names_page() -> String {

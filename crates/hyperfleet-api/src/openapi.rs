@@ -10,6 +10,7 @@ mod reference;
 mod requests;
 mod schemas;
 mod scope;
+mod superset;
 #[cfg(test)]
 mod tests;
 mod tombstones;
@@ -17,6 +18,8 @@ mod tombstones;
 use serde_json::{Map, Value, json};
 
 use crate::entity::Registry;
+
+pub use superset::core;
 
 /// The version in the committed document. A build may report a more precise one.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -34,7 +37,10 @@ include such resources; `search=deleted_time is null` excludes them.
 `X-Request-ID`, which the server also logs. A method that a path does not support gets a 405 in plain text, with `Allow`; \
 every path with GET supports HEAD.
 
-**Null** means absent in a request's optional members.";
+**Null** means absent in a request's optional members.
+
+**Beyond HyperFleet.** Whatever is marked `x-beyond-hyperfleet` is no part of the contract of HyperFleet's own server: a client \
+that must work with both does without it.";
 
 /// Returns the document for the kinds of a registry.
 pub fn document(registry: &Registry, version: &str) -> Value {

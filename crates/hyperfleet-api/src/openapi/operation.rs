@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::problems;
+use super::superset::beyond;
 
 /// The parts of an operation that differ; the rest is added when it is rendered.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub(super) struct Operation {
     pub(super) problems: Vec<StatusCode>,
     /// The access that it needs.
     pub(super) access: Access,
+    /// True if HyperFleet's own server has no such operation.
+    pub(super) is_beyond: bool,
 }
 
 /// The access of an operation, which decides most of its problems.
@@ -82,6 +85,9 @@ impl Operation {
         }
         if self.access == Access::Public {
             put("security", json!([]));
+        }
+        if self.is_beyond {
+            operation = beyond(operation);
         }
         operation
     }

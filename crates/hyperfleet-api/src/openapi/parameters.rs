@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reference::component;
+use super::superset::{MARK, beyond};
 use crate::resource::ID_PATTERN;
 use crate::search;
 
@@ -44,7 +45,7 @@ const SEARCH: &str = "A condition on the resources, in the search language: comp
 
 Its fields are the columns by which lists can be ordered; `labels.KEY`; `spec.PATH`, whose names are lower-case letters, digits and \
 `_`; `status.conditions.TYPE` with `=` and one of 'True', 'False', 'Unknown', or `is null`; and the parts `.last_updated_time`, \
-`.last_transition_time` and `.observed_generation` of a condition. Labels and conditions do not support `not`. A value may stand \
+`.last_transition_time`, `.observed_generation` and (beyond HyperFleet) `.reason` of a condition. Labels and conditions do not support `not`. A value may stand \
 first: `3 < spec.replicas`. Compared with a text, a number or boolean of a spec is its text.";
 
 const WATCH: &str = "Returns a stream of changes instead of a list: one JSON document per line, until the client \
@@ -89,18 +90,19 @@ pub(super) fn components() -> Value {
             &json!({ "type": "string" }),
         ),
         "RefTargetId": query("ref_target_id", "See `ref_type`.", &json!({ "type": "string" })),
-        "Watch": query("watch", WATCH, &json!({ "type": "boolean", "default": false })),
-        "ResourceVersion": query(
+        "Watch": beyond(query("watch", WATCH, &json!({ "type": "boolean", "default": false }))),
+        "ResourceVersion": beyond(query(
             "resource_version",
             "With `watch`: resume after this version of an earlier stream. Ignored otherwise.",
             &json!({ "type": "string" }),
-        ),
-        "Include": query(
+        )),
+        "Include": beyond(query(
             "include",
             "Returns the pull secret in `spec.pullSecret.data` in clear, to callers with the grant `reads_pull_secrets`.",
             &json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
-        ),
+        )),
         "IfMatch": {
+            MARK: true,
             "name": "If-Match",
             "in": "header",
             "description": "The generation that the caller has observed, in quotes. If the resource has another one, \

@@ -236,6 +236,7 @@ fn post_status(scope: &Scope<'_>) -> Operation {
             ),
             discarded(),
         ],
+        is_beyond: true,
         ..report(scope)
     }
 }
@@ -267,6 +268,7 @@ fn history(scope: &Scope<'_>) -> Operation {
             "A page of transitions, newest first.",
             schema("TransitionList"),
         )],
+        is_beyond: true,
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
         ..of(scope, Access::Reads)
     }

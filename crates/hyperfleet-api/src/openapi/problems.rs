@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::reference::{component, schema};
+use super::superset::beyond;
 use crate::problem::Code;
 
 /// The statuses of problems, each with its codes if they differ from the codes of that status.
@@ -22,6 +23,9 @@ const STATUSES: &[(StatusCode, &[Code])] = &[
     (StatusCode::SERVICE_UNAVAILABLE, &[]),
     (StatusCode::GATEWAY_TIMEOUT, &[]),
 ];
+
+/// The statuses that HyperFleet's own server never answers with.
+const BEYOND: [StatusCode; 2] = [StatusCode::GONE, StatusCode::PRECONDITION_FAILED];
 
 /// The description of a status that its code does not describe.
 fn meaning(status: StatusCode) -> Option<&'static str> {
@@ -47,7 +51,7 @@ pub(super) fn responses() -> Map<String, Value> {
             "headers": headers_of(*status),
             "content": { "application/problem+json": media },
         });
-        (name(*status), value)
+        (name(*status), if BEYOND.contains(status) { beyond(value) } else { value })
     };
     STATUSES.iter().map(response).collect()
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reference::schema;
+use super::superset::{MARK, beyond};
 use crate::entity::{Descriptor, ReferenceRule, Registry};
 use crate::resource::ID_PATTERN;
 
@@ -62,6 +63,7 @@ fn creation(descriptor: &Descriptor) -> Value {
         "required": required,
         "properties": {
             "id": {
+                MARK: true,
                 "description": "An id of the client's choice, unique over all kinds. By default the server generates a UUID, version 7. Where tenants are isolated, only identities with `all_tenants` may choose one.",
                 "type": ["string", "null"],
                 "pattern": ID_PATTERN,
@@ -209,7 +211,7 @@ fn force_delete() -> Value {
 }
 
 fn report() -> Value {
-    let generation = json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": i64::MAX });
+    let generation = json!({ "type": "integer", "format": "int32", "minimum": 1, "maximum": i32::MAX });
     let with = |description: &str, mut schema: Value| {
         if let Some(members) = schema.as_object_mut() {
             members.insert("description".to_owned(), json!(description));
@@ -219,7 +221,7 @@ fn report() -> Value {
     // The server ignores an older name beside the current one, so it has no type.
     let alias = |name: &str| {
         let description = format!("An older name of `{name}`; ignored if that is given.");
-        json!({ "description": description, "deprecated": true })
+        beyond(json!({ "description": description, "deprecated": true }))
     };
     let mandatory = ["Available", "Applied", "Health"];
     let contains = mandatory.map(|kind| {
@@ -231,7 +233,7 @@ fn report() -> Value {
         "required": ["adapter", "conditions"],
         "anyOf": [
             { "required": ["observed_generation"] },
-            { "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
+            { MARK: true, "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
         ],
         "properties": {
             "adapter": { "description": "The name of the adapter; any name is accepted.", "type": "string", "minLength": 1 },
@@ -243,10 +245,10 @@ fn report() -> Value {
                 json!({ "type": ["string", "null"], "format": "date-time" }),
             ),
             "observedTime": alias("observed_time"),
-            "lastUpdated": with(
+            "lastUpdated": beyond(with(
                 "As observed_time, in the contract of 2025; it may be any time ago.",
                 json!({ "type": ["string", "null"], "format": "date-time" }),
-            ),
+            )),
             "conditions": {
                 "description": "The conditions: at least Available, Applied and Health, each type once. Finalized is True once \
                                 the adapter has cleaned up.",
@@ -284,7 +286,7 @@ fn metadata() -> Value {
         "properties": {
             "job_name": text,
             "job_namespace": text,
-            "attempt": { "type": ["integer", "null"], "format": "int64", "minimum": i64::MIN, "maximum": i64::MAX },
+            "attempt": { "type": ["integer", "null"], "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX },
             "started_time": time,
             "completed_time": time,
             "duration": text,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reference::schema;
+use super::superset::{MARK, beyond};
 use super::{derived, requests};
 use crate::entity::{Descriptor, Registry};
 use crate::resource::ID_PATTERN;
@@ -104,6 +105,7 @@ fn status() -> Value {
                 "items": schema("Condition"),
             },
             "adapters": {
+                MARK: true,
                 "description": "The latest report of each adapter by name, for expressions such as \
                                 `status.adapters.dns.available == \"True\"`.",
                 "type": "object",
@@ -129,6 +131,7 @@ fn condition() -> Value {
             "created_time": time("The time at which a condition of this type first appeared."),
             "last_updated_time": time("The time at which its evidence was last observed."),
             "last_transition_time": time("The time of the last change of its status."),
+            "reason_since_time": beyond(time("The time since which status and reason are what they are.")),
         },
     })
 }
@@ -184,7 +187,7 @@ fn transition() -> Value {
     let statuses = ["True", "False", "Unknown"];
     let text = json!({ "type": ["string", "null"] });
     json!({
-        "description": "A change of a condition's status.",
+        "description": "A change of a condition's status or reason; where only the reason changed, `from` is `to`.",
         "type": "object",
         "required": ["adapter", "type", "from", "to", "reason", "message", "observed_generation", "time"],
         "properties": {
@@ -202,6 +205,7 @@ fn transition() -> Value {
 
 fn change_event() -> Value {
     json!({
+        MARK: true,
         "description": "A line of a change stream. The object is the resource; for BOOKMARK only the kind; for ERROR, which \
                         ends the stream, a problem. The object of DELETED is its last state.",
         "type": "object",

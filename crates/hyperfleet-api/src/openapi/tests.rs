@@ -133,3 +133,62 @@ fn every_schema_is_valid_and_every_example_satisfies_it() {
         assert!(examples_checked > 10, "{examples_checked}");
     }
 }
+
+/// The paths of HyperFleet's contract, for each kind.
+const CONTRACT: &[(&str, &[&str])] = &[
+    ("", &["get", "post"]),
+    ("/{}", &["delete", "get", "patch"]),
+    ("/{}/force-delete", &["post"]),
+    ("/{}/statuses", &["get", "put"]),
+];
+
+#[test]
+fn the_core_is_the_contract_alone() {
+    let whole = document(&Registry::standard(), "1");
+    let core = core(&whole);
+    let mut expected = BTreeSet::new();
+    for collection in [
+        "clusters",
+        "nodepools",
+        "clusters/{}/nodepools",
+        "channels",
+        "versions",
+        "channels/{}/versions",
+        "wifconfigs",
+        "resources",
+    ] {
+        for (rest, methods) in CONTRACT {
+            expected.extend(methods.iter().map(|method| format!("{method} /api/hyperfleet/v1/{collection}{rest}")));
+        }
+    }
+    for path in ["", "/v1/openapi", "/v1/openapi.html"] {
+        expected.insert(format!("get /api/hyperfleet{path}"));
+    }
+    let anonymous = |path: &str| {
+        let segments = path.split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
+        segments.collect::<Vec<_>>().join("/")
+    };
+    let actual = operations(&core).into_iter().map(|(path, method, _)| format!("{method} {}", anonymous(path)));
+    assert_eq!(actual.collect::<BTreeSet<_>>(), expected);
+    let text = core.to_string();
+    for beyond in [
+        "\"x-beyond-hyperfleet\"",
+        "reason_since_time",
+        "\"watch\"",
+        "If-Match",
+        "\"adapters\":",
+        "observedGeneration",
+        "ChangeEvent",
+        "Tombstone",
+        "Transition",
+    ] {
+        assert!(!text.contains(beyond), "{beyond}");
+        assert!(whole.to_string().contains(beyond), "{beyond}");
+    }
+    // Whatever is referred to is there.
+    objects(&core, &mut |members| {
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            assert!(core.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    });
+}

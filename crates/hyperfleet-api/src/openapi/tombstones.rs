@@ -25,6 +25,7 @@ pub(super) fn paths(descriptor: &Descriptor) -> Map<String, Value> {
         responses: vec![SuccessResponse::json(StatusCode::OK, "A page of tombstones.", schema("TombstoneList"))],
         problems: vec![StatusCode::BAD_REQUEST],
         access: Access::Reads,
+        is_beyond: true,
         ..Operation::default()
     };
     let swept = Operation {
@@ -39,6 +40,7 @@ pub(super) fn paths(descriptor: &Descriptor) -> Map<String, Value> {
         ],
         problems: vec![StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND],
         access: Access::Writes,
+        is_beyond: true,
         ..Operation::default()
     };
     let parameters = vec![parameters::id("tombstone_id", "tombstone")];
