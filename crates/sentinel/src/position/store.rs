@@ -17,7 +17,9 @@ use super::records::{Record, Records};
 use super::version::Position;
 
 /// Maximum time of a read or a write.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Number of recorded events while nothing can be recorded.
+const EVERYTHING: u64 = u64::MAX;
 /// Time until a failed write is repeated.
 const RETRY: Duration = Duration::from_secs(1);
 /// The table of positions.
@@ -79,18 +81,21 @@ impl PositionStore {
         }
     }
 
-    /// Writes the newest position whenever it has changed, one write at a time, until the leader ends. One that cannot be written counts as
-    /// recorded: events are not held up.
+    /// Writes the newest position whenever it has changed, one write at a time, until the leader ends. While it cannot be written,
+    /// everything counts as recorded: no event is held up.
     pub async fn follow(&mut self, records: Records) {
         let Records { mut newest, recorded } = records;
         let mut is_failing = false;
         while newest.changed().await.is_ok() {
             let Some(Record { position, published }) = newest.borrow_and_update().clone() else { continue };
             let written = timeout(CALL_TIMEOUT, self.write(&position.to_string())).await;
-            recorded.send_replace(published);
             match written.unwrap_or_else(|_elapsed| Err("no answer in time".to_owned())) {
-                Ok(()) => is_failing = false,
+                Ok(()) => {
+                    is_failing = false;
+                    recorded.send_replace(published);
+                }
                 Err(error) => {
+                    recorded.send_replace(EVERYTHING);
                     if !std::mem::replace(&mut is_failing, true) {
                         tracing::warn!(
                             operation = "lead",
@@ -199,5 +204,42 @@ impl std::fmt::Debug for PositionStore {
             Self::Lease { .. } => "Lease",
             Self::Row { .. } => "Row",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::position::Recorder;
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_written_holds_up_no_event() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = PositionStore::File(folder.path().join("no/such/folder/position"));
+        let (mut recorder, records) = Recorder::new();
+        let leading = async {
+            (0..10).for_each(|_| recorder.published());
+            recorder.show(Some("e-10".parse().unwrap()));
+            assert!(!recorder.has_room(4));
+            recorder.recorded().await;
+            (0..10).for_each(|_| recorder.published());
+            assert!(recorder.has_room(4));
+            drop(recorder);
+        };
+        tokio::join!(leading, store.follow(records));
+        assert_eq!(store.load().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_position_in_a_file_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = PositionStore::File(folder.path().join("position"));
+        assert_eq!(store.load().await, None);
+        let position: Position = "e-10+12".parse().unwrap();
+        let (recorder, records) = Recorder::new();
+        recorder.show(Some(position.clone()));
+        drop(recorder);
+        store.follow(records).await;
+        assert_eq!(store.load().await, Some(position));
     }
 }
