@@ -7,11 +7,13 @@ mod failure;
 mod group;
 mod lost;
 mod mapped;
+mod operation;
 mod read;
 mod report;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod together;
 mod tombstones;
 mod write;
 
@@ -37,13 +39,12 @@ use crate::spec_schema::SpecSchemas;
 use crate::store::{Lock, Object, Store, Stored, Write};
 use crate::tenancy::{Reach, Tenancy};
 
-use create::Creating;
 use group::Group;
 use mapped::MappedFacts;
-use report::Reporting;
+use operation::{Creating, Reporting};
 
 pub use failure::{Failure, PullSecretError};
-pub use report::Reported;
+pub use operation::Reported;
 
 /// Maximum number of attempts of a transaction that conflicts with others.
 const MAX_ATTEMPTS: usize = 8;
@@ -64,8 +65,8 @@ struct Parts {
     evaluator: Evaluator,
     schemas: SpecSchemas,
     keyring: Live<Option<Arc<Keyring>>>,
-    creations: Group<Creating>,
-    reports: Group<Reporting>,
+    creations: Group<Creating, Resource>,
+    reports: Group<Reporting, Reported>,
 }
 
 /// The caller of an operation.

@@ -3,6 +3,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a benchmark prints, and fails where it cannot measure"

@@ -94,13 +94,13 @@ impl Writer<'_> {
             Expression::Test(field, test) if !matches!(test, Test::Null { negated: false }) => Some((field, test)),
             _ => None,
         });
-        let keyed = found.filter_map(|(field, test)| match field {
+        let mut keyed = found.filter_map(|(field, test)| match field {
             Field::Label(key) => Some((LABELS, key, test)),
             Field::Status(kind) => Some((conditions("status", false), kind, test)),
             Field::Part(kind, part) => Some((conditions(part.name, part.nullable), kind, test)),
             Field::Column(_) | Field::Spec(_) => None,
         });
-        let (column, key, test) = keyed.skip(number).next()?;
+        let (column, key, test) = keyed.nth(number)?;
         Some(self.ids(&column, key, test))
     }
 

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::group::{Group, Operation, alone};
+use super::group::Group;
 use super::mapped::MappedFacts;
+use super::operation::{Creating, Given};
+use super::together::{Operation, alone, perform};
 use super::{Failure, PullSecretError, Service, attempt};
-use crate::decide::body::{Creation, References};
+use crate::decide::body::Creation;
 use crate::decide::change::{self, ChangeError, Relations, RequestInfo};
 use crate::decide::destination::{self, Content};
 use crate::decide::misplaced;
@@ -18,26 +20,6 @@ use crate::resource::Resource;
 use crate::sealed::{self, Binding, PullSecretInput};
 use crate::store::{Lock, StoreError, Stored, Write};
 use crate::tenancy::Reach;
-
-/// A checked request for a new resource.
-#[derive(Debug)]
-struct Given {
-    id: String,
-    owner_id: Option<String>,
-    /// The body without its references.
-    body: Creation,
-    references: References,
-    /// The encrypted pull secret, if it has one.
-    sealed: Option<String>,
-    request: RequestInfo,
-}
-
-/// A resource that is to be created.
-#[derive(Debug)]
-pub(super) struct Creating {
-    given: Arc<Given>,
-    mapped: MappedFacts,
-}
 
 impl Service {
     /// Creates a resource, below an owner if its kind has a parent.
@@ -81,7 +63,7 @@ impl Service {
         });
         let created = attempt!(self, mapped = MappedFacts::default(), {
             let operation = Creating { given: Arc::clone(&of), mapped: mapped.clone() };
-            if is_independent { Group::perform(self, operation).await } else { alone(self, &operation).await }
+            if is_independent { perform(self, operation).await } else { alone(self, &operation).await }
         });
         created.map_err(|failure| taken(failure, &of))
     }
@@ -111,7 +93,7 @@ impl Service {
 impl Operation for Creating {
     type Done = Resource;
 
-    fn group(service: &Service) -> &Group<Self> {
+    fn group(service: &Service) -> &Group<Self, Resource> {
         &service.parts.creations
     }
 

@@ -4,42 +4,16 @@ use fleet_model::names::condition::AVAILABLE;
 use fleet_model::{Report, Status};
 
 use super::evaluate::with_report;
-use super::group::{Group, Operation};
-use super::mapped::MappedFacts;
+use super::group::Group;
+use super::operation::{Reported, Reporting};
+use super::together::{Operation, perform};
 use super::{Address, Failure, Service, attempt, lock};
 use crate::decide::change::RequestInfo;
 use crate::decide::deletion;
-use crate::decide::report::{self, Decision, DiscardReason, NewReport};
+use crate::decide::report::{self, Decision, NewReport};
 use crate::decide::transitions;
 use crate::resource::Resource;
 use crate::store::{Lock, Stored, Write};
-
-/// The result of a report.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reported {
-    /// The report was not stored.
-    Discarded(DiscardReason),
-    /// The report is stored.
-    Stored {
-        /// The report as it is stored.
-        report: Box<Report>,
-        /// True if it is the adapter's first report of this resource.
-        first: bool,
-        /// True if it completed the deletion and the resource is removed.
-        removed: bool,
-    },
-}
-
-/// A report that is to be stored.
-#[derive(Debug)]
-pub(super) struct Reporting {
-    kind: Option<String>,
-    owner_id: Option<String>,
-    id: String,
-    new: NewReport,
-    request: RequestInfo,
-    mapped: MappedFacts,
-}
 
 impl Service {
     /// Stores a report of a resource.
@@ -59,7 +33,7 @@ impl Service {
                 request: request.clone(),
                 mapped: mapped.clone(),
             };
-            Group::perform(self, operation).await
+            perform(self, operation).await
         })
     }
 
@@ -114,7 +88,7 @@ impl Service {
 impl Operation for Reporting {
     type Done = Reported;
 
-    fn group(service: &Service) -> &Group<Self> {
+    fn group(service: &Service) -> &Group<Self, Reported> {
         &service.parts.reports
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::batch::Batch;
 use super::database::{Row, Transaction};
 use super::error::StoreError;
+use super::page::Page;
 use super::sql::{Dialect, Parameters, Value};
 use super::version::{self, Version};
 use super::{Store, rows};
@@ -36,15 +37,6 @@ pub struct Query {
     pub limit: i64,
 }
 
-/// A page of a list and the length of the whole list, both from one snapshot.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page<T> {
-    /// The items of the page.
-    pub items: Vec<T>,
-    /// Number of items on all pages.
-    pub total: i64,
-}
-
 impl Store {
     /// Returns a page of the resources that match the query.
     pub async fn list(&self, query: &Query) -> Result<Page<Resource>, StoreError> {
@@ -64,9 +56,10 @@ impl Store {
         let dialect = self.database().dialect();
         let found_by = self.narrowest(query).await?;
         let (sql, parameters) = query.statement(dialect, columns, found_by);
-        let rows = match query.search.is_blank() {
-            true => self.database().fetch(sql, parameters).await?,
-            false => self.database().search(sql, parameters).await?,
+        let rows = if query.search.is_blank() {
+            self.database().fetch(sql, parameters).await?
+        } else {
+            self.database().search(sql, parameters).await?
         };
         let total = match rows.first() {
             Some(row) => row.number(width)?,
@@ -111,9 +104,10 @@ impl Store {
         after: &str,
         batch: Batch,
     ) -> Result<(Vec<(String, String)>, Version), StoreError> {
-        let mut snapshot = match query.search.is_blank() {
-            true => self.database().snapshot().await?,
-            false => self.database().snapshot_of_search().await?,
+        let mut snapshot = if query.search.is_blank() {
+            self.database().snapshot().await?
+        } else {
+            self.database().snapshot_of_search().await?
         };
         let mut parameters = Parameters::default();
         let sql = format!(

@@ -49,7 +49,10 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
     let fresh = program(folder.path(), &["migrate", "--check"]).output().await.unwrap();
     assert_eq!(
         (fresh.status.code(), &fresh.stdout[..]),
-        (Some(1), &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n0007-reasons\n"[..]),
+        (
+            Some(1),
+            &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n0006-counts\n0007-reasons\n"[..]
+        ),
         "{}",
         output_text(&fresh)
     );

@@ -94,7 +94,7 @@ async fn abandon(mut connection: PoolConnection<Postgres>, search: Option<Search
     }
     // Outside of a transaction this is a warning of the server.
     let ended = timeout(END_TIMEOUT, run(&mut connection, "ROLLBACK")).await;
-    if !matches!(ended, Ok(Ok(_))) {
+    if !matches!(ended, Ok(Ok(()))) {
         connection.close_on_drop();
     }
 }

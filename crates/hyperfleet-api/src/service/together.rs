@@ -1,0 +1,117 @@
+//! Group commit: operations that wait at the same time share one transaction.
+//!
+//! One commit, and one statement for each table, then serve all of them. The answers are those of one transaction each: an
+//! operation that is refused has changed nothing, one that meets a resource locked by another transaction waits for it
+//! alone, and if the transaction fails its operations are carried out one by one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::group::{Group, Waiting};
+use super::{Failure, Service};
+use crate::store::{StoreError, Write};
+
+/// Maximum time of a transaction of several operations, all of which wait for it.
+const MAX_TIME: Duration = Duration::from_secs(5);
+
+/// An operation that may share its transaction with others of its type.
+pub(super) trait Operation: Sized + Send + Sync + 'static {
+    /// The result.
+    type Done: Send + 'static;
+
+    /// Returns the group of the operations of this type.
+    fn group(service: &Service) -> &Group<Self, Self::Done>;
+
+    /// Returns the id of the resource that it locks first, if any.
+    fn locks(&self) -> Option<&str>;
+
+    /// Carries it out. It must have no effect on the write before it can be refused.
+    fn perform(&self, service: &Service, write: &mut Write)
+    -> impl Future<Output = Result<Self::Done, Failure>> + Send;
+}
+
+/// The result of an operation in a shared transaction; `None` if it has to be carried out alone.
+type Shared<O> = Option<Result<<O as Operation>::Done, Failure>>;
+
+/// Carries out an operation, together with those that wait at the same time.
+pub(super) async fn perform<O: Operation>(service: &Service, operation: O) -> Result<O::Done, Failure> {
+    let (answer, answered) = oneshot::channel();
+    if O::group(service).add(Waiting { operation, answer }) {
+        tokio::spawn(serve::<O>(service.clone()));
+    }
+    answered.await.unwrap_or(Err(Failure::Abandoned))
+}
+
+async fn serve<O: Operation>(service: Service) {
+    while let Some(mut next) = O::group(&service).next() {
+        next.retain(|waiting| !waiting.answer.is_closed());
+        // A task of its own, so that a panic ends only these operations.
+        let _panicked = tokio::spawn(carry_out(service.clone(), next)).await;
+    }
+}
+
+async fn carry_out<O: Operation>(service: Service, operations: Vec<Waiting<O, O::Done>>) {
+    let shared = match timeout(MAX_TIME, together(&service, &operations)).await {
+        Ok(Ok(results)) => results,
+        Ok(Err(Failure::Store(error))) if operations.len() == 1 || error.is_unavailable() => {
+            failed(&operations, &error)
+        }
+        Ok(Err(_of_one_of_them)) => operations.iter().map(|_| None).collect(),
+        Err(_elapsed) => failed(&operations, &StoreError::timed_out()),
+    };
+    for (Waiting { operation, mut answer }, result) in operations.into_iter().zip(shared) {
+        if let Some(result) = result {
+            let _the_request_has_ended = answer.send(result);
+            continue;
+        }
+        let service = service.clone();
+        tokio::spawn(async move {
+            let result = tokio::select! {
+                result = alone(&service, &operation) => result,
+                () = answer.closed() => return,
+            };
+            let _the_request_has_ended = answer.send(result);
+        });
+    }
+}
+
+/// Carries out operations in one transaction, without those whose resource another transaction has locked. Fails if a
+/// statement fails; then none has been carried out.
+async fn together<O: Operation>(
+    service: &Service,
+    operations: &[Waiting<O, O::Done>],
+) -> Result<Vec<Shared<O>>, Failure> {
+    let mut write = service.store().write().await?;
+    let ids: BTreeSet<_> = operations.iter().filter_map(|waiting| waiting.operation.locks()).collect();
+    if !ids.is_empty() {
+        write.lock_free(&ids.into_iter().map(str::to_owned).collect::<Vec<_>>()).await?;
+    }
+    let mut results = Vec::with_capacity(operations.len());
+    for Waiting { operation, .. } in operations {
+        let is_free = operation.locks().is_none_or(|id| write.has_locked(id));
+        if !is_free {
+            results.push(None);
+            continue;
+        }
+        match operation.perform(service, &mut write).await {
+            Err(Failure::Store(error)) => return Err(error.into()),
+            result => results.push(Some(result)),
+        }
+    }
+    service.commit(write).await?;
+    Ok(results)
+}
+
+/// Carries out an operation in a transaction of its own.
+pub(super) async fn alone<O: Operation>(service: &Service, operation: &O) -> Result<O::Done, Failure> {
+    let mut write = service.store().write().await?;
+    let done = operation.perform(service, &mut write).await;
+    service.finish(write, done).await
+}
+
+fn failed<O: Operation>(operations: &[Waiting<O, O::Done>], error: &StoreError) -> Vec<Shared<O>> {
+    operations.iter().map(|_| Some(Err(error.clone().into()))).collect()
+}
