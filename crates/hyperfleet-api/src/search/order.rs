@@ -37,6 +37,11 @@ impl Order {
         Ok(Self(without_redundant(keys)))
     }
 
+    /// True for the order of ids alone, ascending.
+    pub fn is_by_id(&self) -> bool {
+        matches!(self.0.as_slice(), [Key { column, descending: false }] if column.name == TIE_BREAKER)
+    }
+
     /// The SQL after ORDER BY.
     pub fn sql(&self) -> String {
         self.0.iter().map(Key::sql).collect::<Vec<_>>().join(", ")

@@ -16,6 +16,9 @@ use crate::tenancy::Reach;
 /// Number of resources from which a test of a search does not count as one that few resources pass.
 const FEW: i64 = 2000;
 
+/// Number of resources behind a page up to which a walk through a kind is counted exactly.
+const COUNTED: i64 = 1000;
+
 /// The filter, the order and the page of a list.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -177,6 +180,17 @@ impl Query {
             let sql = format!("SELECT {columns}, ({total}) FROM resources r WHERE {condition} ORDER BY {order} {page}");
             return (sql, parameters);
         }
+        if found_by.is_none() && self.is_walk() {
+            let most = parameters.add(Value::Number(self.offset + self.limit + COUNTED));
+            let total = self.total_of_kind(&mut parameters);
+            let page = page(&mut parameters);
+            let sql = format!(
+                "SELECT {columns}, (SELECT CASE WHEN counted.n < {most} THEN counted.n ELSE ({total}) END FROM (SELECT \
+                 COUNT(*) AS n FROM (SELECT 1 FROM resources r WHERE {condition} ORDER BY {order} LIMIT {most}) walked) counted) \
+                 FROM resources r WHERE {condition} ORDER BY {order} {page}"
+            );
+            return (sql, parameters);
+        }
         // All that a search finds is counted and sorted: ids are cheaper to sort than resources.
         let page = page(&mut parameters);
         let sql = format!(
@@ -186,11 +200,24 @@ impl Query {
         (sql, parameters)
     }
 
-    /// Returns the statement for the length of the whole list. The number of resources of a kind is kept.
+    /// Returns true for a walk through a whole kind in the order of ids, from page to page by `id > 'X'`. Its length need not be
+    /// counted for each page anew: beyond [`COUNTED`] it is at most the number of resources of the kind.
+    fn is_walk(&self) -> bool {
+        self.order.is_by_id() && self.kind.is_some() && self.owner_id.is_none() && self.reference.is_none()
+    }
+
+    /// Returns the statement for the length of the whole list.
     fn total(&self, condition: &str, parameters: &mut Parameters) -> String {
-        if self.owner_id.is_some() || self.reference.is_some() || !self.search.is_blank() {
-            return format!("SELECT COUNT(*) FROM resources r WHERE {condition}");
+        let is_kind = self.owner_id.is_none() && self.reference.is_none() && self.search.is_blank();
+        if is_kind {
+            self.total_of_kind(parameters)
+        } else {
+            format!("SELECT COUNT(*) FROM resources r WHERE {condition}")
         }
+    }
+
+    /// Returns the statement for the kept number of the resources of the kind.
+    fn total_of_kind(&self, parameters: &mut Parameters) -> String {
         let mut conditions = vec![self.reach.sql("c.tenancy", parameters)];
         if let Some(kind) = &self.kind {
             conditions.push(format!("c.kind = {}", parameters.add(Value::Text(kind.clone()))));

@@ -106,6 +106,8 @@ async fn the_length_of_a_list_is_kept(kind: Kind) {
         let separator = if path.contains('?') { '&' } else { '?' };
         assert_eq!(total(&format!("{path}{separator}search=generation%3E0")).await, 8, "counted: {path}");
         assert_eq!(total(&format!("{path}{separator}page=100")).await, 8, "beyond the end: {path}");
+        let walk = format!("{path}{separator}search=id%3E%270%27&order=id&size=3");
+        assert_eq!(total(&walk).await, 8, "a walk: {path}");
     }
     assert_eq!(total(&format!("{}/versions", path_of(&made[1]))).await, 1);
 }
