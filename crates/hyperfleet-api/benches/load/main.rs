@@ -108,7 +108,7 @@ impl ServerUnderLoad {
             client: reqwest::Client::builder().pool_max_idle_per_host(8).build().unwrap(),
         };
         while !under.client.get(format!("http://{health}/readyz")).send().await.unwrap().status().is_success() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         under
     }
@@ -193,6 +193,10 @@ async fn measure(database: &Database, count: u64, time: Duration) {
         began.elapsed().as_secs_f64(),
         under.memory().1
     );
+    drop((stream, under));
+    let began = Instant::now();
+    let _ready = ServerUnderLoad::start(database).await;
+    println!("{:<10} {count:>8}  ready {:.0} ms after a start", database.name(), began.elapsed().as_secs_f64() * 1e3);
 }
 
 /// Requests per second, and the percentiles of their times in milliseconds.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::superset::beyond;
 use crate::entity::{Descriptor, ReferenceRule};
 
 /// Bodies that create a resource of that kind.
@@ -64,6 +65,9 @@ pub(super) fn report() -> Value {
     let legacy = json!({ "adapter": "dns", "observedGeneration": 1, "conditions": conditions, "data": data });
     let mut examples = named("current", "Current member names", &current);
     add(&mut examples, "legacy", "Member names of 2025", &legacy);
+    if let Some(legacy) = examples.get_mut("legacy") {
+        *legacy = beyond(legacy.take());
+    }
     examples
 }
 

@@ -3,13 +3,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::failure::Failure;
+use crate::store::StoreError;
 
 /// Maximum number of operations in one transaction.
 const MAX_TOGETHER: usize = 32;
+/// Maximum time in the queue; only a database that does not answer makes it so long.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of these transactions at once: while one waits for its commit, the next one is prepared.
 const MAX_SERVERS: usize = 2;
 
@@ -28,6 +33,8 @@ struct Queue<Operation, Done> {
 pub(super) struct Waiting<Operation, Done> {
     pub(super) operation: Operation,
     pub(super) answer: oneshot::Sender<Result<Done, Failure>>,
+    /// The time at which it was added.
+    pub(super) since: Instant,
 }
 
 // === impl Group ===
@@ -42,9 +49,14 @@ impl<Operation, Done> Group<Operation, Done> {
         is_needed
     }
 
-    /// Takes the next operations. With none the caller no longer serves the queue.
+    /// Takes the next operations, without those whose request has ended. With none the caller no longer serves the queue.
     pub(super) fn next(&self) -> Option<Vec<Waiting<Operation, Done>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.waiting.retain(|waiting| !waiting.answer.is_closed());
+        while queue.waiting.front().is_some_and(|first| first.since.elapsed() > MAX_WAIT) {
+            let late = queue.waiting.pop_front();
+            let _the_request_has_ended = late.map(|late| late.answer.send(Err(StoreError::timed_out().into())));
+        }
         let count = queue.waiting.len().min(MAX_TOGETHER);
         if count == 0 {
             queue.servers = queue.servers.saturating_sub(1);
@@ -63,5 +75,53 @@ impl<Operation, Done> Default for Group<Operation, Done> {
 impl<Operation, Done> fmt::Debug for Group<Operation, Done> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Group").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Answered = oneshot::Receiver<Result<(), Failure>>;
+
+    fn add(group: &Group<u32, ()>, operation: u32) -> (bool, Answered) {
+        let (answer, answered) = oneshot::channel();
+        (group.add(Waiting { operation, answer, since: Instant::now() }), answered)
+    }
+
+    fn next(group: &Group<u32, ()>) -> Option<Vec<u32>> {
+        let next = group.next()?;
+        Some(next.into_iter().map(|waiting| waiting.operation).collect())
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_taken_together_by_few_servers() {
+        let group = Group::default();
+        let waiting: Vec<_> = (0..40).map(|operation| add(&group, operation)).collect();
+        assert_eq!(waiting.iter().filter(|(serves, _)| *serves).count(), MAX_SERVERS);
+        assert_eq!(next(&group), Some((0..32).collect()));
+        assert_eq!(next(&group), Some((32..40).collect()));
+        assert_eq!((next(&group), next(&group)), (None, None));
+        let (serves, _waits) = add(&group, 40);
+        assert!(serves, "the next operation is served again");
+    }
+
+    #[tokio::test]
+    async fn requests_that_have_ended_leave_the_queue() {
+        let group = Group::default();
+        let (_, ended) = add(&group, 1);
+        let (_, _waits) = add(&group, 2);
+        drop(ended);
+        assert_eq!(next(&group), Some(vec![2]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_waited_too_long_is_unavailable() {
+        let group = Group::default();
+        let (_, mut late) = add(&group, 1);
+        tokio::time::advance(MAX_WAIT + Duration::from_millis(1)).await;
+        let (_, _waits) = add(&group, 2);
+        assert_eq!(next(&group), Some(vec![2]));
+        assert!(matches!(late.try_recv(), Ok(Err(Failure::Store(error))) if error.is_unavailable()));
     }
 }

@@ -5,10 +5,12 @@
 //! alone, and if the transaction fails its operations are carried out one by one.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::group::{Group, Waiting};
 use super::{Failure, Service};
@@ -39,30 +41,30 @@ type Shared<O> = Option<Result<<O as Operation>::Done, Failure>>;
 /// Carries out an operation, together with those that wait at the same time.
 pub(super) async fn perform<O: Operation>(service: &Service, operation: O) -> Result<O::Done, Failure> {
     let (answer, answered) = oneshot::channel();
-    if O::group(service).add(Waiting { operation, answer }) {
+    if O::group(service).add(Waiting { operation, answer, since: Instant::now() }) {
         tokio::spawn(serve::<O>(service.clone()));
     }
     answered.await.unwrap_or(Err(Failure::Abandoned))
 }
 
 async fn serve<O: Operation>(service: Service) {
-    while let Some(mut next) = O::group(&service).next() {
-        next.retain(|waiting| !waiting.answer.is_closed());
-        // A task of its own, so that a panic ends only these operations.
-        let _panicked = tokio::spawn(carry_out(service.clone(), next)).await;
+    while let Some(next) = O::group(&service).next() {
+        carry_out(&service, next).await;
     }
 }
 
-async fn carry_out<O: Operation>(service: Service, operations: Vec<Waiting<O, O::Done>>) {
-    let shared = match timeout(MAX_TIME, together(&service, &operations)).await {
-        Ok(Ok(results)) => results,
-        Ok(Err(Failure::Store(error))) if operations.len() == 1 || error.is_unavailable() => {
+async fn carry_out<O: Operation>(service: &Service, operations: Vec<Waiting<O, O::Done>>) {
+    // A panic in one operation must not end the others: each is then carried out alone.
+    let together = AssertUnwindSafe(together(service, &operations)).catch_unwind();
+    let shared = match timeout(MAX_TIME, together).await {
+        Ok(Ok(Ok(results))) => results,
+        Ok(Ok(Err(Failure::Store(error)))) if operations.len() == 1 || error.is_unavailable() => {
             failed(&operations, &error)
         }
-        Ok(Err(_of_one_of_them)) => operations.iter().map(|_| None).collect(),
+        Ok(Ok(Err(_)) | Err(_)) => operations.iter().map(|_| None).collect(),
         Err(_elapsed) => failed(&operations, &StoreError::timed_out()),
     };
-    for (Waiting { operation, mut answer }, result) in operations.into_iter().zip(shared) {
+    for (Waiting { operation, mut answer, .. }, result) in operations.into_iter().zip(shared) {
         if let Some(result) = result {
             let _the_request_has_ended = answer.send(result);
             continue;

@@ -202,12 +202,19 @@ async fn store_transitions(
         transaction.execute(sql, parameters).await?;
         ids.extend(counts.into_keys());
     }
-    let ids: Vec<_> = ids.into_iter().collect();
+    for ids in chunks(ids.into_iter().collect()) {
+        prune(transaction, &ids).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the oldest transitions of these resources.
+async fn prune(transaction: &mut Transaction, ids: &[String]) -> Result<(), StoreError> {
     let mut parameters = Parameters::default();
     let sql = format!(
         "DELETE FROM transitions WHERE {} AND number <= (SELECT MAX(t.number) FROM transitions t \
          WHERE t.resource_id = transitions.resource_id) - {TRANSITIONS_KEPT}",
-        parameters.one_of(transaction.dialect(), "resource_id", &ids)
+        parameters.one_of(transaction.dialect(), "resource_id", ids)
     );
     transaction.execute(sql, parameters).await.map(drop)
 }

@@ -9,7 +9,7 @@ SEARCHES = (
     "deleted_time is null",
     "labels.a/b-c = 'x' or labels.d in ['1', '2']",
     "status.conditions.Reconciled = 'False' and not generation > 1",
-    "spec.gcp.projectId like 'a%' or spec.count between 1 and 3",
+    "spec.gcp.project_id like 'a%' or spec.count between 1 and 3",
     "(name ilike 'C%' or id != 'x') and created_time > '2026-01-01T00:00:00Z'",
     "owner_id is not null",
 )

@@ -39,7 +39,7 @@ async fn the_commands_of_the_guide_work() {
     assert_eq!(status["adapters"]["validation"]["available"], "True");
     let reconciled = &status["conditions"][0];
     assert_eq!(reconciled["reason"], "ReconciledMissingAdapters");
-    assert!(reconciled["message"].as_str().unwrap().ends_with("Currently reporting: [validation]"));
+    assert!(reconciled["message"].as_str().unwrap().ends_with("Currently reporting: [dns, validation]"));
     assert_eq!(stop(child).await, Some(0));
 }
 

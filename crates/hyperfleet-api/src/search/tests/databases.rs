@@ -117,16 +117,31 @@ impl Database {
             expected.sort_by(|a, b| order.compare(a, b));
             let expected: Vec<_> = expected.into_iter().map(|resource| resource.id.clone()).collect();
             selective += usize::from(!expected.is_empty() && expected.len() < resources.len());
-            let mut parameters = Parameters::default();
-            let condition = Search::parse(text).unwrap().sql(self.dialect(), &mut parameters);
-            let not = if *not { "NOT " } else { "" };
-            let sql = format!("SELECT r.id FROM resources r WHERE {not}({condition}) ORDER BY {}", order.sql());
-            let selected = self.run(sql.clone(), parameters).await.map_err(|error| error.to_string());
-            if selected.as_ref() != Ok(&expected) {
-                disagreements.push(format!("{effective}\n{sql}\nin memory {expected:?}\nselected {selected:?}"));
+            for (condition, parameters) in self.conditions(text, *not) {
+                let sql = format!("SELECT r.id FROM resources r WHERE {condition} ORDER BY {}", order.sql());
+                let selected = self.run(sql.clone(), parameters).await.map_err(|error| error.to_string());
+                if selected.as_ref() != Ok(&expected) {
+                    disagreements.push(format!("{effective}\n{sql}\nin memory {expected:?}\nselected {selected:?}"));
+                }
             }
         }
         (disagreements, selective)
+    }
+
+    /// The condition of a search and, on SQLite, those that begin with one of its tests.
+    fn conditions(&self, text: &str, not: bool) -> Vec<(String, Parameters)> {
+        let search = Search::parse(text).unwrap();
+        let mut parameters = Parameters::default();
+        let condition = search.sql(self.dialect(), &mut parameters);
+        let mut conditions = vec![(format!("{}({condition})", if not { "NOT " } else { "" }), parameters)];
+        if self.dialect() == Dialect::Sqlite && !not {
+            conditions.extend((0..).map_while(|number| {
+                let mut parameters = Parameters::default();
+                let ids = search.found_by_index(number, Dialect::Sqlite, &mut parameters)?;
+                Some((format!("r.id IN ({ids}) AND ({})", search.filter(&mut parameters)), parameters))
+            }));
+        }
+        conditions
     }
 
     /// Runs the same resources and searches as in memory and returns the outcome as text.

@@ -90,7 +90,7 @@ impl Drop for Lease {
 async fn abandon(mut connection: PoolConnection<Postgres>, search: Option<Search>) {
     if let Some(search) = &search {
         let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(search.backend);
-        let _without_success_the_server_ends_it = cancel.execute(&search.pool).await;
+        let _without_success_the_server_ends_it = timeout(END_TIMEOUT, cancel.execute(&search.pool)).await;
     }
     // Outside of a transaction this is a warning of the server.
     let ended = timeout(END_TIMEOUT, run(&mut connection, "ROLLBACK")).await;

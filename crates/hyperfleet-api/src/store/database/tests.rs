@@ -24,8 +24,10 @@ fn store(folder: &Path, max_connections: u32, acquire_timeout: Duration) -> Stor
 #[tokio::test]
 async fn searches_leave_connections_to_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(folder.path(), 4, Duration::from_millis(100));
+    let store = store(folder.path(), 4, Duration::from_secs(20));
     let database = store.database();
+    // As the migration does: the first connection makes the file one with a write-ahead log, for which it must be alone.
+    let _rows = database.fetch("SELECT 1".to_owned(), Parameters::default()).await.unwrap();
     let searches = [(); 4].map(|()| database.clone()).map(|database| {
         tokio::spawn(async move {
             let mut snapshot = database.snapshot_of_search().await.unwrap();

@@ -12,7 +12,7 @@ fn a_status() -> impl Strategy<Value = Status> {
 
 fn a_report() -> impl Strategy<Value = Report> {
     let finalized = prop::option::of(a_status());
-    (prop::sample::select(ADAPTERS.to_vec()), 1..5_u32, a_status(), finalized, 0..200_i64).prop_map(
+    (prop::sample::select(ADAPTERS.to_vec()), 1..5_u32, a_status(), finalized, 1..200_i64).prop_map(
         |(adapter, generation, available, finalized, second)| {
             let mut report = report(adapter, generation, available, second);
             report.conditions.extend(finalized.map(|status| reported(FINALIZED, status)));
@@ -22,7 +22,7 @@ fn a_report() -> impl Strategy<Value = Report> {
 }
 
 fn a_previous(kind: &'static str) -> impl Strategy<Value = Option<Condition>> {
-    prop::option::of((any::<bool>(), 1..4_u32, 0..200_i64).prop_map(move |(holds, generation, second)| Condition {
+    prop::option::of((any::<bool>(), 1..4_u32, 1..200_i64).prop_map(move |(holds, generation, second)| Condition {
         kind: kind.to_owned(),
         status: if holds { Status::True } else { Status::False },
         reason: None,
