@@ -97,7 +97,7 @@ impl Operation for Creating {
         &service.parts.creations
     }
 
-    fn locks(&self) -> Option<&str> {
+    fn locks(&self) -> Option<(&str, &Reach)> {
         None
     }
 

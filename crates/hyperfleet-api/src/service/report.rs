@@ -14,6 +14,7 @@ use crate::decide::report::{self, Decision, NewReport};
 use crate::decide::transitions;
 use crate::resource::Resource;
 use crate::store::{Lock, Stored, Write};
+use crate::tenancy::Reach;
 
 impl Service {
     /// Stores a report of a resource.
@@ -92,8 +93,8 @@ impl Operation for Reporting {
         &service.parts.reports
     }
 
-    fn locks(&self) -> Option<&str> {
-        Some(&self.id)
+    fn locks(&self) -> Option<(&str, &Reach)> {
+        Some((&self.id, &self.request.reach))
     }
 
     async fn perform(&self, service: &Service, write: &mut Write) -> Result<Reported, Failure> {

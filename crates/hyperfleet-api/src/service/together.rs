@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::group::{Group, Waiting};
 use super::{Failure, Service};
 use crate::store::{StoreError, Write};
+use crate::tenancy::Reach;
 
 /// Maximum time of a transaction of several operations, all of which wait for it.
 const MAX_TIME: Duration = Duration::from_secs(5);
@@ -27,8 +28,8 @@ pub(super) trait Operation: Sized + Send + Sync + 'static {
     /// Returns the group of the operations of this type.
     fn group(service: &Service) -> &Group<Self, Self::Done>;
 
-    /// Returns the id of the resource that it locks first, if any.
-    fn locks(&self) -> Option<&str>;
+    /// Returns the id of the resource that it locks first, if any, and the caller's reach.
+    fn locks(&self) -> Option<(&str, &Reach)>;
 
     /// Carries it out. It must have no effect on the write before it can be refused.
     fn perform(&self, service: &Service, write: &mut Write)
@@ -87,13 +88,14 @@ async fn together<O: Operation>(
     operations: &[Waiting<O, O::Done>],
 ) -> Result<Vec<Shared<O>>, Failure> {
     let mut write = service.store().write().await?;
-    let ids: BTreeSet<_> = operations.iter().filter_map(|waiting| waiting.operation.locks()).collect();
+    let ids: BTreeSet<_> = operations.iter().filter_map(|waiting| Some(waiting.operation.locks()?.0)).collect();
     if !ids.is_empty() {
         write.lock_free(&ids.into_iter().map(str::to_owned).collect::<Vec<_>>()).await?;
     }
     let mut results = Vec::with_capacity(operations.len());
     for Waiting { operation, .. } in operations {
-        let is_free = operation.locks().is_none_or(|id| write.has_locked(id));
+        // A resource beyond reach takes the way of one that does not exist, so that no answer's time tells them apart.
+        let is_free = operation.locks().is_none_or(|(id, reach)| write.has_locked(id, reach));
         if !is_free {
             results.push(None);
             continue;

@@ -62,9 +62,9 @@ impl Write {
         Ok(())
     }
 
-    /// Returns true if [`Write::lock_free`] has locked that resource.
-    pub fn has_locked(&self, id: &str) -> bool {
-        self.locked.contains_key(id)
+    /// Returns true if [`Write::lock_free`] has locked that resource and it is within reach.
+    pub fn has_locked(&self, id: &str, reach: &Reach) -> bool {
+        self.locked.get(id).is_some_and(|stored| reach.covers(&stored.resource.state.tenancy))
     }
 
     /// Locks a resource within reach until the end of the transaction and returns it.
