@@ -80,7 +80,7 @@ impl Kubernetes {
         let behaviour = controllers::queue::Settings {
             back_off: settings.back_off,
             run_pods: settings.run_pods,
-            pods_dir: settings.data_dir.map(|folder| folder.join("pods")),
+            pods_dir: settings.pods_dir.or_else(|| Some(settings.data_dir?.join("pods"))),
             pod_lines: settings.pod_lines,
         };
         let controllers = controllers::start(&engine.store, behaviour);

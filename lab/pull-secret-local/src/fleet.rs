@@ -199,7 +199,7 @@ impl Start<'_> {
             }
             SecretManager::Embedded => {
                 let listen = (HOST, self.ports.of(Port::SecretManager)).into();
-                let data_dir = Some(self.folder.path("secret-manager"));
+                let data_dir = self.folder.is_kept().then(|| self.folder.path("secret-manager"));
                 let token_file = self.folder.token("secret-manager-token")?;
                 let required_token = Some(fs::read_to_string(&token_file).context("cannot read the emulator's token")?);
                 let settings = secret_manager::Settings {
@@ -229,12 +229,13 @@ impl Start<'_> {
         }
         let program = job_program()?;
         let (pod_lines, lines) = unbounded_channel();
-        let data_dir = self.folder.path("kubernetes");
+        let data_dir = self.folder.is_kept().then(|| self.folder.path("kubernetes"));
         let settings = emulated::Settings {
             listen: (HOST, self.ports.of(Port::Kubernetes)).into(),
-            data_dir: Some(data_dir.clone()),
             authorization: Authorization::Rbac,
-            tokens: BTreeMap::from([(emulator::token(Some(&data_dir))?, User::admin())]),
+            tokens: BTreeMap::from([(emulator::token(data_dir.as_deref())?, User::admin())]),
+            data_dir,
+            pods_dir: Some(self.folder.path("pods")),
             run_pods: BTreeMap::from([(self.options.image.clone(), program)]),
             pod_lines: Some(pod_lines),
             ..emulated::Settings::default()
@@ -299,6 +300,12 @@ impl Start<'_> {
         }
         set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
         set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
+        if let Endpoint::Emulator { .. } = endpoint {
+            // All connections are in clear text on this machine, so its certificates, of which there may be hundreds, are not read.
+            let none = self.folder.path("no-certificates");
+            fs::create_dir_all(&none).context("cannot make a folder")?;
+            set("SSL_CERT_DIR", none.display().to_string());
+        }
         if *endpoint == Endpoint::Provider {
             for name in IDENTITY_VARIABLES {
                 if let Some(value) = ProcessEnvironment.text(name)? {

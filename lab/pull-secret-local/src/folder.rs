@@ -7,12 +7,22 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use rustix::fs::statvfs;
 use tempfile::TempDir;
 
 /// The file that marks a folder as a data directory of this program; locked while in use.
 const MARK: &str = "pull-secret-local.lock";
 /// The file with the port of each part, for the next start.
 const PORTS: &str = "ports.json";
+
+/// The temporary folder of a machine that names no other one in `TMPDIR`.
+const DEFAULT_TEMPORARY: &str = "/tmp";
+
+/// The folder in memory that Linux has for shared memory. A fleet plane writes thousands of small files and flushes each.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// Minimum of free bytes in memory; containers have 64 MiB by default.
+const IN_MEMORY_MINIMUM: u64 = 1 << 30;
 
 /// The beginning of the names of temporary folders.
 const TEMPORARY: &str = "pull-secret-local-";
@@ -54,9 +64,10 @@ impl Folder {
         let temporary = if kept.is_some() {
             None
         } else {
-            remove_abandoned(&std::env::temp_dir());
+            let parent = temporary_parent(&std::env::temp_dir());
+            remove_abandoned(&parent);
             let owner = Permissions::from_mode(0o700);
-            let folder = tempfile::Builder::new().prefix(TEMPORARY).permissions(owner).tempdir();
+            let folder = tempfile::Builder::new().prefix(TEMPORARY).permissions(owner).tempdir_in(parent);
             Some(folder.context("no temporary folder")?)
         };
         let path = kept.or(temporary.as_ref().map(TempDir::path)).unwrap_or(Path::new("."));
@@ -134,6 +145,14 @@ impl Folder {
         // What cannot be removed is in the system's temporary folder, and for its owner only.
         let _left_behind = temporary.map(TempDir::close);
     }
+}
+
+/// The folder for temporary folders: in memory, unless `TMPDIR` names one or memory has too little room.
+fn temporary_parent(usual: &Path) -> PathBuf {
+    let in_memory = Path::new(IN_MEMORY);
+    let room = || statvfs(in_memory).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
+    let in_memory = (usual == Path::new(DEFAULT_TEMPORARY) && room() >= IN_MEMORY_MINIMUM).then_some(in_memory);
+    in_memory.unwrap_or(usual).to_path_buf()
 }
 
 /// Removes the temporary folders of processes that were killed: they hold credentials. Those in use are locked.

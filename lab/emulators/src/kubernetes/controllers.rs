@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::pods;
-use super::store::{Object, Store, Subscription};
+use super::store::{Object, Store, Subscription, controller};
 use super::value::text;
 
 pub(crate) mod action;
@@ -138,16 +138,12 @@ fn perform(
 
 /// The Pods whose controller has this kind and name, whichever uid.
 fn pods_of(store: &Store, key: &Key, kind: &str) -> Vec<Pod> {
-    let pods = store.list("pods", Some(&key.0));
-    let ours = pods.iter().filter(|pod| owner_of(pod, kind).is_some_and(|owner| owner == *key));
-    ours.filter_map(|pod| view(pod)).collect()
+    store.pods_of(key, kind).iter().filter_map(|pod| view(pod)).collect()
 }
 
 /// The controller of a Pod, if it is of this kind.
 fn owner_of(pod: &Value, kind: &str) -> Option<Key> {
-    let owners = pod.pointer("/metadata/ownerReferences")?.as_array()?;
-    let is_controller = |owner: &&Value| owner.get("controller") == Some(&Value::Bool(true));
-    let owner = owners.iter().find(is_controller).filter(|owner| text(owner, "/kind") == kind)?;
+    let owner = controller(pod).filter(|owner| text(owner, "/kind") == kind)?;
     Some((text(pod, "/metadata/namespace").to_owned(), text(owner, "/name").to_owned()))
 }
 

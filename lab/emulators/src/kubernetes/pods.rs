@@ -76,6 +76,8 @@ struct Runner {
 struct Machine {
     uid: String,
     facts: Facts,
+    /// True if the Pod has ended according to its status, and so never starts again.
+    has_ended: bool,
     orders: Option<UnboundedSender<Order>>,
     /// Removed with all its volumes when the Pod and its process are gone.
     folder: Option<Arc<TempDir>>,
@@ -140,7 +142,8 @@ impl Runner {
 
     /// Something that waiting Pods may have waited for has changed.
     fn look_at_waiting(&mut self) {
-        let idle = self.machines.iter().filter(|(_, machine)| !matches!(machine.facts.life, Life::Running { .. }));
+        let waits = |machine: &Machine| !machine.has_ended && !matches!(machine.facts.life, Life::Running { .. });
+        let idle = self.machines.iter().filter(|(_, machine)| waits(machine));
         for (key, _) in idle {
             self.queue.add(key.clone());
         }
@@ -156,6 +159,7 @@ impl Runner {
         }
         let (pod, object) = found?;
         let machine = self.machines.entry(key.clone()).or_insert_with(|| Machine::found(&pod, self.store.now()));
+        machine.has_ended = pod.has_ended();
         let facts = machine.facts.clone();
         let now = self.store.now();
         let steps = decide(&pod, &facts, &|| self.readiness(&pod), now, self.settings.back_off);
@@ -351,7 +355,7 @@ impl Machine {
                 facts.life = Life::Ended(lost);
             }
         }
-        Self { uid: pod.metadata.uid.clone(), facts, orders: None, folder: None }
+        Self { uid: pod.metadata.uid.clone(), facts, has_ended: false, orders: None, folder: None }
     }
 
     /// A process that has ended meanwhile does not hear it.

@@ -24,6 +24,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The folder in which objects outlive the server; in memory if none. One server at a time may use a folder.
     pub data_dir: Option<PathBuf>,
+    /// The folder of the Pods' files, emptied at the start; one in the data folder if none, or else a temporary one.
+    pub pods_dir: Option<PathBuf>,
     /// Scripted faults, in the order in which they are tried.
     pub faults: Vec<Fault>,
     /// Authorization.
@@ -97,6 +99,7 @@ impl Default for Settings {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             data_dir: None,
+            pods_dir: None,
             faults: Vec::new(),
             authorization: Authorization::Off,
             tokens: BTreeMap::new(),
@@ -114,6 +117,7 @@ impl fmt::Debug for Settings {
         let Self {
             listen,
             data_dir,
+            pods_dir,
             faults,
             authorization,
             tokens,
@@ -128,6 +132,7 @@ impl fmt::Debug for Settings {
             .debug_struct("Settings")
             .field("listen", listen)
             .field("data_dir", data_dir)
+            .field("pods_dir", pods_dir)
             .field("faults", faults)
             .field("authorization", authorization)
             .field("users", &users)

@@ -23,14 +23,16 @@ use crate::start_error::StartError;
 mod change;
 mod delete;
 mod files;
+mod index;
 mod open;
 mod state;
 mod unsettled;
 mod write;
 mod writing;
 
-pub(crate) use change::{Change, Event, Object};
+pub(crate) use change::{Change, Event, Key, Object};
 pub(crate) use delete::{Deletion, Propagation};
+pub(crate) use index::controller;
 pub(crate) use state::State;
 pub(crate) use writing::{Manager, Part, Writing};
 
@@ -92,6 +94,14 @@ impl Store {
         let state = self.lock();
         let Ok(resource) = state.resource(resource) else { return Vec::new() };
         state.list(&resource, namespace).cloned().collect()
+    }
+
+    /// The Pods whose controller has this kind and name, whichever uid.
+    pub(crate) fn pods_of(&self, controller: &Key, kind: &str) -> Vec<Object> {
+        let state = self.lock();
+        let Ok(pods) = state.resource("pods") else { return Vec::new() };
+        let names = state.index.pods_of(controller, kind);
+        names.filter_map(|name| state.find(&pods, &controller.0, name)).cloned().collect()
     }
 
     /// Creates an object; its kind may be left out, a name may be generated from `metadata.generateName`.

@@ -130,7 +130,15 @@ pub(crate) struct Terminated {
 
 /// Reads what is needed of an object; none if it has not the shape that the API server admits.
 pub(crate) fn view<T: DeserializeOwned>(object: &Value) -> Option<T> {
-    serde_json::from_value(without_nulls(object)).ok()
+    if has_nulls(object) { T::deserialize(&without_nulls(object)).ok() } else { T::deserialize(object).ok() }
+}
+
+fn has_nulls(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.values().any(has_nulls),
+        Value::Array(items) => items.iter().any(has_nulls),
+        other => other.is_null(),
+    }
 }
 
 /// `null` means absent, everywhere.

@@ -10,6 +10,7 @@ use super::super::store::{Deletion, Object, Store};
 use super::super::value::text;
 use super::action::{Action, EventKind};
 use super::model::Time;
+use crate::folder::fnv;
 
 /// The component that records Events.
 #[derive(Clone, Copy, Debug)]
@@ -115,13 +116,12 @@ pub(crate) fn record_event(
     let at = Time::at(store.now());
     let namespace = Some(text(object, "/metadata/namespace")).filter(|namespace| !namespace.is_empty());
     let namespace = namespace.unwrap_or("default");
-    let known = store.list("events", Some(namespace)).into_iter().find(|event| {
-        text(event, "/involvedObject/uid") == text(object, "/metadata/uid")
-            && text(event, "/reason") == reason
-            // Warnings of one reason differ in details only, such as the name of the Pod that was refused.
-            && (kind == EventKind::Warning || text(event, "/message") == message)
-    });
-    if let Some(known) = known {
+    // Warnings of one reason differ in details only, such as the name of the Pod that was refused.
+    let detail = if kind == EventKind::Warning { "" } else { message };
+    let series = fnv(&format!("{} {reason} {detail}", text(object, "/metadata/uid")));
+    let about = text(object, "/metadata/name");
+    let name = format!("{about}.{series:016x}");
+    if let Ok(known) = store.get("events", namespace, &name) {
         let mut event = Value::clone(&known);
         let count = event.get("count").and_then(Value::as_u64).unwrap_or(1);
         if let Some(members) = event.as_object_mut() {
@@ -132,7 +132,6 @@ pub(crate) fn record_event(
         drop(store.update("events", event));
         return;
     }
-    let name = text(object, "/metadata/name");
     let mut source = json!({ "component": recorder.component });
     if let (false, Some(source)) = (recorder.node.is_empty(), source.as_object_mut()) {
         source.insert("host".to_owned(), json!(recorder.node));
@@ -140,12 +139,12 @@ pub(crate) fn record_event(
     let event = json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "generateName": format!("{name}."), "namespace": namespace },
+        "metadata": { "name": name, "namespace": namespace },
         "involvedObject": {
             "apiVersion": text(object, "/apiVersion"),
             "kind": text(object, "/kind"),
             "namespace": text(object, "/metadata/namespace"),
-            "name": name,
+            "name": about,
             "uid": text(object, "/metadata/uid"),
             "resourceVersion": text(object, "/metadata/resourceVersion"),
         },

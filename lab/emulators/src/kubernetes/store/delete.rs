@@ -130,7 +130,8 @@ impl State {
                 Unsettled::Everything => self.look_everywhere(),
                 Unsettled::Dependent(object, storage) => self.collect(&object, &storage, now)?,
                 Unsettled::Owner(object, storage) => self.release(&object, &storage, now)?,
-                Unsettled::Gone(uid) => self.collect_orphans(&uid, now)?,
+                Unsettled::Gone(object) => self.collect_orphans(meta::uid(&object), now)?,
+                Unsettled::Released(object) => self.look_at_owners(&object),
                 Unsettled::Namespace(name) => self.furnish(&name, now)?,
                 Unsettled::Kind(storage) => self.clear(&storage, now)?,
             }
@@ -149,11 +150,10 @@ impl State {
     fn has_owner(&self, object: &Value, owner: &Value) -> bool {
         let place = meta::namespace(object);
         let is_owner = |other: &Object| match meta::namespace(other) {
-            _ if meta::uid(other) != text(owner, "/uid") => false,
             _ if place.is_empty() => true,
             theirs => meta::name(other) == text(owner, "/name") && (theirs.is_empty() || theirs == place),
         };
-        self.everything().any(|(_, other)| is_owner(other))
+        self.index.of_uid(text(owner, "/uid")).and_then(|location| self.at(location)).is_some_and(is_owner)
     }
 
     /// Deletes an object all of whose owners are gone.
@@ -166,7 +166,7 @@ impl State {
         self.discard(&current, storage, &Deletion::default(), now)
     }
 
-    /// Looks after the dependents of an object that has gone, and after owners that have waited for it.
+    /// Looks after the dependents of an object that has gone.
     fn collect_orphans(&mut self, uid: &str, now: Timestamp) -> Result<(), Status> {
         for (storage, object) in self.dependents(uid) {
             let others = meta::owners(&object).iter().any(|owner| self.has_owner(&object, owner));
@@ -176,13 +176,16 @@ impl State {
                 self.collect(&object, &storage, now)?;
             }
         }
-        let waiting: Vec<_> = self
-            .everything()
-            .filter(|(_, object)| meta::has_finalizer(object, FOREGROUND))
-            .map(|(storage, object)| Unsettled::Owner(Arc::clone(object), storage.clone()))
-            .collect();
-        self.unsettled.extend(waiting);
         Ok(())
+    }
+
+    /// Looks after the owners that an object had, which may have waited for it.
+    fn look_at_owners(&mut self, object: &Object) {
+        let owners = meta::owners(object).iter().filter_map(|owner| self.index.of_uid(text(owner, "/uid")));
+        let waiting = owners.filter_map(|location| Some((location, self.at(location)?)));
+        let waiting = waiting.filter(|(_, object)| meta::has_finalizer(object, FOREGROUND));
+        let waiting = waiting.map(|((storage, _), object)| Unsettled::Owner(Arc::clone(object), storage.clone()));
+        self.unsettled.extend(waiting.collect::<Vec<_>>());
     }
 
     /// Takes an owner's finalizer off once its dependents are as they should be.
@@ -322,9 +325,8 @@ impl State {
     }
 
     fn dependents(&self, uid: &str) -> Vec<(String, Object)> {
-        let ours = |object: &Object| meta::owners(object).iter().any(|owner| text(owner, "/uid") == uid);
-        let found = self.everything().filter(|(_, object)| ours(object));
-        found.map(|(storage, object)| (storage.clone(), Arc::clone(object))).collect()
+        let found = self.index.owned_by(uid).filter_map(|location| Some((location.0.clone(), self.at(location)?)));
+        found.map(|(storage, object)| (storage, Arc::clone(object))).collect()
     }
 }
 

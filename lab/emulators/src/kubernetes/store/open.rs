@@ -11,8 +11,9 @@ use super::super::settings::Settings;
 use super::super::status::Status;
 use super::super::tokens::Tokens;
 use super::super::{meta, rbac};
-use super::change::{FIRST_NAMESPACES, Key, Object};
+use super::change::FIRST_NAMESPACES;
 use super::files::Files;
+use super::index::Index;
 use super::state::State;
 use super::unsettled::Unsettled;
 use super::writing::Writing;
@@ -26,6 +27,7 @@ impl State {
             catalog: Catalog::default(),
             tokens: Tokens::new(files.as_ref().map(Files::key).transpose()?),
             objects: BTreeMap::new(),
+            index: Index::default(),
             revision: 1,
             history: VecDeque::new(),
             history_limit: settings.watch_history,
@@ -35,7 +37,7 @@ impl State {
             unsettled: vec![Unsettled::Everything],
         };
         if let Some(files) = &files {
-            state.revision = files.load(|storage, object| insert_loaded(&mut state.objects, storage, object))?.max(1);
+            state.revision = files.load(|storage, object| state.insert_loaded(storage, object))?.max(1);
         }
         state.files = files;
         for definition in state.objects.get("customresourcedefinitions.apiextensions.k8s.io").into_iter().flatten() {
@@ -46,6 +48,12 @@ impl State {
         state.begin(settings, now).map_err(begin)?;
         state.settle(now).map_err(begin)?;
         Ok(state)
+    }
+
+    fn insert_loaded(&mut self, storage: String, object: Value) {
+        let key = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
+        self.index.add(&storage, &object);
+        self.objects.entry(storage).or_default().insert(key, Arc::new(object));
     }
 
     fn begin(&mut self, settings: &Settings, now: Timestamp) -> Result<(), Status> {
@@ -59,9 +67,4 @@ impl State {
         }
         rbac::bootstrap(self, now)
     }
-}
-
-fn insert_loaded(objects: &mut BTreeMap<String, BTreeMap<Key, Object>>, storage: String, object: Value) {
-    let key = (meta::namespace(&object).to_owned(), meta::name(&object).to_owned());
-    objects.entry(storage).or_default().insert(key, Arc::new(object));
 }

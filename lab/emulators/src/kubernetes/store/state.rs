@@ -13,6 +13,7 @@ use super::super::tokens::{Claims, Tokens};
 use super::super::value::{set, text};
 use super::change::{Change, Key, Object};
 use super::files::Files;
+use super::index::{Index, Location};
 use super::unsettled::Unsettled;
 use super::writing::Writing;
 
@@ -21,6 +22,7 @@ pub(crate) struct State {
     pub(crate) catalog: Catalog,
     pub(crate) tokens: Tokens,
     pub(super) objects: BTreeMap<String, BTreeMap<Key, Object>>,
+    pub(super) index: Index,
     pub(super) revision: u64,
     pub(super) history: VecDeque<Arc<Change>>,
     pub(super) history_limit: usize,
@@ -58,8 +60,16 @@ impl State {
         resource: &Resource,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Object> {
+        let first = (namespace.unwrap_or_default().to_owned(), String::new());
+        let objects =
+            self.objects.get(&resource.storage).into_iter().flat_map(move |objects| objects.range(first.clone()..));
         let wanted = move |(key, _): &(&Key, &Object)| namespace.is_none_or(|namespace| key.0 == namespace);
-        self.objects.get(&resource.storage).into_iter().flatten().filter(wanted).map(|(_, object)| object)
+        objects.take_while(wanted).map(|(_, object)| object)
+    }
+
+    /// The object at a location.
+    pub(super) fn at(&self, (storage, key): &Location) -> Option<&Object> {
+        self.objects.get(storage)?.get(key)
     }
 
     /// All objects of one storage.
@@ -136,6 +146,12 @@ impl State {
         let object = Arc::new(object);
         let objects = self.objects.entry(storage.clone()).or_default();
         let before = if deleted { objects.remove(&key) } else { objects.insert(key, Arc::clone(&object)) };
+        if let Some(before) = &before {
+            self.index.remove(&storage, before);
+        }
+        if !deleted {
+            self.index.add(&storage, &object);
+        }
         let change = Change { revision, storage, before, object: Arc::clone(&object), deleted };
         self.remember(change);
         Ok(object)

@@ -20,8 +20,10 @@ pub(super) enum Unsettled {
     Dependent(Object, String),
     /// Its dependents are to be let go, or deleted, before it may go itself.
     Owner(Object, String),
-    /// An object with this uid is gone.
-    Gone(String),
+    /// This object is gone.
+    Gone(Object),
+    /// This object is gone, or has other owners now; the earlier ones may have waited for that.
+    Released(Object),
     /// It is to have a `ServiceAccount`, or to be emptied and then to go itself.
     Namespace(String),
     /// Its objects have no kind any more.
@@ -33,8 +35,10 @@ impl Unsettled {
     pub(super) fn by(change: &Change) -> Vec<Self> {
         let object = &change.object;
         let mut unsettled = Vec::new();
+        let released = |before: &&Object| change.deleted || meta::owners(before) != meta::owners(object);
+        unsettled.extend(change.before.iter().find(released).cloned().map(Self::Released));
         if change.deleted {
-            unsettled.push(Self::Gone(meta::uid(object).to_owned()));
+            unsettled.push(Self::Gone(Arc::clone(object)));
             if change.storage == "customresourcedefinitions.apiextensions.k8s.io" {
                 unsettled.push(Self::Kind(meta::name(object).to_owned()));
             }

@@ -260,13 +260,7 @@ fn carry_over(writing: &Writing<'_>, live: &Value, object: &mut Value) {
 
 /// A change of anything but metadata and status is a new generation.
 fn count_generation(resource: &Resource, live: &Value, object: &mut Value) {
-    let essence = |value: &Value| {
-        let mut essence = value.clone();
-        take(&mut essence, &["metadata"]);
-        take(&mut essence, &["status"]);
-        essence
-    };
-    if resource.has_generation() && essence(live) != essence(object) {
+    if resource.has_generation() && !is_same(live, object, &["metadata", "status"]) {
         let generation = super::super::value::number(live, "/metadata/generation").unwrap_or_default();
         set(object, &["metadata", "generation"], generation + 1);
     }
@@ -281,11 +275,10 @@ fn count_generation(resource: &Resource, live: &Value, object: &mut Value) {
 
 /// If nothing but times of the bookkeeping differs, nothing does.
 fn keep_times(live: &Value, object: &mut Value) {
-    let without_managed = |value: &Value| {
-        let mut value = value.clone();
-        take(&mut value, &["metadata", "managedFields"]);
-        value
-    };
+    let (Some(metadata), Some(live_metadata)) = (object.get("metadata"), live.get("metadata")) else { return };
+    if !is_same(live, object, &["metadata"]) || !is_same(live_metadata, metadata, &["managedFields"]) {
+        return;
+    }
     let entries = |value: &Value| {
         let mut entries = super::super::fields::managed::entries(value);
         for entry in &mut entries {
@@ -293,7 +286,15 @@ fn keep_times(live: &Value, object: &mut Value) {
         }
         entries
     };
-    if entries(live) == entries(object) && without_managed(live) == without_managed(object) {
+    if entries(live) == entries(object) {
         copy(live, object, &["metadata", "managedFields"]);
     }
+}
+
+/// True if two objects have the same members, but for those with these names.
+fn is_same(one: &Value, other: &Value, but: &[&str]) -> bool {
+    fn members<'a>(value: &'a Value, but: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        value.as_object().into_iter().flatten().filter(move |(name, _)| !but.contains(&name.as_str()))
+    }
+    members(one, but).eq(members(other, but))
 }
