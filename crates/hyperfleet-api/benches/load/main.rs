@@ -11,6 +11,7 @@
 
 mod baseline;
 mod database;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -56,13 +57,25 @@ async fn main() {
         println!("(REAL_POSTGRESQL_URL is not set: SQLite only)");
     }
     for count in counts.split(',').map(|count| count.trim().parse().unwrap()) {
-        measure(&Database::sqlite(), count, Duration::from_secs(seconds)).await;
-        if let Some(admin) = &postgresql {
-            let database = Database::postgresql(admin).await;
-            measure(&database, count, Duration::from_secs(seconds)).await;
-            database.end().await;
+        for part in ["requests", "streams"].into_iter().filter(|part| is_chosen("LOAD_PARTS", part)) {
+            let mut databases = vec![Database::sqlite()];
+            if let Some(admin) = &postgresql {
+                databases.push(Database::postgresql(admin).await);
+            }
+            for database in databases {
+                match part {
+                    "streams" => streams::measure(&database, count, Duration::from_secs(seconds)).await,
+                    _ => measure(&database, count, Duration::from_secs(seconds)).await,
+                }
+                database.end().await;
+            }
         }
     }
+}
+
+/// Returns true if the variable is not given, or lists that name.
+fn is_chosen(variable_name: &str, name: &str) -> bool {
+    variable(variable_name).is_none_or(|only| only.split(',').any(|one| one.trim() == name))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment configures the benchmark")]
@@ -75,7 +88,7 @@ async fn serve() {
     let stop = daemon::shutdown::on_signal().unwrap();
     let settings = Settings::load(BTreeMap::new(), &ProcessEnvironment).unwrap();
     let server = Server::prepare(settings, &ProcessEnvironment, Build { version: "0", time: "" }).await.unwrap();
-    println!("{MARK}{} {}", server.address(), server.health_address());
+    println!("{MARK}{} {} {}", server.address(), server.health_address(), server.metrics_address());
     Box::pin(server.run(stop)).await.unwrap();
 }
 
@@ -83,13 +96,14 @@ async fn serve() {
 struct ServerUnderLoad {
     child: Child,
     base: String,
+    metrics: String,
     client: reqwest::Client,
 }
 
 impl ServerUnderLoad {
     async fn start(database: &Database) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.env(SERVE, "1").env("HYPERFLEET_LOGGING_LEVEL", "warn");
+        command.env(SERVE, "1").env("HYPERFLEET_LOGGING_LEVEL", "warn").env("HYPERFLEET_CHANGES_MAX_STREAMS", "10000");
         for listener in ["SERVER", "HEALTH", "METRICS"] {
             command.env(format!("HYPERFLEET_{listener}_PORT"), "0");
             command.env(format!("HYPERFLEET_{listener}_HOST"), "127.0.0.1");
@@ -101,10 +115,12 @@ impl ServerUnderLoad {
         let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines.next_line().await.unwrap().unwrap();
-        let (api, health) = line.strip_prefix(MARK).unwrap().split_once(' ').unwrap();
+        let addresses: Vec<&str> = line.strip_prefix(MARK).unwrap().split(' ').collect();
+        let (api, health) = (addresses[0], addresses[1]);
         let under = Self {
             child,
             base: format!("http://{api}/api/hyperfleet/v1/clusters"),
+            metrics: format!("http://{}/metrics", addresses[2]),
             client: reqwest::Client::builder().pool_max_idle_per_host(8).build().unwrap(),
         };
         while !under.client.get(format!("http://{health}/readyz")).send().await.unwrap().status().is_success() {
@@ -144,6 +160,17 @@ impl ServerUnderLoad {
         assert!(!response.bytes().await.unwrap().is_empty());
     }
 
+    /// Number of statements so far that read changes, or the newest version.
+    async fn stream_reads(&self) -> u64 {
+        let metrics = self.client.get(&self.metrics).send().await.unwrap().text().await.unwrap();
+        let counts = metrics.lines().filter(|line| {
+            let is_count = line.starts_with("hyperfleet_db_query_duration_seconds_count{");
+            let tables = ["table=\"changes\"", "table=\"change_counter\""];
+            is_count && line.contains("\"select\"") && tables.iter().any(|table| line.contains(table))
+        });
+        counts.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    }
+
     /// The resident memory in MiB: current and peak.
     fn memory(&self) -> (u64, u64) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
@@ -155,18 +182,21 @@ impl ServerUnderLoad {
     }
 }
 
-async fn measure(database: &Database, count: u64, time: Duration) {
-    let under = Arc::new(ServerUnderLoad::start(database).await);
+/// Stores that many clusters with all reports.
+async fn fleet(under: &ServerUnderLoad, database: &Database, count: u64) {
     under.create("c-0").await;
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
         under.report("c-0", adapter, 0).await;
     }
     database.fill(count).await;
+}
+
+async fn measure(database: &Database, count: u64, time: Duration) {
+    let under = Arc::new(ServerUnderLoad::start(database).await);
+    fleet(&under, database, count).await;
     let baseline = baseline::measure(database, time).await;
     println!("{:<10} {count:>8}  {:<12} {baseline:>9.0}", database.name(), "(baseline)");
-    let only = variable("LOAD_REQUESTS");
-    let is_measured = |request: &str| only.as_ref().is_none_or(|only| only.split(',').any(|one| one.trim() == request));
-    for (request, upstream) in UPSTREAM.into_iter().filter(|(request, _)| is_measured(request)) {
+    for (request, upstream) in UPSTREAM.into_iter().filter(|(request, _)| is_chosen("LOAD_REQUESTS", request)) {
         let (rate, p50, p99) = load(&under, request, count, time).await;
         let (ours, theirs) = (rate / baseline, upstream / UPSTREAM_BASELINE);
         println!(
