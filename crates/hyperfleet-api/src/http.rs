@@ -9,6 +9,7 @@ mod handlers;
 mod head;
 mod identity;
 pub mod jwt;
+mod lines;
 mod middleware;
 pub mod proxies;
 mod query;

@@ -1,5 +1,8 @@
 //! Renders a resource as JSON in the form of HyperFleet's API.
 
+use std::fmt;
+
+use bytes::Bytes;
 use fleet_model::Report;
 use fleet_model::names::condition::AVAILABLE;
 use serde_json::{Map, Value, json};
@@ -46,6 +49,18 @@ pub fn resource(resource: &Resource) -> Map<String, Value> {
 /// Renders a resource as JSON text.
 pub fn text(resource: &Resource) -> String {
     Value::Object(self::resource(resource)).to_string()
+}
+
+/// The end of each event.
+pub(crate) const END_OF_EVENT: &[u8] = b"}\n";
+
+/// Renders an event of the change stream, one line, with a serialised object.
+pub(crate) fn event(kind: &str, version: &dyn fmt::Display, object: &[u8]) -> Bytes {
+    let mut line = format!("{{\"type\":\"{kind}\",\"resource_version\":\"{version}\",\"object\":").into_bytes();
+    line.reserve_exact(object.len() + END_OF_EVENT.len());
+    line.extend_from_slice(object);
+    line.extend_from_slice(END_OF_EVENT);
+    line.into()
 }
 
 /// Parses a rendered resource; its reports are left out, because they are not rendered completely.

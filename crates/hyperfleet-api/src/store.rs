@@ -7,10 +7,14 @@ pub mod database;
 mod effects;
 mod error;
 mod feed;
+mod follow;
+mod following;
 mod list;
 pub mod meter;
 mod page;
 mod pending;
+mod recent;
+mod recorded;
 mod restore;
 mod rows;
 pub mod schema;
@@ -27,22 +31,24 @@ use std::time::Duration;
 
 use fleet_model::Transition;
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 use crate::tenancy::Reach;
-use batch::Newest;
 use database::{Database, Transaction};
+use following::Following;
 use sql::{Parameters, Value};
 
 pub use batch::Batch;
-pub use change::{Change, ChangeKind};
+pub use change::ChangeKind;
 pub use connect::{PoolSettings, Source};
 pub use effects::TRANSITIONS_KEPT;
 pub use error::StoreError;
-pub use feed::{Feed, FeedError, Retention};
+pub use feed::{FeedError, Retention};
+pub use follow::Reader;
 pub use list::Query;
 pub use page::Page;
 pub use pending::Pending;
+pub use recent::Changes;
+pub use recorded::Recorded;
 pub use rows::Stored;
 pub use version::Version;
 pub use write::{Lock, Write};
@@ -51,7 +57,7 @@ pub use write::{Lock, Write};
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
-    newest: watch::Sender<Newest>,
+    following: Arc<Following>,
     usable: Arc<AtomicBool>,
 }
 
@@ -70,7 +76,8 @@ pub struct Object {
 
 impl Store {
     fn new(database: Database) -> Self {
-        Self { database, newest: watch::Sender::default(), usable: Arc::default() }
+        let following = Arc::new(Following::new(database.readers()));
+        Self { database, following, usable: Arc::default() }
     }
 
     /// Returns the database, for probes and migrations.
@@ -140,17 +147,6 @@ impl Store {
     /// Begins a write.
     pub async fn write(&self) -> Result<Write, StoreError> {
         Ok(Write::new(self.database.begin().await?))
-    }
-
-    /// Notifies the readers of the change stream of a new version.
-    pub fn announce(&self, version: Version) {
-        self.newest.send_if_modified(|newest| {
-            let is_newer = version.epoch != newest.version.epoch || version.number > newest.version.number;
-            if is_newer {
-                newest.version = version;
-            }
-            is_newer
-        });
     }
 
     /// True after a write for which the disk had no room, until [`Store::probe`] finds some.

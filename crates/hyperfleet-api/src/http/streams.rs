@@ -1,7 +1,9 @@
-//! The open change streams: their number is bounded, in total and for each identity.
+//! The open change streams: their number is bounded, in total and for each identity, and so are their evaluations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::authorization::Identity;
 use crate::tenancy::Tenancy;
@@ -12,7 +14,11 @@ pub struct Streams {
     total: usize,
     per_identity: usize,
     open: Mutex<BTreeMap<Key, usize>>,
+    evaluations: Semaphore,
 }
+
+/// Maximum number of streams that evaluate a search at the same time, each on a thread of its own.
+const EVALUATIONS: usize = 32;
 
 /// An open change stream; dropping it makes room for another one.
 #[derive(Debug)]
@@ -39,7 +45,18 @@ impl Streams {
     /// Returns room for that many streams.
     pub fn new(total: u32, per_identity: u32) -> Arc<Self> {
         let bound = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        Arc::new(Self { total: bound(total), per_identity: bound(per_identity), open: Mutex::default() })
+        Arc::new(Self {
+            total: bound(total),
+            per_identity: bound(per_identity),
+            open: Mutex::default(),
+            evaluations: Semaphore::new(EVALUATIONS),
+        })
+    }
+
+    /// Waits for the turn of a stream that evaluates a search.
+    pub(super) async fn evaluation(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.evaluations.acquire().await.ok()
     }
 
     /// Opens a stream. Where authentication is off, all callers share one identity and only the total is bounded.

@@ -1,25 +1,26 @@
 //! The change stream: one JSON line per event, from the current state or from a version on.
 
-use std::convert::Infallible;
+use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::response::Response;
-use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::selection::{Selection, TooSlow, event};
+use super::lines::{self, Lines};
+use super::selection::{Selection, TooSlow};
 use super::streams::{Full, OpenStream};
 use super::{Api, response};
 use crate::problem::{Code, Problem, Rejection};
+use crate::render::event;
 use crate::search::Search;
 use crate::service::{Address, Caller};
-use crate::store::{Batch, Change, FeedError, Query, Version};
+use crate::store::{Batch, FeedError, Query, Reader, Recorded, StoreError, Version};
 
-/// Maximum of one read; a stream holds two of them if its reader is slow.
-const BATCH: Batch = Batch { items: 500, bytes: 256 * 1024 };
+/// Maximum of one read; a stream holds one of them if its reader is slow.
+const BATCH: Batch = Batch { items: 500, bytes: 128 * 1024 };
 
 /// The parameters of a change stream.
 pub(super) struct Following<'a> {
@@ -36,6 +37,7 @@ struct Watch {
     query: Query,
     kind: String,
     selection: Selection,
+    reader: Reader,
     /// The version up to which all changes are sent.
     version: Version,
     phase: Phase,
@@ -75,12 +77,12 @@ pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>)
     let given = given.map(|text| Version::parse(text).ok_or_else(fault)).transpose()?;
     let open = api.parts.streams.open(&caller.identity, &caller.tenancy).map_err(full)?;
     let begins = given.is_none();
+    let reader = store.reader();
     let version = match given {
         None => store.newest_version().await?,
         Some(version) => {
             // A version that is too old is refused with 410 instead of an event in the stream.
-            let nothing = Batch { items: 0, bytes: 0 };
-            store.changes_since(&version, kind, &caller.reach, nothing).await.map_err(gone)?;
+            reader.check(&version).await.map_err(gone)?;
             version
         }
     };
@@ -94,17 +96,15 @@ pub(super) async fn stream(api: &Api, caller: &Caller, following: Following<'_>)
         },
         kind: kind.to_owned(),
         selection: Selection::new(owner_id, search, begins),
+        reader,
         version,
         phase: if begins { Phase::State(String::new()) } else { Phase::Follow },
         sent: Instant::now(),
     };
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(watch.send(sender, open));
-    let lines = stream::unfold(receiver, |mut receiver| async move {
-        let lines = receiver.recv().await?;
-        Some((Ok::<Bytes, Infallible>(lines), receiver))
-    });
-    let mut response = response::with_type(StatusCode::OK, "application/x-ndjson", Body::from_stream(lines));
+    let body = lines::body(receiver);
+    let mut response = response::with_type(StatusCode::OK, "application/x-ndjson", body);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
@@ -138,18 +138,20 @@ fn gone(error: FeedError) -> Rejection {
 impl Watch {
     /// Sends lines until the stream ends, the client is gone, or the client takes too long to read. The next lines are read
     /// when the client has taken the previous ones.
-    async fn send(mut self, sender: mpsc::Sender<Bytes>, open: OpenStream) {
+    async fn send(mut self, sender: mpsc::Sender<Lines>, open: OpenStream) {
         let (stop, stall) = (self.api.parts.stop.clone(), self.api.parts.limits.stall);
         let mut grants = self.api.authentication().grants.subscribe();
         let sending = async {
-            while let Ok(Ok(permit)) = tokio::time::timeout(stall, sender.reserve()).await {
-                tokio::select! {
-                    // A database error ends the stream too, and the client resumes it.
-                    lines = self.advance() => match lines {
-                        Ok(Some(lines)) => permit.send(lines),
-                        Ok(None) | Err(_) => break,
-                    },
+            let room = lines::Room::default();
+            while let Ok(Some(room)) = tokio::time::timeout(stall, room.wait()).await {
+                let lines = tokio::select! {
+                    lines = self.advance() => lines,
                     () = sender.closed() => break,
+                };
+                // A database error ends the stream too, and the client resumes it.
+                let Ok(Some(lines)) = lines else { break };
+                if sender.send(room.take(lines)).await.is_err() {
+                    break;
                 }
             }
         };
@@ -163,7 +165,7 @@ impl Watch {
     }
 
     /// Returns the next lines; `None` at the end of the stream.
-    async fn advance(&mut self) -> Result<Option<Bytes>, FeedError> {
+    async fn advance(&mut self) -> Result<Option<Vec<Bytes>>, FeedError> {
         loop {
             let lines = match &self.phase {
                 Phase::Ended => return Ok(None),
@@ -173,24 +175,27 @@ impl Watch {
                 }
                 Phase::CatchUp(until) if self.version.number >= *until => {
                     self.phase = Phase::Follow;
-                    bookmark(&self.version, &self.kind)
+                    self.selection.caught_up();
+                    self.bookmark()
                 }
-                Phase::CatchUp(_) => self.read_changes().await?,
+                Phase::CatchUp(_) => {
+                    if !self.reader.wait_beyond(&self.version).await {
+                        return Ok(None);
+                    }
+                    self.read_changes().await?
+                }
                 Phase::Follow => {
-                    let store = self.api.service().store().clone();
-                    let beyond = store.wait_beyond(&self.version);
-                    match tokio::time::timeout_at(self.bookmark_due(), beyond).await {
-                        Err(_quiet) => bookmark(&self.version, &self.kind),
-                        Ok(waited) => {
-                            waited?;
-                            self.read_changes().await?
-                        }
+                    let due = self.bookmark_due();
+                    match tokio::time::timeout_at(due, self.reader.wait_beyond(&self.version)).await {
+                        Err(_quiet) => self.bookmark(),
+                        Ok(true) => self.read_changes().await?,
+                        Ok(false) => return Ok(None),
                     }
                 }
             };
             let is_due = matches!(self.phase, Phase::Follow) && Instant::now() >= self.bookmark_due();
             // Changes that this client does not get must not put off the bookmark.
-            let lines = if lines.is_empty() && is_due { bookmark(&self.version, &self.kind) } else { lines };
+            let lines = if lines.is_empty() && is_due { self.bookmark() } else { lines };
             if !lines.is_empty() {
                 self.sent = Instant::now();
                 return Ok(Some(lines));
@@ -203,27 +208,25 @@ impl Watch {
     }
 
     /// Reads the next batch of the current state.
-    async fn read_state(&mut self, after: &str) -> Result<Bytes, FeedError> {
-        let service = self.api.service();
-        let (objects, version) = service.store().scan(&self.query, after, BATCH).await?;
+    async fn read_state(&mut self, after: &str) -> Result<Vec<Bytes>, FeedError> {
+        let store = self.api.service().store();
+        // A search waits for a turn of its own.
+        let _turn = if self.query.search.is_blank() { store.turn().await } else { None };
+        let reading = tokio::time::timeout(self.api.parts.limits.request, store.scan(&self.query, after, BATCH));
+        let (objects, version) = reading.await.unwrap_or_else(|_elapsed| Err(StoreError::timed_out()))?;
+        self.selection.hold(objects.iter().map(|(id, _)| id.as_str()), version.number);
         self.phase = match objects.last() {
             Some((last, _)) => Phase::State(last.clone()),
             None => Phase::CatchUp(version.number),
         };
-        let mut lines = Vec::new();
-        for (id, object) in objects {
-            lines.extend(event(ADDED, BEGINNING, &object));
-            self.selection.hold(id, version.number);
-        }
-        Ok(lines.into())
+        Ok(objects.iter().map(|(_, object)| event(ADDED, &BEGINNING, object.as_bytes())).collect())
     }
 
     /// Reads the next batch of changes.
-    async fn read_changes(&mut self) -> Result<Bytes, FeedError> {
-        let store = self.api.service().store().clone();
-        match store.changes_since(&self.version, &self.kind, &self.query.reach, BATCH).await {
-            Ok((feed, version)) => {
-                let lines = self.select(feed.changes).await;
+    async fn read_changes(&mut self) -> Result<Vec<Bytes>, FeedError> {
+        match self.reader.read(&self.version, &self.kind, &self.query.reach, BATCH).await {
+            Ok((changes, version)) => {
+                let lines = self.select(changes).await;
                 self.version = version;
                 // Resuming would take as long, so the client gets the cause.
                 Ok(lines.unwrap_or_else(|TooSlow| self.end(Code::Timeout)))
@@ -235,15 +238,16 @@ impl Watch {
     }
 
     /// Returns the lines for changes. A search is evaluated on a thread of its own, within the time of a request.
-    async fn select(&mut self, changes: Vec<(i64, Change)>) -> Result<Bytes, TooSlow> {
-        let deadline = Instant::now() + self.api.parts.limits.request;
-        if !self.selection.evaluates() {
-            return self.selection.events(&self.version, changes, deadline);
+    async fn select(&mut self, changes: Vec<Arc<Recorded>>) -> Result<Vec<Bytes>, TooSlow> {
+        let limit = self.api.parts.limits.request;
+        if changes.is_empty() || !self.selection.evaluates() {
+            return self.selection.events(changes, Instant::now() + limit);
         }
-        let epoch = self.version.clone();
+        let _turn = self.api.parts.streams.evaluation().await;
+        let deadline = Instant::now() + limit;
         let mut selection = std::mem::take(&mut self.selection);
         let evaluated = tokio::task::spawn_blocking(move || {
-            let lines = selection.events(&epoch, changes, deadline);
+            let lines = selection.events(changes, deadline);
             (selection, lines)
         });
         let (selection, lines) = evaluated.await.map_err(|_panicked_or_stopping| TooSlow)?;
@@ -251,17 +255,17 @@ impl Watch {
         lines
     }
 
+    fn bookmark(&self) -> Vec<Bytes> {
+        vec![event("BOOKMARK", &self.version, json!({ "kind": self.kind }).to_string().as_bytes())]
+    }
+
     /// Ends the stream with an error event.
-    fn end(&mut self, code: Code) -> Bytes {
+    fn end(&mut self, code: Code) -> Vec<Bytes> {
         self.phase = Phase::Ended;
         let problem = json!({ "code": code.as_str(), "status": code.status().as_u16(), "title": code.title() });
-        event("ERROR", &self.version.to_string(), &problem.to_string())
+        vec![event("ERROR", &self.version, problem.to_string().as_bytes())]
     }
 }
 
 /// The type of the events of the current state.
 const ADDED: &str = crate::store::ChangeKind::Added.as_str();
-
-fn bookmark(version: &Version, kind: &str) -> Bytes {
-    event("BOOKMARK", &version.to_string(), &json!({ "kind": kind }).to_string())
-}

@@ -198,7 +198,7 @@ daemon::settings! {
         /// Maximum age of events that the change stream retains
         pub max_age: Duration = Row::at("changes.max_age").default("1h"),
         /// Maximum number of open change streams; more are answered with 503
-        pub max_streams: u32 = Row::at("changes.max_streams").default("200").least("1"),
+        pub max_streams: u32 = Row::at("changes.max_streams").default("1000").least("1"),
         /// Maximum number of open change streams of one authenticated identity
         pub max_streams_per_identity: u32 = Row::at("changes.max_streams_per_identity").default("50").least("1"),
         /// Maximum time for the reader of a change stream to take the next lines; then the stream ends

@@ -1,6 +1,4 @@
-//! The size of one read of the change stream, and the newest version that is known.
-
-use super::version::Version;
+//! The size of one read of the change stream.
 
 /// Limits of one read of the change stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,13 +7,6 @@ pub struct Batch {
     pub items: i64,
     /// Maximum size of the resources, in bytes of JSON; a single larger one is read alone.
     pub bytes: i64,
-}
-
-/// The newest version that is known, and the number of times that the database could not be asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Newest {
-    pub(super) version: Version,
-    pub(super) failures: u64,
 }
 
 // === impl Batch ===

@@ -9,7 +9,7 @@ use crate::tenancy::{self, Tenancy};
 
 /// A change of a resource, as readers of the change stream receive it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub(super) struct Change {
     /// The kind of change.
     pub kind: ChangeKind,
     /// The kind of the resource.
@@ -39,7 +39,7 @@ pub enum ChangeKind {
 
 impl Change {
     /// Returns the change of a resource at that time. After its removal the object is that of before.
-    pub fn new(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Self {
+    pub(super) fn new(kind: ChangeKind, resource: &Resource, time: Timestamp) -> Self {
         Self {
             kind,
             resource_kind: resource.kind.clone(),

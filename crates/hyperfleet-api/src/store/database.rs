@@ -80,16 +80,29 @@ macro_rules! either {
     };
 }
 
+// === impl Pools ===
+
+impl Pools {
+    /// Returns the maximum number of connections that read at the same time.
+    fn readers(&self) -> u32 {
+        match self {
+            Self::Sqlite { readers, .. } => readers.options().get_max_connections(),
+            Self::Postgres(pool) => pool.options().get_max_connections(),
+        }
+    }
+}
+
 // === impl Database ===
 
 impl Database {
     pub(super) fn new(pools: Pools) -> Self {
-        let connections = match &pools {
-            Pools::Sqlite { readers, .. } => readers.options().get_max_connections(),
-            Pools::Postgres(pool) => pool.options().get_max_connections(),
-        };
-        let turns = usize::try_from(connections / 2).unwrap_or(1).max(1);
+        let turns = usize::try_from(pools.readers() / 2).unwrap_or(1).max(1);
         Self { pools, searches: Arc::new(Semaphore::new(turns)), meter: QueryMeter::default() }
+    }
+
+    /// Returns the maximum number of connections that read at the same time.
+    pub(super) fn readers(&self) -> u32 {
+        self.pools.readers()
     }
 
     /// Returns the meter of its statements.

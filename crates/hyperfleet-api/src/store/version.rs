@@ -40,6 +40,11 @@ impl Version {
         Self { epoch: Arc::clone(&self.epoch), number }
     }
 
+    /// Returns true if it is a later one than that, or of another epoch.
+    pub(super) fn is_beyond(&self, other: &Self) -> bool {
+        self.epoch != other.epoch || self.number > other.number
+    }
+
     pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
         Ok(Self { number: row.number(0)?, epoch: row.text(1)?.into() })
     }

@@ -53,3 +53,4 @@ mod together;
 mod tombstones;
 mod watch;
 mod watch_many;
+mod watch_shared;

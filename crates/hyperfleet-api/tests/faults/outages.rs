@@ -119,19 +119,44 @@ async fn a_server_ends_in_time_while_the_network_drops_everything() {
 async fn a_stream_ends_in_an_outage_and_is_resumed_without_loss() {
     let Some((database, network, rig)) = behind_network().await else { return };
     assert_eq!(rig.client.post("/clusters", &cluster("one")).await.status, 201);
-    let mut watch = rig.client.watch("/clusters?watch=true").await;
-    assert_eq!(watch.next().await.unwrap()["type"], "ADDED");
-    let bookmark = watch.next().await.unwrap();
-    assert_eq!(bookmark["type"], "BOOKMARK");
+    let mut watches = Vec::new();
+    for search in ["", "&search=id!=%27x%27", ""] {
+        let mut watch = rig.client.watch(&format!("/clusters?watch=true{search}")).await;
+        assert_eq!(watch.next().await.unwrap()["type"], "ADDED");
+        let bookmark = watch.next().await.unwrap();
+        assert_eq!(bookmark["type"], "BOOKMARK");
+        watches.push((search, bookmark["resource_version"].as_str().unwrap().to_owned(), watch));
+    }
     network.set(Weather::Cut);
-    assert_eq!(watch.next().await, None, "the stream ends");
+    for (_, _, watch) in &mut watches {
+        assert_eq!(watch.next().await, None, "the stream ends");
+    }
     network.set(Weather::Fine);
     until("recovery", async || rig.client.post("/clusters", &cluster("two")).await.status == 201).await;
-    let version = bookmark["resource_version"].as_str().unwrap();
-    let mut watch = rig.client.watch(&format!("/clusters?watch=true&resource_version={version}")).await;
-    let event = watch.next().await.unwrap();
-    assert_eq!((&event["type"], &event["object"]["name"]), (&"ADDED".into(), &"two".into()));
-    drop(watch);
+    for (search, version, _ended) in watches {
+        let mut watch = rig.client.watch(&format!("/clusters?watch=true&resource_version={version}{search}")).await;
+        let event = watch.next().await.unwrap();
+        assert_eq!((&event["type"], &event["object"]["name"]), (&"ADDED".into(), &"two".into()));
+    }
+    rig.end().await;
+    database.end().await;
+}
+
+/// A stream ends also where a read of the database gets neither an answer nor an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_while_the_network_drops_everything() {
+    let Some((database, network, rig)) = behind_network().await else { return };
+    let mut watch = rig.client.watch("/clusters?watch=true").await;
+    let mut event = watch.next().await;
+    assert_eq!(event.unwrap()["type"], "BOOKMARK");
+    network.set(Weather::Swallowing);
+    loop {
+        event = watch.next().await;
+        let Some(event) = event else { break };
+        assert_eq!(event["type"], "BOOKMARK");
+    }
+    network.set(Weather::Fine);
+    until("recovery", async || rig.client.get("/clusters").await.status == 200).await;
     rig.end().await;
     database.end().await;
 }

@@ -7,16 +7,20 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::concurrency::{Pair, create};
-use crate::rig::{Client, cluster, report};
+use crate::rig::{Client, Watch, cluster, report};
 
-/// A stream of one server has each version of both servers once and in order, and adds up to the list.
+/// A stream of either server has each version of both servers once and in order, and adds up to the list.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_has_every_change_once() {
     const WRITERS: usize = 8;
     for pair in Pair::all().await {
-        let mut watch = pair.client(1).watch("/clusters?watch=true").await;
-        // The bookmark follows the present state, which is empty.
-        assert_eq!(watch.next().await.unwrap()["type"], "BOOKMARK");
+        let mut watches = Vec::new();
+        for number in 0..4 {
+            let mut watch = pair.client(number).watch("/clusters?watch=true").await;
+            // The bookmark follows the present state, which is empty.
+            assert_eq!(watch.next().await.unwrap()["type"], "BOOKMARK");
+            watches.push(watch);
+        }
         let writers = (0..WRITERS).map(|writer| {
             let client = pair.client(writer);
             tokio::spawn(async move {
@@ -35,28 +39,34 @@ async fn a_stream_has_every_change_once() {
         });
         join_all(writers).await.into_iter().for_each(Result::unwrap);
         let last = create(&pair.client(0), "/clusters", &cluster("the-last")).await;
-        let mut held = BTreeMap::new();
-        for expected in 1_u64.. {
-            let mut event = watch.next().await.expect("a stream that goes on");
-            while event["type"] == "BOOKMARK" {
-                event = watch.next().await.unwrap();
-            }
-            assert_eq!(position(&event), expected, "{event}");
-            let id = event["object"]["id"].as_str().unwrap().to_owned();
-            match event["type"].as_str().unwrap() {
-                "DELETED" => assert!(held.remove(&id).is_some(), "{event}"),
-                "ADDED" => assert!(held.insert(id.clone(), event["object"].clone()).is_none(), "{event}"),
-                _ => assert!(held.insert(id.clone(), event["object"].clone()).is_some(), "{event}"),
-            }
-            if id == last {
-                break;
-            }
-        }
         let listed = pair.client(0).list("/clusters").await;
-        assert_eq!(held.into_values().collect::<Vec<_>>(), listed);
-        drop(watch);
+        for watch in watches {
+            assert_eq!(added_up(watch, &last).await, listed);
+        }
         pair.end().await;
     }
+}
+
+/// Returns the resources that the events add up to, the last of which is about that resource.
+async fn added_up(mut watch: Watch, last: &str) -> Vec<Value> {
+    let mut held = BTreeMap::new();
+    for expected in 1_u64.. {
+        let mut event = watch.next().await.expect("a stream that goes on");
+        while event["type"] == "BOOKMARK" {
+            event = watch.next().await.unwrap();
+        }
+        assert_eq!(position(&event), expected, "{event}");
+        let id = event["object"]["id"].as_str().unwrap().to_owned();
+        match event["type"].as_str().unwrap() {
+            "DELETED" => assert!(held.remove(&id).is_some(), "{event}"),
+            "ADDED" => assert!(held.insert(id.clone(), event["object"].clone()).is_none(), "{event}"),
+            _ => assert!(held.insert(id.clone(), event["object"].clone()).is_some(), "{event}"),
+        }
+        if id == last {
+            break;
+        }
+    }
+    held.into_values().collect()
 }
 
 /// Returns the number of an event's version; 0 in the current state.
