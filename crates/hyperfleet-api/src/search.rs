@@ -18,9 +18,10 @@ mod tests;
 pub use self::error::SearchError;
 pub use self::fields::Fields;
 pub use self::order::Order;
+pub use self::sql::Scope;
 
 use self::expression::Expression;
-use self::sql::Writer;
+use self::sql::{Ids, Writer};
 use crate::resource::Resource;
 use crate::store::sql::{Dialect, Parameters};
 
@@ -57,18 +58,37 @@ impl Search {
 
     /// The SQL condition over the table alias `r`. Text of the user becomes a parameter, never SQL.
     pub fn sql(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
-        self.condition(Writer { dialect, parameters, id: "r.id" })
+        self.condition(Writer { dialect, parameters, ids: Ids::Found })
     }
 
-    /// The same condition on SQLite, for resources that another condition finds: it uses no index.
+    /// The same condition on SQLite, for resources that another condition finds: it uses no index of resources.
     pub fn filter(&self, parameters: &mut Parameters) -> String {
-        self.condition(Writer { dialect: Dialect::Sqlite, parameters, id: "+r.id" })
+        self.condition(Writer { dialect: Dialect::Sqlite, parameters, ids: Ids::Of("r.id") })
     }
 
     /// The SQL of the ids that one of the tests of labels and conditions finds by an index: the one with that number, among
     /// those that everything that is searched for must pass.
     pub fn found_by_index(&self, number: usize, dialect: Dialect, parameters: &mut Parameters) -> Option<String> {
-        Writer { dialect, parameters, id: "r.id" }.found_by_index(self.0.as_ref()?, number)
+        Writer { dialect, parameters, ids: Ids::Found }.found_by_index(self.0.as_ref()?, number)
+    }
+
+    /// True if it has a single test.
+    pub fn is_one_test(&self) -> bool {
+        matches!(self.0, Some(Expression::Test(..)))
+    }
+
+    /// The SQL of the rows `f` that the test with that number finds, among the same tests, as one range of an index; `None`
+    /// without such an index, or if a part of the search needs more than labels and conditions.
+    ///
+    /// The rows are those of resources in that scope, with their `resource_id` and `created_time`.
+    pub fn range(
+        &self,
+        number: usize,
+        scope: Scope<'_>,
+        dialect: Dialect,
+        parameters: &mut Parameters,
+    ) -> Option<String> {
+        Writer { dialect, parameters, ids: Ids::Of("f.resource_id") }.range(self.0.as_ref()?, number, scope)
     }
 
     fn condition(&self, mut writer: Writer<'_>) -> String {

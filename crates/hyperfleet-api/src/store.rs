@@ -25,6 +25,9 @@ mod transition;
 mod version;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -50,18 +50,19 @@ impl Database {
                  updated_time, updated_by, spec, object, state) {series} SELECT 'c-' || i, kind, 'c-' || i, href, \
                  tenancy, generation, \
                  created_time + i, created_by, updated_time + i, updated_by, spec, \
-                 replace(object, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"'), \
-                 replace(state, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"') FROM s, resources \
-                 WHERE id = 'c-0'"
+                 {}, {} FROM s, resources WHERE id = 'c-0'",
+                labelled("object"),
+                labelled("state"),
             ),
             format!(
                 "INSERT INTO resource_labels {series} SELECT 'c-' || i, key, \
-                 CASE key WHEN 'shard' THEN '' || (i % 100) ELSE value END FROM s, resource_labels \
+                 CASE key WHEN 'shard' THEN '' || (i % 100) WHEN 'group' THEN '' || (i / 10) ELSE value END, kind, tenancy, \
+                 created_time + i FROM s, resource_labels \
                  WHERE resource_id = 'c-0'"
             ),
             format!(
                 "INSERT INTO resource_conditions {series} SELECT 'c-' || i, type, status, observed_generation, \
-                 last_updated_time, last_transition_time, reason FROM s, resource_conditions WHERE resource_id = 'c-0'"
+                 last_updated_time, last_transition_time, reason, kind, created_time + i FROM s, resource_conditions WHERE resource_id = 'c-0'"
             ),
             COUNTS.to_owned(),
         ];
@@ -78,9 +79,17 @@ impl Database {
         }
         if let Self::Postgresql { url, .. } = self {
             // As autovacuum does in a running system.
-            run_postgresql(url, "ANALYZE").await;
+            run_postgresql(url, "VACUUM ANALYZE").await;
         }
     }
+}
+
+/// Returns the SQL of a document of `c-0` with the labels of the cluster with number `i`.
+fn labelled(document: &str) -> String {
+    format!(
+        "replace(replace({document}, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"'), \
+         '\"group\":\"0\"', '\"group\":\"' || (i / 10) || '\"')"
+    )
 }
 
 pub(crate) async fn run_postgresql(url: &str, sql: &str) {

@@ -42,6 +42,18 @@ impl Order {
         matches!(self.0.as_slice(), [Key { column, descending: false }] if column.name == TIE_BREAKER)
     }
 
+    /// The SQL after ORDER BY for the order of creation, in either direction, over columns of these names; `None` for any
+    /// other order.
+    pub fn by_creation(&self, time: &str, id: &str) -> Option<String> {
+        let direction = match self.0.as_slice() {
+            [first, last] if first.column.name != "created_time" || first.descending != last.descending => return None,
+            [first, _] if first.descending => " DESC",
+            [_, _] => "",
+            _ => return None,
+        };
+        Some(format!("{time}{direction}, {id}{direction}"))
+    }
+
     /// The SQL after ORDER BY.
     pub fn sql(&self) -> String {
         self.0.iter().map(Key::sql).collect::<Vec<_>>().join(", ")

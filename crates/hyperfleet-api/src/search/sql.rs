@@ -8,13 +8,31 @@ use super::expression::{Expression, Test};
 use super::field::Field;
 use super::scalar::{self, Comparison, Scalar};
 use crate::store::sql::{Dialect, Parameters, Value};
+use crate::tenancy::Reach;
+
+/// The resources that a range is restricted to.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Only this kind.
+    pub kind: &'a str,
+    /// Only resources within reach.
+    pub reach: &'a Reach,
+}
 
 /// Writes conditions over the table alias `r` and adds their parameters in the order of their occurrence.
 pub(super) struct Writer<'a> {
     pub(super) dialect: Dialect,
     pub(super) parameters: &'a mut Parameters,
-    /// The id of a resource: `r.id`, or `+r.id` where the resources are found by other means.
-    pub(super) id: &'static str,
+    pub(super) ids: Ids,
+}
+
+/// The way in which labels and conditions are tested.
+#[derive(Clone, Copy)]
+pub(super) enum Ids {
+    /// The ids of all that pass are looked up by the table's index on the value, once for the statement.
+    Found,
+    /// The row of each resource with this id is looked up: few resources are left.
+    Of(&'static str),
 }
 
 /// A column of a table with many rows per resource, each with a key.
@@ -23,6 +41,15 @@ struct KeyedColumn {
     key: &'static str,
     name: &'static str,
     nullable: bool,
+}
+
+/// A test of a label or a condition that everything that is searched for passes.
+struct Required<'a> {
+    /// Its place among the parts of the search.
+    place: usize,
+    column: KeyedColumn,
+    key: &'a str,
+    test: &'a Test,
 }
 
 const LABELS: KeyedColumn = KeyedColumn { table: "resource_labels", key: "key", name: "value", nullable: false };
@@ -64,11 +91,12 @@ impl Writer<'_> {
         }
     }
 
-    /// The ids are looked up by the table's index on the value, once for the query and not for each resource.
     fn keyed(&mut self, column: &KeyedColumn, key: &str, test: &Test) -> String {
         let not = not(matches!(test, Test::Null { negated: false }));
-        let id = self.id;
-        format!("{id} {not}IN ({})", self.ids(column, key, test))
+        match self.ids {
+            Ids::Found => format!("r.id {not}IN ({})", self.ids(column, key, test)),
+            Ids::Of(id) => format!("{not}EXISTS ({} AND m.resource_id = {id})", self.ids(column, key, test)),
+        }
     }
 
     /// The ids of resources with a row of that key that passes the test, or with any value if the test is for absence.
@@ -86,22 +114,42 @@ impl Writer<'_> {
     /// The ids that pass one of the tests that an index finds and that everything that is searched for passes: the one with
     /// that number among them.
     pub(super) fn found_by_index(&mut self, expression: &Expression, number: usize) -> Option<String> {
-        let parts = match expression {
-            Expression::All(parts) => parts.as_slice(),
-            test => std::slice::from_ref(test),
-        };
-        let found = parts.iter().filter_map(|part| match part {
-            Expression::Test(field, test) if !matches!(test, Test::Null { negated: false }) => Some((field, test)),
-            _ => None,
-        });
-        let mut keyed = found.filter_map(|(field, test)| match field {
-            Field::Label(key) => Some((LABELS, key, test)),
-            Field::Status(kind) => Some((conditions("status", false), kind, test)),
-            Field::Part(kind, part) => Some((conditions(part.name, part.nullable), kind, test)),
-            Field::Column(_) | Field::Spec(_) => None,
-        });
-        let (column, key, test) = keyed.nth(number)?;
+        let Required { column, key, test, .. } = required(parts(expression)).nth(number)?;
         Some(self.ids(&column, key, test))
+    }
+
+    /// The range of an index that has the rows of the test with that number, and the tests of the other parts. Only the rows
+    /// of an equality are in the order of creation, but all that is counted and sorted is in the index.
+    pub(super) fn range(
+        &mut self,
+        expression: &Expression,
+        number: usize,
+        Scope { kind, reach }: Scope<'_>,
+    ) -> Option<String> {
+        let parts = parts(expression);
+        let Required { place, column, key, test } = required(parts).nth(number)?;
+        let is_label = column.table == LABELS.table;
+        let is_equality = matches!(test, Test::Compare(Comparison::Equal, _));
+        // Conditions change often, so they have no index by tenancy.
+        let has_index = if reach.is_limited() {
+            is_label && is_equality
+        } else {
+            ["value", "status", "reason"].contains(&column.name)
+        };
+        if !has_index || !parts.iter().all(is_keyed) {
+            return None;
+        }
+        let mut conditions = vec![
+            format!("f.{} = {}", column.key, self.text(key)),
+            self.test(&format!("f.{}", column.name), test),
+            format!("f.kind = {}", self.text(kind)),
+        ];
+        if is_label {
+            conditions.push(reach.sql("f.tenancy", self.parameters));
+        }
+        let others = parts.iter().enumerate().filter(|(other, _)| *other != place);
+        conditions.extend(others.map(|(_, part)| self.expression(part)));
+        Some(format!("{} f WHERE {}", column.table, conditions.join(" AND ")))
     }
 
     fn spec(&mut self, path: &[String], test: &Test) -> String {
@@ -220,6 +268,43 @@ impl Writer<'_> {
 
     fn text(&mut self, text: &str) -> String {
         self.parameters.add(Value::Text(text.to_owned()))
+    }
+}
+
+/// The parts of a search that all must hold.
+fn parts(expression: &Expression) -> &[Expression] {
+    match expression {
+        Expression::All(parts) => parts,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// The tests among these parts that find rows of labels or conditions.
+fn required(parts: &[Expression]) -> impl Iterator<Item = Required<'_>> {
+    parts.iter().enumerate().filter_map(|(place, part)| match part {
+        Expression::Test(field, test) if !matches!(test, Test::Null { negated: false }) => {
+            let (column, key) = keyed(field)?;
+            Some(Required { place, column, key, test })
+        }
+        _ => None,
+    })
+}
+
+/// The column of labels or conditions that has the values of a field, and their key.
+fn keyed(field: &Field) -> Option<(KeyedColumn, &str)> {
+    match field {
+        Field::Label(key) => Some((LABELS, key)),
+        Field::Status(kind) => Some((conditions("status", false), kind)),
+        Field::Part(kind, part) => Some((conditions(part.name, part.nullable), kind)),
+        Field::Column(_) | Field::Spec(_) => None,
+    }
+}
+
+/// True if all tests are of labels and conditions.
+fn is_keyed(expression: &Expression) -> bool {
+    match expression {
+        Expression::All(parts) | Expression::Any(parts) => parts.iter().all(is_keyed),
+        Expression::Test(field, _) => keyed(field).is_some(),
     }
 }
 

@@ -131,6 +131,14 @@ impl Database {
         self.read(sql, parameters, turn).await
     }
 
+    /// Returns the rows of a search that reads a range of an index, when it is its turn. It is short, so that it need not be
+    /// ended for a caller that stops reading.
+    pub async fn search_range(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        // The semaphore is never closed.
+        let _turn = self.searches.acquire().await.ok();
+        self.read(sql, parameters, None).await
+    }
+
     async fn read(
         &self,
         sql: String,

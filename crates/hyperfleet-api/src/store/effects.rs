@@ -261,7 +261,12 @@ impl Index {
             if old.is_some() {
                 self.cleared.push(("resource_labels", "resource_id", id.clone()));
             }
-            self.labels.extend(state.labels.iter().map(|(key, value)| vec![text(id), text(key), text(value)]));
+            let tenancy = tenancy::text(&state.tenancy);
+            self.labels.extend(state.labels.iter().map(|(key, value)| {
+                let mut values = [id, key, value, &resource.kind, &tenancy].map(|part| text(part)).to_vec();
+                values.push(Value::Number(resource.created_time.as_microsecond()));
+                values
+            }));
         }
         if old.map(|old| &old.references) != Some(&state.references) {
             if old.is_some() {
@@ -273,8 +278,8 @@ impl Index {
         }
         let old = old.map_or(&[][..], |old| &old.conditions);
         self.conditions.extend(state.conditions.iter().filter_map(|condition| {
-            let values = condition_values(condition, id);
-            let stored = old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, id));
+            let values = condition_values(condition, resource);
+            let stored = old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, resource));
             (stored.as_ref() != Some(&values)).then_some(values)
         }));
         let vanished = old.iter().filter(|old| resource.condition(&old.kind).is_none());
@@ -288,12 +293,13 @@ impl Index {
         for (id, kind) in self.vanished {
             delete(transaction, "resource_conditions", &[("resource_id", &id), ("type", &kind)]).await?;
         }
-        insert_rows(transaction, "resource_labels (resource_id, key, value)", self.labels).await?;
+        let labels = "resource_labels (resource_id, key, value, kind, tenancy, created_time)";
+        insert_rows(transaction, labels, self.labels).await?;
         insert_rows(transaction, "resource_references (source_id, ref_type, target_id)", self.references).await?;
         insert_or(
             transaction,
             "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-             last_transition_time, reason)",
+             last_transition_time, reason, kind, created_time)",
             self.conditions,
             " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
              observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \
@@ -304,15 +310,17 @@ impl Index {
 }
 
 /// Returns the values of a condition's row.
-fn condition_values(condition: &Condition, id: &str) -> Vec<Value> {
+fn condition_values(condition: &Condition, resource: &Resource) -> Vec<Value> {
     vec![
-        Value::Text(id.to_owned()),
+        Value::Text(resource.id.clone()),
         Value::Text(condition.kind.clone()),
         Value::Text(condition.status.as_str().to_owned()),
         Value::Number(condition.observed_generation.into()),
         Value::Number(condition.last_updated_time.as_microsecond()),
         Value::Number(condition.last_transition_time.as_microsecond()),
         rows::text(condition.reason.clone()),
+        Value::Text(resource.kind.clone()),
+        Value::Number(resource.created_time.as_microsecond()),
     ]
 }
 

@@ -1,5 +1,8 @@
 //! Lists of resources.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use super::batch::Batch;
@@ -10,14 +13,28 @@ use super::sql::{Dialect, Parameters, Value};
 use super::version::{self, Version};
 use super::{Store, rows};
 use crate::resource::Resource;
-use crate::search::{Order, Search};
+use crate::search::{Order, Scope, Search};
 use crate::tenancy::Reach;
 
 /// Number of resources from which a test of a search does not count as one that few resources pass.
 const FEW: i64 = 2000;
 
+/// Number of tests of a search by which its resources may be found.
+const TRIED: usize = 8;
+
 /// Number of resources behind a page up to which a walk through a kind is counted exactly.
 const COUNTED: i64 = 1000;
+
+/// The way in which the resources of a search are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// By a condition on all resources.
+    All,
+    /// On SQLite, by the test of the search with that number.
+    By(usize),
+    /// In the range of an index that has those that pass the test with that number.
+    Range(usize),
+}
 
 /// The filter, the order and the page of a list.
 #[derive(Clone, Debug)]
@@ -56,34 +73,52 @@ impl Store {
 
     /// Returns these columns of a page's rows, of which there are `width`, and the length of the whole list.
     async fn page(&self, query: &Query, columns: &str, width: usize) -> Result<(Vec<Row>, i64), StoreError> {
-        let dialect = self.database().dialect();
-        let found_by = self.narrowest(query).await?;
-        let (sql, parameters) = query.statement(dialect, columns, found_by);
-        let rows = if query.search.is_blank() {
-            self.database().fetch(sql, parameters).await?
-        } else {
-            self.database().search(sql, parameters).await?
+        let found = self.found(query).await?;
+        let (sql, parameters) = query.statement(self.database().dialect(), columns, found);
+        let rows = match found {
+            _ if query.search.is_blank() => self.database().fetch(sql, parameters).await?,
+            Found::Range(_) => self.database().search_range(sql, parameters).await?,
+            Found::All | Found::By(_) => self.database().search(sql, parameters).await?,
         };
         let total = match rows.first() {
             Some(row) => row.number(width)?,
             None if query.offset == 0 && query.limit > 0 => 0,
-            None => self.length(query).await?,
+            None => self.length(query, found).await?,
         };
         Ok((rows, total))
     }
 
-    /// Returns the number of the first test of a search that few resources pass.
-    ///
-    /// SQLite has no statistics: it would walk through the whole kind. PostgreSQL knows how many resources pass a test.
-    async fn narrowest(&self, query: &Query) -> Result<Option<usize>, StoreError> {
-        if self.database().dialect() == Dialect::Postgres {
-            return Ok(None);
+    /// Returns how the resources that match the query are found.
+    async fn found(&self, query: &Query) -> Result<Found, StoreError> {
+        let dialect = self.database().dialect();
+        let has_range = |number: &usize| query.range(*number, dialect, &mut Parameters::default()).is_some();
+        let ranges: Vec<_> = (0..TRIED).filter(has_range).collect();
+        if query.search.is_one_test()
+            && let Some(&number) = ranges.first()
+        {
+            return Ok(Found::Range(number));
         }
-        for number in 0.. {
+        // PostgreSQL knows how many resources pass a test. SQLite has no statistics: it would walk through the whole kind.
+        if dialect == Dialect::Postgres && ranges.is_empty() {
+            return Ok(Found::All);
+        }
+        let tried = if ranges.is_empty() { (0..TRIED).collect() } else { ranges.clone() };
+        let narrowest = self.narrowest(query, tried).await?;
+        Ok(match (narrowest, ranges.first()) {
+            (Some(number), None) => Found::By(number),
+            (Some(number), Some(_)) | (None, Some(&number)) => Found::Range(number),
+            (None, None) => Found::All,
+        })
+    }
+
+    /// Returns the first of these tests of a search that few resources pass.
+    async fn narrowest(&self, query: &Query, tried: Vec<usize>) -> Result<Option<usize>, StoreError> {
+        for number in tried {
             let mut parameters = Parameters::default();
-            let Some(ids) = query.search.found_by_index(number, Dialect::Sqlite, &mut parameters) else { break };
-            let sql = format!("SELECT COUNT(*) FROM ({ids} LIMIT {FEW})");
-            let rows = self.database().search(sql, parameters).await?;
+            let dialect = self.database().dialect();
+            let Some(ids) = query.search.found_by_index(number, dialect, &mut parameters) else { break };
+            let sql = format!("SELECT COUNT(*) FROM ({ids} LIMIT {FEW}) few");
+            let rows = self.database().search_range(sql, parameters).await?;
             if rows.first().map_or(Ok(0), |row| row.number(0))? < FEW {
                 return Ok(Some(number));
             }
@@ -92,10 +127,18 @@ impl Store {
     }
 
     /// Returns the length of a list whose page is empty.
-    async fn length(&self, query: &Query) -> Result<i64, StoreError> {
-        let mut parameters = Parameters::default();
-        let condition = query.condition(self.database().dialect(), &mut parameters);
-        let sql = query.total(&condition, &mut parameters);
+    async fn length(&self, query: &Query, found: Found) -> Result<i64, StoreError> {
+        let (dialect, mut parameters) = (self.database().dialect(), Parameters::default());
+        let range = match found {
+            Found::Range(number) => query.range(number, dialect, &mut parameters),
+            Found::All | Found::By(_) => None,
+        };
+        let sql = if let Some(range) = range {
+            format!("SELECT COUNT(*) FROM {range}")
+        } else {
+            let condition = query.condition(dialect, &mut parameters);
+            query.total(&condition, &mut parameters)
+        };
         self.database().search(sql, parameters).await?.first().map_or(Ok(0), |row| row.number(0))
     }
 
@@ -161,29 +204,33 @@ impl Query {
     }
 
     /// Returns the statement for these columns of the page's rows, with the length of the whole list behind them.
-    /// On SQLite, the resources may be found by the test of the search with that number, instead of by their kind.
-    fn statement(&self, dialect: Dialect, columns: &str, found_by: Option<usize>) -> (String, Parameters) {
+    fn statement(&self, dialect: Dialect, columns: &str, found: Found) -> (String, Parameters) {
         let mut parameters = Parameters::default();
-        let found = found_by.and_then(|number| self.search.found_by_index(number, dialect, &mut parameters));
-        let condition = match found {
+        if let Found::Range(number) = found
+            && let Some(sql) = self.range_statement(dialect, columns, number, &mut parameters)
+        {
+            return (sql, parameters);
+        }
+        let ids = match found {
+            Found::By(number) => self.search.found_by_index(number, dialect, &mut parameters),
+            Found::All | Found::Range(_) => None,
+        };
+        let is_found = ids.is_some();
+        let condition = match ids {
             Some(ids) => format!("r.id IN ({ids}) AND {}", self.filter(&mut parameters)),
             None => self.condition(dialect, &mut parameters),
         };
         let order = self.order.sql();
-        let page = |parameters: &mut Parameters| {
-            let limit = parameters.add(Value::Number(self.limit));
-            format!("LIMIT {limit} OFFSET {}", parameters.add(Value::Number(self.offset)))
-        };
         if self.search.is_blank() {
             let total = self.total(&condition, &mut parameters);
-            let page = page(&mut parameters);
+            let page = self.limits(&mut parameters);
             let sql = format!("SELECT {columns}, ({total}) FROM resources r WHERE {condition} ORDER BY {order} {page}");
             return (sql, parameters);
         }
-        if found_by.is_none() && self.is_walk() {
+        if !is_found && self.is_walk() {
             let most = parameters.add(Value::Number(self.offset + self.limit + COUNTED));
             let total = self.total_of_kind(&mut parameters);
-            let page = page(&mut parameters);
+            let page = self.limits(&mut parameters);
             let sql = format!(
                 "SELECT {columns}, (SELECT CASE WHEN counted.n < {most} THEN counted.n ELSE ({total}) END FROM (SELECT \
                  COUNT(*) AS n FROM (SELECT 1 FROM resources r WHERE {condition} ORDER BY {order} LIMIT {most}) walked) counted) \
@@ -191,13 +238,55 @@ impl Query {
             );
             return (sql, parameters);
         }
+        if dialect == Dialect::Sqlite && !is_found {
+            // It would keep all that the search finds for a window, which takes longer than to count it first.
+            let total = self.total(&condition, &mut parameters);
+            let page = self.limits(&mut parameters);
+            let sql = format!(
+                "SELECT {columns}, ({total}) FROM (SELECT r.id AS id FROM resources r WHERE {condition} ORDER BY {order} \
+                 {page}) found JOIN resources r ON r.id = found.id ORDER BY {order}"
+            );
+            return (sql, parameters);
+        }
         // All that a search finds is counted and sorted: ids are cheaper to sort than resources.
-        let page = page(&mut parameters);
+        let page = self.limits(&mut parameters);
         let sql = format!(
             "SELECT {columns}, found.total FROM (SELECT r.id AS id, COUNT(*) OVER () AS total FROM resources r \
              WHERE {condition} ORDER BY {order} {page}) found JOIN resources r ON r.id = found.id ORDER BY {order}"
         );
         (sql, parameters)
+    }
+
+    /// Returns the statement for the page and the length of the list in the range of an index.
+    fn range_statement(
+        &self,
+        dialect: Dialect,
+        columns: &str,
+        number: usize,
+        parameters: &mut Parameters,
+    ) -> Option<String> {
+        let range = self.range(number, dialect, parameters)?;
+        let in_range = self.order.by_creation("f.created_time", "f.resource_id")?;
+        let on_page = self.order.by_creation("found.time", "found.id")?;
+        let page = self.limits(parameters);
+        Some(format!(
+            "SELECT {columns}, (SELECT COUNT(*) FROM {range}) FROM (SELECT f.resource_id AS id, f.created_time AS time \
+             FROM {range} ORDER BY {in_range} {page}) found JOIN resources r ON r.id = found.id ORDER BY {on_page}"
+        ))
+    }
+
+    /// Returns the rows `f` in the range of an index that has those that pass the test with that number, in the order of
+    /// creation, for lists in that order.
+    fn range(&self, number: usize, dialect: Dialect, parameters: &mut Parameters) -> Option<String> {
+        let is_kind = self.owner_id.is_none() && self.reference.is_none();
+        let kind = self.kind.as_ref().filter(|_| is_kind && self.order.by_creation("", "").is_some())?;
+        self.search.range(number, Scope { kind, reach: &self.reach }, dialect, parameters)
+    }
+
+    /// Returns the limits of the page.
+    fn limits(&self, parameters: &mut Parameters) -> String {
+        let limit = parameters.add(Value::Number(self.limit));
+        format!("LIMIT {limit} OFFSET {}", parameters.add(Value::Number(self.offset)))
     }
 
     /// Returns true for a walk through a whole kind in the order of ids, from page to page by `id > 'X'`. Its length need not be

@@ -1,5 +1,8 @@
 //! Migrations of the schema, oldest first. Migrations are only ever added.
 
+#[cfg(test)]
+mod tests;
+
 use super::database::{Database, Transaction};
 use super::error::StoreError;
 use super::sql::{Dialect, Parameters, Value};
@@ -47,6 +50,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0007-reasons.sqlite.sql"),
         postgres: include_str!("schema/0007-reasons.postgres.sql"),
     },
+    Migration {
+        id: "0008-ranges",
+        sqlite: include_str!("schema/0008-ranges.sqlite.sql"),
+        postgres: include_str!("schema/0008-ranges.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.
@@ -67,6 +75,8 @@ pub async fn migrate(
     if transaction.dialect() == Dialect::Postgres {
         let wait = format!("SET LOCAL lock_timeout = {}", lock_timeout.as_millis());
         transaction.execute(wait, Parameters::default()).await?;
+        // A migration of a large fleet may take longer than any statement of a request.
+        transaction.execute("SET LOCAL statement_timeout = 0".to_owned(), Parameters::default()).await?;
         transaction.fetch(LOCK.to_owned(), Parameters::default()).await?;
     }
     transaction.run(TABLE).await?;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::generated::{resource, search};
 use super::*;
+use crate::tenancy::Reach;
 
 /// The fixed texts of the SQL. Beside them and placeholders nothing may contain quotes.
 const FIXED: &[&str] = &[
@@ -32,9 +33,7 @@ pub(super) fn check(text: &str) -> Result<(), TestCaseError> {
         }
     };
     search.matches(&example());
-    for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-        let mut parameters = Parameters::default();
-        let sql = search.sql(dialect, &mut parameters);
+    for (sql, parameters) in written(&search) {
         let rest = FIXED.iter().fold(sql.clone(), |sql, fixed| sql.replace(fixed, ""));
         prop_assert!(!rest.contains(['\'', '"', '`', '\\', ';']) && !rest.contains("--"), "{}", sql);
         for number in 1..=parameters.0.len() {
@@ -42,6 +41,26 @@ pub(super) fn check(text: &str) -> Result<(), TestCaseError> {
         }
     }
     Ok(())
+}
+
+/// The search as SQL: as a condition, as one for resources that are found by other means, and as ranges of indexes.
+fn written(search: &Search) -> Vec<(String, Parameters)> {
+    let mut written = Vec::new();
+    let mut write = |sql: &dyn Fn(&mut Parameters) -> Option<String>| {
+        let mut parameters = Parameters::default();
+        written.extend(sql(&mut parameters).map(|sql| (sql, parameters)));
+    };
+    write(&|parameters| Some(search.filter(parameters)));
+    for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+        write(&|parameters| Some(search.sql(dialect, parameters)));
+        for number in 0..3 {
+            for reach in [Reach::Unlimited, Reach::default()] {
+                let scope = Scope { kind: "Cluster", reach: &reach };
+                write(&|parameters| search.range(number, scope, dialect, parameters));
+            }
+        }
+    }
+    written
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use rstest::rstest;
 
 use super::*;
+use crate::tenancy::Reach;
 
 fn sql(search: &str, dialect: Dialect) -> String {
     let mut parameters = Parameters::default();
@@ -94,6 +95,42 @@ fn each_database_gets_its_own_sql(#[case] search: &str, #[case] sqlite: &str, #[
 #[case("'x' = spec.a", r#"r.spec @> $1::jsonb [Text("{\"a\":\"x\"}")]"#)]
 fn equality_uses_the_index_of_postgresql(#[case] search: &str, #[case] expected: &str) {
     assert_eq!(sql(search, Dialect::Postgres), expected);
+}
+
+/// A search of labels and conditions reads a range of an index; tenants have one of labels only, and only for equality.
+#[rstest]
+#[case(
+    "labels.a = 'x'",
+    r#"resource_labels f WHERE f.key = $1 AND f.value = $2 AND f.kind = $3 AND 1 = 1 [Text("a"), Text("x"), Text("Cluster")]"#,
+    r#"resource_labels f WHERE f.key = $1 AND f.value = $2 AND f.kind = $3 AND f.tenancy = $4 [Text("a"), Text("x"), Text("Cluster"), Text("{}")]"#
+)]
+#[case(
+    "labels.a != 'x'",
+    r#"resource_labels f WHERE f.key = $1 AND f.value <> $2 AND f.kind = $3 AND 1 = 1 [Text("a"), Text("x"), Text("Cluster")]"#,
+    "none"
+)]
+#[case(
+    "status.conditions.A.reason = 'x' and labels.b is null",
+    r#"resource_conditions f WHERE f.type = $1 AND f.reason = $2 AND f.kind = $3 AND NOT EXISTS (SELECT m.resource_id FROM resource_labels m WHERE m.key = $4 AND m.resource_id = f.resource_id) [Text("A"), Text("x"), Text("Cluster"), Text("b")]"#,
+    "none"
+)]
+#[case("labels.a is null", "none", "none")]
+#[case("labels.a = 'x' or labels.a = 'y'", "none", "none")]
+#[case("labels.a = 'x' and name = 'y'", "none", "none")]
+#[case("status.conditions.A.observed_generation = 2", "none", "none")]
+fn labels_and_conditions_are_ranges(#[case] search: &str, #[case] everything: &str, #[case] tenant: &str) {
+    for (reach, expected) in [(Reach::Unlimited, everything), (Reach::default(), tenant)] {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+            let mut parameters = Parameters::default();
+            let range = Search::parse(search).unwrap().range(
+                0,
+                Scope { kind: "Cluster", reach: &reach },
+                dialect,
+                &mut parameters,
+            );
+            assert_eq!(range.map_or("none".to_owned(), |sql| format!("{sql} {:?}", parameters.0)), expected);
+        }
+    }
 }
 
 #[test]
