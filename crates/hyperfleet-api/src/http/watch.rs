@@ -22,6 +22,9 @@ use crate::store::{Batch, FeedError, Query, Reader, Recorded, StoreError, Versio
 /// Maximum of one read; a stream holds one of them if its reader is slow.
 const BATCH: Batch = Batch { items: 500, bytes: 128 * 1024 };
 
+/// The same for the current state, of which each read looks at as many sizes: few more than fit.
+const STATE_BATCH: Batch = Batch { items: 100, ..BATCH };
+
 /// The parameters of a change stream.
 pub(super) struct Following<'a> {
     pub(super) kind: Option<&'a str>,
@@ -212,7 +215,7 @@ impl Watch {
         let store = self.api.service().store();
         // A search waits for a turn of its own.
         let _turn = if self.query.search.is_blank() { store.turn().await } else { None };
-        let reading = tokio::time::timeout(self.api.parts.limits.request, store.scan(&self.query, after, BATCH));
+        let reading = tokio::time::timeout(self.api.parts.limits.request, store.scan(&self.query, after, STATE_BATCH));
         let (objects, version) = reading.await.unwrap_or_else(|_elapsed| Err(StoreError::timed_out()))?;
         self.selection.hold(objects.iter().map(|(id, _)| id.as_str()), version.number);
         self.phase = match objects.last() {

@@ -1,5 +1,8 @@
 //! One follower reads the changes from the database, for all readers of the change stream.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,8 @@
 //! The latest changes, in memory: contiguous, bounded, and shared by all readers of the change stream.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,7 +90,7 @@ impl Recent {
     pub(super) fn after(&self, after: &Version, kind: &str, reach: &Reach, batch: Batch) -> Option<Changes> {
         self.locked(|held| {
             let held = held.as_ref().filter(|held| held.reaches(after))?;
-            let skipped = usize::try_from(after.number - held.after.number).ok()?;
+            let skipped = held.changes.partition_point(|change| change.version.number <= after.number);
             let (mut selected, mut bytes, mut until) = (Vec::new(), 0, after.number);
             for change in held.changes.iter().skip(skipped).take(usize::try_from(batch.items).unwrap_or(0)) {
                 if change.is_for(kind, reach) {
