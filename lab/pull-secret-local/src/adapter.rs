@@ -27,8 +27,8 @@ pub(crate) struct Wiring<'a> {
     /// Additional environment variables of Jobs.
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) topic: &'a Name,
-    /// True for an emulator, whose lists never lag and which has no quota.
-    pub(crate) checks_often: bool,
+    /// False for an emulated store, whose lists never lag either.
+    pub(crate) has_quota: bool,
 }
 
 /// The adapter, with its addresses taken.
@@ -38,11 +38,11 @@ pub(crate) async fn prepare(
     cluster: Cluster,
     stores: Stores,
 ) -> anyhow::Result<Adapter> {
-    let Wiring { folder, ports, api, image, environment, topic, checks_often } = wiring;
+    let Wiring { folder, ports, api, image, environment, topic, has_quota } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
-    let store_check = match checks_often {
-        true => json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }),
-        false => json!({}),
+    let (store_check, limits) = match has_quota {
+        true => (json!({}), json!({})),
+        false => (json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }), json!({ "writesPerMinute": 0 })),
     };
     let configuration = json!({
         "apiVersion": "hyperfleet.redhat.com/v1alpha1",
@@ -53,6 +53,7 @@ pub(crate) async fn prepare(
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
             "storeCheck": store_check,
+            "limits": limits,
             "destinations": [{ "projects": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },

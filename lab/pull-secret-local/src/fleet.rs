@@ -151,7 +151,6 @@ impl Start<'_> {
         let topic: Name = TOPIC.parse()?;
         let api = self.api().await?;
         let client = Client::new(hyperfleet_client::Settings::new(api.parse::<BaseUrl>()?))?;
-        let is_emulated = secret_manager != Endpoint::Provider;
         let projects = Arc::new(GoogleProjects::new(secret_manager.clone(), STORE_TIMEOUT));
         let stores = Stores::new(move |project, location| {
             let projects = Arc::clone(&projects);
@@ -164,7 +163,7 @@ impl Start<'_> {
             image: &self.options.image,
             environment: self.job_environment(&kubeconfig, &secret_manager)?,
             topic: &topic,
-            checks_often: is_emulated,
+            has_quota: secret_manager == Endpoint::Provider,
         };
         let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone(), stores)).await?;
         self.listeners
@@ -300,12 +299,6 @@ impl Start<'_> {
         }
         set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
         set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
-        if let Endpoint::Emulator { .. } = endpoint {
-            // All connections are in clear text on this machine, so its certificates, of which there may be hundreds, are not read.
-            let none = self.folder.path("no-certificates");
-            fs::create_dir_all(&none).context("cannot make a folder")?;
-            set("SSL_CERT_DIR", none.display().to_string());
-        }
         if *endpoint == Endpoint::Provider {
             for name in IDENTITY_VARIABLES {
                 if let Some(value) = ProcessEnvironment.text(name)? {
