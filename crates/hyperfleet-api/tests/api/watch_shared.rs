@@ -67,6 +67,35 @@ async fn events(stream: &mut Stream) -> Vec<Value> {
     }
 }
 
+/// Creates a cluster and a channel of a tenant, changes the channel, and deletes some.
+async fn change(rig: &Rig, tenant: &str, step: u32) {
+    let ask = async |line: &str, body: Value| rig.send(line, &[("x-hyperfleet-org", tenant)], body.to_string()).await;
+    let body = merged(cluster(&format!("c-{step}")), json!({ "labels": { "l": (step % 2).to_string() } }));
+    ask("POST /clusters", body.clone()).await.is(201);
+    let created = ask("POST /channels", merged(body, json!({ "kind": "Channel" }))).await.is(201).body();
+    let path = format!("/channels/{}", created["id"].as_str().unwrap());
+    let label = json!({ "labels": { "l": (step / 2 % 2).to_string() } });
+    ask(&format!("PATCH {path}"), label).await.is(200);
+    if step.is_multiple_of(3) {
+        ask(&format!("DELETE {path}"), json!({})).await.is(202);
+    }
+}
+
+/// Creates the last cluster and the last channel of a tenant, and deletes them.
+async fn create_and_delete_last(rig: &Rig, tenant: &str) {
+    let ask = async |line: &str, body: String| rig.send(line, &[("x-hyperfleet-org", tenant)], body).await;
+    for (kind, plural) in [("Cluster", "clusters"), ("Channel", "channels")] {
+        let body = merged(cluster("last"), json!({ "kind": kind, "labels": { "l": "1" } })).to_string();
+        let created = ask(&format!("POST /{plural}"), body).await.is(201).body();
+        let path = format!("/{plural}/{}", created["id"].as_str().unwrap());
+        ask(&format!("DELETE {path}"), String::new()).await.is(202);
+        if kind == "Cluster" {
+            let reason = json!({ "reason": "test" }).to_string();
+            ask(&format!("POST {path}/force-delete"), reason).await.is(204);
+        }
+    }
+}
+
 async fn memory_and_database_deliver_the_same(kind: Kind) {
     let rig = Rig::start(kind, SETTINGS).await;
     let tenants = ["acme", "Acme", "beta"];
@@ -84,32 +113,11 @@ async fn memory_and_database_deliver_the_same(kind: Kind) {
     }
     for step in 0..6 {
         for tenant in tenants {
-            let ask =
-                async |line: &str, body: Value| rig.send(line, &[("x-hyperfleet-org", tenant)], body.to_string()).await;
-            let body = merged(cluster(&format!("c-{step}")), json!({ "labels": { "l": (step % 2).to_string() } }));
-            ask("POST /clusters", body.clone()).await.is(201);
-            let created = ask("POST /channels", merged(body, json!({ "kind": "Channel" }))).await.is(201).body();
-            let path = format!("/channels/{}", created["id"].as_str().unwrap());
-            let label = json!({ "labels": { "l": (step / 2 % 2).to_string() } });
-            ask(&format!("PATCH {path}"), label).await.is(200);
-            if step % 3 == 0 {
-                ask(&format!("DELETE {path}"), json!({})).await.is(202);
-            }
+            change(&rig, tenant, step).await;
         }
     }
     for tenant in tenants {
-        for (kind, plural) in [("Cluster", "clusters"), ("Channel", "channels")] {
-            let body = merged(cluster("last"), json!({ "kind": kind, "labels": { "l": "1" } })).to_string();
-            let created =
-                rig.send(&format!("POST /{plural}"), &[("x-hyperfleet-org", tenant)], body).await.is(201).body();
-            let line = format!("POST /{plural}/{}/force-delete", created["id"].as_str().unwrap());
-            let body = json!({ "reason": "test" }).to_string();
-            let deletion = format!("DELETE /{plural}/{}", created["id"].as_str().unwrap());
-            rig.send(&deletion, &[("x-hyperfleet-org", tenant)], String::new()).await.is(202);
-            if kind == "Cluster" {
-                rig.send(&line, &[("x-hyperfleet-org", tenant)], body).await.is(204);
-            }
-        }
+        create_and_delete_last(&rig, tenant).await;
     }
     let mut shared = Vec::new();
     for (tenant, path, search, begin, mut stream) in open {
