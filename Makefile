@@ -44,13 +44,28 @@ fmt: ## Format the code and write the generated pages
 	cargo fmt --all
 	cargo xtask gen
 
-bench: ## Measure against baselines in the same run
+BENCHES := parse job burst api preconditions sentinel nodes syncer
+.PHONY: $(addprefix bench-,$(BENCHES)) bench-programs
+
+bench: $(addprefix bench-,$(or $(BENCH),$(BENCHES))) ## Measure against baselines in the same run; BENCH=api measures the API alone
+
+bench-parse:
 	cargo bench --locked --package docker-config --bench parse
-	cargo bench --locked --package bench --bench job --bench burst
-	cargo bench --locked --package hyperfleet-api --bench load
+bench-programs:
+	cargo build --locked --release --package pull-secret --package pull-secret-local
+bench-job: bench-programs
+	cargo bench --locked --package bench --bench job
+bench-burst: bench-programs
+	hack/real-parts/with.sh rabbitmq -- cargo bench --locked --package bench --bench burst
+bench-api:
+	hack/real-parts/with.sh postgresql -- cargo bench --locked --package hyperfleet-api --bench load
+bench-preconditions:
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
+bench-sentinel:
 	cargo bench --locked --package sentinel --bench simulation
+bench-nodes:
 	cargo bench --locked --package global-pull-secret --bench nodes
+bench-syncer:
 	hack/measure-syncer.sh
 
 # The number is read when the tests of docker-config are compiled, and when the others run.

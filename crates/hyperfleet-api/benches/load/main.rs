@@ -23,7 +23,7 @@ use daemon::environment::ProcessEnvironment;
 use database::Database;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -168,6 +168,22 @@ impl ServerUnderLoad {
         assert!(!response.bytes().await.unwrap().is_empty());
     }
 
+    /// Reads the whole fleet in the way of the Sentinel, on one connection: in pages by id, without specs. Returns its size.
+    async fn walk(&self) -> usize {
+        let fields = "id,kind,name,href,generation,labels,status,created_time,updated_time,deleted_time,\
+                      owner_references,references";
+        let pages = format!("{}?size=100&order=id%20asc&fields={fields}", self.base);
+        let (mut url, mut count) = (pages.clone(), 0);
+        loop {
+            let text = self.client.get(&url).send().await.unwrap().text().await.unwrap();
+            let page: Value = serde_json::from_str(&text).unwrap();
+            let items = page["items"].as_array().unwrap();
+            count += items.len();
+            let Some(last) = items.last().filter(|_| items.len() == 100) else { return count };
+            url = format!("{pages}&search=id%20%3E%20%27{}%27", last["id"].as_str().unwrap());
+        }
+    }
+
     /// Number of statements so far that read changes, or the newest version.
     async fn stream_reads(&self) -> u64 {
         let metrics = self.client.get(&self.metrics).send().await.unwrap().text().await.unwrap();
@@ -213,6 +229,13 @@ async fn measure(database: &Database, count: u64, time: Duration) {
             ours / theirs
         );
     }
+    let began = Instant::now();
+    let read = under.walk().await;
+    println!(
+        "{:<10} {count:>8}  sweep of {read} as the Sentinel reads them: {:.2} s",
+        database.name(),
+        began.elapsed().as_secs_f64()
+    );
     let (now, most) = under.memory();
     println!("{:<10} {count:>8}  memory: {now} MiB, at most {most} MiB", database.name());
     let began = Instant::now();

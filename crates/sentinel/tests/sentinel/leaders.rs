@@ -89,7 +89,12 @@ async fn leadership_changes(mut elections: impl AsyncFnMut(&str) -> (Election, P
     first.kill().await;
     api.patch("cls-1", json!({"a": 1})).await;
     second.until(|progress| progress.leads).await;
-    assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 2)]);
+    let mut published = received(&mut events, 1).await;
+    // The killed Sentinel may not have recorded its last event, which its successor repeats then.
+    if published == [reconcile("cls-1", 1)] {
+        published = received(&mut events, 1).await;
+    }
+    assert_eq!(published, [reconcile("cls-1", 2)]);
     let mut third = start("third").await;
     second.stop().await;
     third.until(|progress| progress.leads && progress.is_complete).await;

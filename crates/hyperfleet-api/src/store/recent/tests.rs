@@ -96,7 +96,7 @@ fn both_bounds_hold(#[case] bounds: Bounds, #[case] sizes: &[usize], #[case] fir
 
 #[rstest]
 #[case::items(Batch { items: 2, bytes: 1_000_000 }, "4,5|a-5")]
-#[case::bytes(Batch { items: 10, bytes: 200 }, "4,5|a-5")]
+#[case::bytes(Batch { items: 10, bytes: 130 }, "4,5|a-5")]
 #[case::at_least_one(Batch { items: 10, bytes: 1 }, "4|a-4")]
 fn batches_are_bounded(#[case] batch: Batch, #[case] expected: &str) {
     let recent = Recent::new(BOUNDS);
