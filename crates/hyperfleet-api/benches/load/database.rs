@@ -84,12 +84,13 @@ impl Database {
     }
 }
 
-/// Returns the SQL of a document of `c-0` with the labels of the cluster with number `i`.
+/// Returns the SQL of a document of `c-0` with the id and the labels of the cluster with number `i`.
 fn labelled(document: &str) -> String {
-    format!(
-        "replace(replace({document}, '\"shard\":\"0\"', '\"shard\":\"' || (i % 100) || '\"'), \
-         '\"group\":\"0\"', '\"group\":\"' || (i / 10) || '\"')"
-    )
+    let member =
+        |name: &str, old: &str, new: &str| (format!("\"{name}\":\"{old}\""), format!("\"{name}\":\"' || {new} || '\""));
+    let members =
+        [member("id", "c-0", "'c-' || i"), member("shard", "0", "(i % 100)"), member("group", "0", "(i / 10)")];
+    members.into_iter().fold(document.to_owned(), |sql, (old, new)| format!("replace({sql}, '{old}', '{new}')"))
 }
 
 pub(crate) async fn run_postgresql(url: &str, sql: &str) {

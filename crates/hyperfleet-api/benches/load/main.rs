@@ -23,7 +23,7 @@ use daemon::environment::ProcessEnvironment;
 use database::Database;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -66,8 +66,11 @@ async fn main() {
     }
     for count in counts.split(',').map(|count| count.trim().parse().unwrap()) {
         for part in ["requests", "streams"].into_iter().filter(|part| is_chosen("LOAD_PARTS", part)) {
-            let mut databases = vec![Database::sqlite()];
-            if let Some(admin) = &postgresql {
+            let mut databases = Vec::new();
+            if is_chosen("LOAD_DATABASES", "SQLite") {
+                databases.push(Database::sqlite());
+            }
+            if let Some(admin) = postgresql.as_ref().filter(|_| is_chosen("LOAD_DATABASES", "PostgreSQL")) {
                 databases.push(Database::postgresql(admin).await);
             }
             for database in databases {
@@ -98,6 +101,17 @@ async fn serve() {
     let server = Server::prepare(settings, &ProcessEnvironment, Build { version: "0", time: "" }).await.unwrap();
     println!("{MARK}{} {} {}", server.address(), server.health_address(), server.metrics_address());
     Box::pin(server.run(stop)).await.unwrap();
+}
+
+/// A page of a list, of which only the ids are read.
+#[derive(serde::Deserialize)]
+struct PageOfIds {
+    items: Vec<Id>,
+}
+
+#[derive(serde::Deserialize)]
+struct Id {
+    id: String,
 }
 
 /// A server under load.
@@ -176,11 +190,10 @@ impl ServerUnderLoad {
         let (mut url, mut count) = (pages.clone(), 0);
         loop {
             let text = self.client.get(&url).send().await.unwrap().text().await.unwrap();
-            let page: Value = serde_json::from_str(&text).unwrap();
-            let items = page["items"].as_array().unwrap();
+            let PageOfIds { items } = serde_json::from_str(&text).unwrap();
             count += items.len();
             let Some(last) = items.last().filter(|_| items.len() == 100) else { return count };
-            url = format!("{pages}&search=id%20%3E%20%27{}%27", last["id"].as_str().unwrap());
+            url = format!("{pages}&search=id%20%3E%20%27{}%27", last.id);
         }
     }
 

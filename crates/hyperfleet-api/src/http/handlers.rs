@@ -123,9 +123,7 @@ async fn read(
 /// The requested fields of a resource.
 fn project(object: String, fields: Option<&Fields>) -> Result<String, Rejection> {
     let Some(fields) = fields else { return Ok(object) };
-    let parsed =
-        serde_json::from_str(&object).map_err(|_damaged| StoreError::Damaged { location: "resources.object" })?;
-    Ok(Value::Object(fields.apply(parsed)).to_string())
+    Ok(fields.apply(&object).map_err(|_damaged| StoreError::Damaged { location: "resources.object" })?)
 }
 
 async fn force_delete(

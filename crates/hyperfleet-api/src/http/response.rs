@@ -1,5 +1,7 @@
 //! Responses: JSON, problems, pages.
 
+use std::fmt::Write as _;
+
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -46,9 +48,18 @@ pub(super) fn page(page: i64, total: i64, items: &[Value]) -> Response {
 
 /// A page of a list from serialised items.
 pub(super) fn page_of_texts(page: i64, total: i64, items: &[String]) -> Response {
+    const REST: usize = 128;
+    // One allocation, as a page may be large.
+    let mut text = String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + REST);
     let size = items.len();
-    let items = items.join(",");
-    json_text(StatusCode::OK, format!("{{\"page\":{page},\"size\":{size},\"total\":{total},\"items\":[{items}]}}"))
+    // Writing to a string does not fail.
+    let _written = write!(text, "{{\"page\":{page},\"size\":{size},\"total\":{total},\"items\":[");
+    for (index, item) in items.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { "," });
+        text.push_str(item);
+    }
+    text.push_str("]}");
+    json_text(StatusCode::OK, text)
 }
 
 /// The 405 for a method that the path does not support; in plain text, as HyperFleet's API responds.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::error::{Quote, SearchError};
 
@@ -72,9 +72,11 @@ impl Fields {
         Ok(Some(Self(tree)))
     }
 
-    /// Removes the members that are not selected.
-    pub fn apply(&self, object: Map<String, Value>) -> Map<String, Value> {
-        project(&self.0, object)
+    /// Returns the JSON of an object without the members that are not selected. Fails if it is not the JSON of an object.
+    pub fn apply(&self, object: &str) -> serde_json::Result<String> {
+        let mut selected = String::new();
+        project(&self.0, object, &mut selected)?;
+        Ok(selected)
     }
 }
 
@@ -115,19 +117,50 @@ fn add(tree: &mut Tree, path: &[&str]) {
     }
 }
 
-fn project(tree: &Tree, object: Map<String, Value>) -> Map<String, Value> {
-    let selected = object.into_iter().filter_map(|(name, value)| match tree.get(&name)? {
-        Selection::Whole => Some((name, value)),
-        Selection::Parts(parts) => Some((name, part(parts, value)?)),
-    });
-    selected.collect()
+/// The members of an object by their names as JSON has them; values are not parsed.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+fn project(tree: &Tree, object: &str, to: &mut String) -> serde_json::Result<()> {
+    let mut separator = '{';
+    for (name, value) in serde_json::from_str::<Members<'_>>(object)? {
+        let Some(selection) = tree.get(&name) else { continue };
+        let start = to.len();
+        to.push(separator);
+        to.push_str(&serde_json::to_string(&name)?);
+        to.push(':');
+        if select(selection, value.get(), to)? {
+            separator = ',';
+        } else {
+            to.truncate(start);
+        }
+    }
+    to.push_str(if separator == '{' { "{}" } else { "}" });
+    Ok(())
 }
 
-/// The selected parts of a value, and of each item of an array; `None` for a scalar.
-fn part(parts: &Tree, value: Value) -> Option<Value> {
-    match value {
-        Value::Object(object) => Some(Value::Object(project(parts, object))),
-        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(|item| part(parts, item)).collect())),
-        _ => None,
+/// Appends the selected parts of a value, and of each item of an array; false for a scalar, which has none.
+fn select(selection: &Selection, value: &str, to: &mut String) -> serde_json::Result<bool> {
+    let Selection::Parts(parts) = selection else {
+        to.push_str(value);
+        return Ok(true);
+    };
+    match value.as_bytes().first() {
+        Some(b'{') => project(parts, value, to)?,
+        Some(b'[') => {
+            let mut separator = "";
+            to.push('[');
+            for item in serde_json::from_str::<Vec<&RawValue>>(value)? {
+                let start = to.len();
+                to.push_str(separator);
+                if select(selection, item.get(), to)? {
+                    separator = ",";
+                } else {
+                    to.truncate(start);
+                }
+            }
+            to.push(']');
+        }
+        _ => return Ok(false),
     }
+    Ok(true)
 }

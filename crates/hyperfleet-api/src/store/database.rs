@@ -19,6 +19,9 @@ use super::sql::{Dialect, Parameters, Value};
 use interrupt::Interrupt;
 use lease::Lease;
 
+/// Statements of writes find few rows by keys: one plan for all parameters saves planning each of them.
+const BEGIN_WRITE: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
+
 /// The connection pools of a database.
 #[derive(Clone, Debug)]
 pub struct Database {
@@ -201,7 +204,7 @@ impl Database {
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
-            Pools::Postgres(pool) => Lease::begin(pool, "BEGIN").await.map(Open::Postgres),
+            Pools::Postgres(pool) => Lease::begin(pool, BEGIN_WRITE).await.map(Open::Postgres),
         };
         self.opened(open)
     }

@@ -182,7 +182,7 @@ async fn store_transitions(
     if transitions.is_empty() {
         return Ok(());
     }
-    let mut ids = BTreeSet::new();
+    let mut full = BTreeSet::new();
     for transitions in chunks(transitions) {
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
         let rows = transitions.into_iter().map(|(id, transition)| {
@@ -196,13 +196,16 @@ async fn store_transitions(
             "INSERT INTO transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
              observed_generation, time) SELECT v.column1, v.column2 + COALESCE((SELECT MAX(t.number) FROM transitions t \
              WHERE t.resource_id = v.column1), 0), v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, \
-             v.column9, v.column10 FROM {}",
+             v.column9, v.column10 FROM {} RETURNING resource_id, number",
             parameters.table(transaction.dialect(), rows.collect())
         );
-        transaction.execute(sql, parameters).await?;
-        ids.extend(counts.into_keys());
+        for row in transaction.fetch(sql, parameters).await? {
+            if row.number(1)? > TRANSITIONS_KEPT {
+                full.insert(row.text(0)?);
+            }
+        }
     }
-    for ids in chunks(ids.into_iter().collect()) {
+    for ids in chunks(full.into_iter().collect()) {
         prune(transaction, &ids).await?;
     }
     Ok(())

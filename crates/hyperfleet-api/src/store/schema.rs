@@ -55,6 +55,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0008-ranges.sqlite.sql"),
         postgres: include_str!("schema/0008-ranges.postgres.sql"),
     },
+    Migration {
+        id: "0009-compression",
+        sqlite: include_str!("schema/0009-compression.sqlite.sql"),
+        postgres: include_str!("schema/0009-compression.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

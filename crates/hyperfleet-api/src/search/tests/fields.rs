@@ -4,26 +4,41 @@ use rstest::rstest;
 
 use super::*;
 
+fn spec() -> Json {
+    let lists = json!([0, {"d": 1}, [{"d": 2, "e": 3}], "d"]);
+    json!({"platform": {"type": "gcp", "zone": "z"}, "b": [1], "c": lists, "\"quoted\"": "\\"})
+}
+
 #[rstest]
 #[case(&["name"], json!({"id": "1", "name": "n"}))]
 #[case(&["id"], json!({"id": "1"}))]
 #[case(&["name, generation", "", "deleted_by"], json!({"id": "1", "name": "n", "generation": 2}))]
 #[case(&["spec.platform"], json!({"id": "1", "spec": {"platform": {"type": "gcp", "zone": "z"}}}))]
 #[case(&["spec.platform.type,spec.b"], json!({"id": "1", "spec": {"platform": {"type": "gcp"}, "b": [1]}}))]
-#[case(&["spec,spec.b"], json!({"id": "1", "spec": {"platform": {"type": "gcp", "zone": "z"}, "b": [1]}}))]
-#[case(&["spec.b,spec"], json!({"id": "1", "spec": {"platform": {"type": "gcp", "zone": "z"}, "b": [1]}}))]
+#[case(&["spec,spec.b"], json!({"id": "1", "spec": spec()}))]
+#[case(&["spec.b,spec"], json!({"id": "1", "spec": spec()}))]
 #[case(&["spec.b.c"], json!({"id": "1", "spec": {"b": []}}))]
+#[case(&["spec.c.d"], json!({"id": "1", "spec": {"c": [{"d": 1}, [{"d": 2}]]}}))]
+#[case(&["spec.\"quoted\""], json!({"id": "1", "spec": {"\"quoted\"": "\\"}}))]
 #[case(&["spec.nowhere"], json!({"id": "1", "spec": {}}))]
 #[case(&["labels.a.io/b"], json!({"id": "1", "labels": {"a.io/b": "x"}}))]
 #[case(&["status.conditions.type"], json!({"id": "1", "status": {"conditions": [{"type": "Reconciled"}]}}))]
 fn a_selection_is_applied(#[case] items: &[&str], #[case] expected: Json) {
     let resource = json!({
         "id": "1", "name": "n", "generation": 2, "labels": {"a.io/b": "x", "c": "y"},
-        "spec": {"platform": {"type": "gcp", "zone": "z"}, "b": [1]},
+        "spec": spec(),
         "status": {"conditions": [{"type": "Reconciled", "status": "True"}]},
     });
     let fields = Fields::parse(&texts(items)).unwrap().unwrap();
-    assert_eq!(Json::Object(fields.apply(members(resource))), expected);
+    assert_eq!(fields.apply(&resource.to_string()).unwrap(), expected.to_string());
+}
+
+#[test]
+fn damaged_objects_are_errors() {
+    let fields = Fields::parse(&texts(&["name", "spec.b"])).unwrap().unwrap();
+    for object in ["", "[]", "{", "{\"name\": 1, \"spec\": {\"b\": }}", "{} {}"] {
+        assert!(fields.apply(object).is_err(), "{object}");
+    }
 }
 
 #[test]

@@ -1,0 +1,1 @@
+-- SQLite does not compress.
