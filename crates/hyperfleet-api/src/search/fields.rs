@@ -120,6 +120,7 @@ fn add(tree: &mut Tree, path: &[&str]) {
 /// The members of an object by their names as JSON has them; values are not parsed.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
+/// Appends an object with the selected members, in the order of their names.
 fn project(tree: &Tree, object: &str, to: &mut String) -> serde_json::Result<()> {
     let mut separator = '{';
     for (name, value) in serde_json::from_str::<Members<'_>>(object)? {

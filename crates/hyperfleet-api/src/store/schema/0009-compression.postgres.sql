@@ -1,4 +1,4 @@
--- Documents are compressed by LZ4, which takes a tenth of the time of PostgreSQL's own method, where the server has it.
+-- Documents are compressed by LZ4 where the server has it: by the default method, reports spend a sixth of the CPU of PostgreSQL on it.
 DO $$ BEGIN
   EXECUTE 'ALTER TABLE resources ALTER COLUMN spec SET COMPRESSION lz4, ALTER COLUMN state SET COMPRESSION lz4,
     ALTER COLUMN object SET COMPRESSION lz4';
