@@ -20,6 +20,7 @@ mod rows;
 pub mod schema;
 mod sealed;
 pub mod sql;
+mod statements;
 mod tombstone;
 mod transition;
 mod version;

@@ -10,20 +10,22 @@
 )]
 
 mod baseline;
+mod client;
 mod database;
 mod streams;
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use client::{CLUSTERS, Client};
 use daemon::environment::ProcessEnvironment;
 use database::Database;
+use http::Method;
+use http_body_util::BodyExt as _;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -103,23 +105,12 @@ async fn serve() {
     Box::pin(server.run(stop)).await.unwrap();
 }
 
-/// A page of a list, of which only the ids are read.
-#[derive(serde::Deserialize)]
-struct PageOfIds {
-    items: Vec<Id>,
-}
-
-#[derive(serde::Deserialize)]
-struct Id {
-    id: String,
-}
-
 /// A server under load.
 struct ServerUnderLoad {
     child: Child,
-    base: String,
+    /// The addresses of the API and its metrics.
+    api: String,
     metrics: String,
-    client: reqwest::Client,
 }
 
 impl ServerUnderLoad {
@@ -138,69 +129,23 @@ impl ServerUnderLoad {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines.next_line().await.unwrap().unwrap();
         let addresses: Vec<&str> = line.strip_prefix(MARK).unwrap().split(' ').collect();
-        let (api, health) = (addresses[0], addresses[1]);
-        let under = Self {
-            child,
-            base: format!("http://{api}/api/hyperfleet/v1/clusters"),
-            metrics: format!("http://{}/metrics", addresses[2]),
-            client: reqwest::Client::builder().pool_max_idle_per_host(8).build().unwrap(),
-        };
-        while !under.client.get(format!("http://{health}/readyz")).send().await.unwrap().status().is_success() {
+        let mut health = Client::connect(addresses[1]).await;
+        while !health.send(Method::GET, "/readyz", String::new()).await.0.is_success() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        under
+        Self { child, api: addresses[0].to_owned(), metrics: addresses[2].to_owned() }
     }
 
-    async fn create(&self, id: &str) {
-        let cluster = json!({
-            "kind": "Cluster", "id": id, "name": id,
-            "spec": {
-                "platform": { "type": "gcp", "gcp": { "projectID": "my-project-1", "region": "us-central1" } },
-                "release": { "image": "quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64", "version": "4.20.1" },
-                "networking": { "clusterNetwork": [{ "cidr": "10.128.0.0/14", "hostPrefix": 23 }] },
-            },
-            "labels": { "shard": "0", "group": "0", "environment": "production" },
-        });
-        let created = self.client.post(&self.base).body(cluster.to_string()).send().await.unwrap();
-        assert_eq!(created.status(), 201);
-    }
-
-    async fn report(&self, id: &str, adapter: &str, turn: u64) {
-        let conditions = ["Available", "Applied", "Health"]
-            .map(|kind| json!({ "type": kind, "status": "True", "reason": "AllIsWell", "message": "all is well" }));
-        let body = json!({
-            "adapter": adapter, "observed_generation": 1, "conditions": conditions, "data": { "turn": turn },
-        });
-        let sent = self.client.put(format!("{}/{id}/statuses", self.base)).body(body.to_string()).send().await;
-        assert_eq!(sent.unwrap().status(), 201);
-    }
-
-    /// Reads a path. Parsing the response is not part of the measurement.
-    async fn get(&self, path: &str) {
-        let response = self.client.get(format!("{}{path}", self.base)).send().await.unwrap();
-        assert_eq!(response.status(), 200);
-        assert!(!response.bytes().await.unwrap().is_empty());
-    }
-
-    /// Reads the whole fleet in the way of the Sentinel, on one connection: in pages by id, without specs. Returns its size.
-    async fn walk(&self) -> usize {
-        let fields = "id,kind,name,href,generation,labels,status,created_time,updated_time,deleted_time,\
-                      owner_references,references";
-        let pages = format!("{}?size=100&order=id%20asc&fields={fields}", self.base);
-        let (mut url, mut count) = (pages.clone(), 0);
-        loop {
-            let text = self.client.get(&url).send().await.unwrap().text().await.unwrap();
-            let PageOfIds { items } = serde_json::from_str(&text).unwrap();
-            count += items.len();
-            let Some(last) = items.last().filter(|_| items.len() == 100) else { return count };
-            url = format!("{pages}&search=id%20%3E%20%27{}%27", last.id);
-        }
+    /// Opens a connection to the API.
+    async fn connect(&self) -> Client {
+        Client::connect(&self.api).await
     }
 
     /// Number of statements so far that read changes, or the newest version.
     async fn stream_reads(&self) -> u64 {
-        let metrics = self.client.get(&self.metrics).send().await.unwrap().text().await.unwrap();
-        let counts = metrics.lines().filter(|line| {
+        let mut client = Client::connect(&self.metrics).await;
+        let (_, metrics) = client.send(Method::GET, "/metrics", String::new()).await;
+        let counts = std::str::from_utf8(&metrics).unwrap().lines().filter(|line| {
             let is_count = line.starts_with("hyperfleet_db_query_duration_seconds_count{");
             let tables = ["table=\"changes\"", "table=\"change_counter\""];
             is_count && line.contains("\"select\"") && tables.iter().any(|table| line.contains(table))
@@ -221,15 +166,16 @@ impl ServerUnderLoad {
 
 /// Stores that many clusters with all reports.
 async fn fleet(under: &ServerUnderLoad, database: &Database, count: u64) {
-    under.create("c-0").await;
+    let mut client = under.connect().await;
+    client.create("c-0").await;
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
-        under.report("c-0", adapter, 0).await;
+        client.report("c-0", adapter, 0).await;
     }
     database.fill(count).await;
 }
 
 async fn measure(database: &Database, count: u64, time: Duration) {
-    let under = Arc::new(ServerUnderLoad::start(database).await);
+    let under = ServerUnderLoad::start(database).await;
     fleet(&under, database, count).await;
     let baseline = baseline::measure(database, time).await;
     println!("{:<10} {count:>8}  {:<13} {baseline:>9.0}", database.name(), "(baseline)");
@@ -242,8 +188,9 @@ async fn measure(database: &Database, count: u64, time: Duration) {
             ours / theirs
         );
     }
+    let mut client = under.connect().await;
     let began = Instant::now();
-    let read = under.walk().await;
+    let read = client.walk().await;
     println!(
         "{:<10} {count:>8}  sweep of {read} as the Sentinel reads them: {:.2} s",
         database.name(),
@@ -252,10 +199,10 @@ async fn measure(database: &Database, count: u64, time: Duration) {
     let (now, most) = under.memory();
     println!("{:<10} {count:>8}  memory: {now} MiB, at most {most} MiB", database.name());
     let began = Instant::now();
-    let mut stream = under.client.get(format!("{}?watch=true", under.base)).send().await.unwrap();
+    let mut stream = client.open(Method::GET, &format!("{CLUSTERS}?watch=true"), String::new()).await.into_body();
     let (mut bytes, mut end) = (0, Vec::new());
     while !end.windows(10).any(|window| window == b"\"BOOKMARK\"") {
-        let chunk = stream.chunk().await.unwrap().unwrap();
+        let Ok(chunk) = stream.frame().await.unwrap().unwrap().into_data() else { continue };
         bytes += chunk.len();
         end.extend_from_slice(&chunk);
         end.drain(..end.len().saturating_sub(65_536));
@@ -274,11 +221,12 @@ async fn measure(database: &Database, count: u64, time: Duration) {
 }
 
 /// Requests per second, and the percentiles of their times in milliseconds.
-async fn load(under: &Arc<ServerUnderLoad>, request: &'static str, count: u64, time: Duration) -> (f64, f64, f64) {
+async fn load(under: &ServerUnderLoad, request: &'static str, count: u64, time: Duration) -> (f64, f64, f64) {
     static TURN: AtomicU64 = AtomicU64::new(1);
+    let clients: Vec<_> = (0..CONNECTIONS).map(|_| under.connect()).collect();
+    let clients = futures_util::future::join_all(clients).await;
     let began = Instant::now();
-    let workers = (0..CONNECTIONS).map(|_| {
-        let under = Arc::clone(under);
+    let workers = clients.into_iter().map(|mut client| {
         tokio::spawn(async move {
             let mut times = Vec::new();
             while began.elapsed() < time {
@@ -287,18 +235,18 @@ async fn load(under: &Arc<ServerUnderLoad>, request: &'static str, count: u64, t
                 let number = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) % count;
                 let asked = Instant::now();
                 match request {
-                    "create" => under.create(&format!("new-{turn}")).await,
-                    "get" => under.get(&format!("/c-{number}")).await,
-                    "list of 100" => under.get("?size=100").await,
+                    "create" => client.create(&format!("new-{turn}")).await,
+                    "get" => client.get(&format!("/c-{number}")).await,
+                    "list of 100" => client.get("?size=100").await,
                     "search" => {
                         let shard = number % 100;
-                        under.get(&format!("?size=100&search=labels.shard%3D%27{shard}%27")).await;
+                        client.get(&format!("?size=100&search=labels.shard%3D%27{shard}%27")).await;
                     }
                     "search of 10" => {
                         let group = number / 10;
-                        under.get(&format!("?size=100&search=labels.group%3D%27{group}%27")).await;
+                        client.get(&format!("?size=100&search=labels.group%3D%27{group}%27")).await;
                     }
-                    _ => under.report(&format!("c-{number}"), "dns", turn).await,
+                    _ => client.report(&format!("c-{number}"), "dns", turn).await,
                 }
                 times.push(asked.elapsed());
             }

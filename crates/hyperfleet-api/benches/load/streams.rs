@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use crate::client::CLUSTERS;
 use crate::database::Database;
 use crate::{ServerUnderLoad, fleet, variable};
 
@@ -35,6 +36,7 @@ pub(crate) async fn measure(database: &Database, count: u64, time: Duration) {
     for stream in streams {
         reading.spawn(timeout(TIMEOUT, arrivals(stream, changes)));
     }
+    let mut client = under.connect().await;
     let before = under.stream_reads().await;
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     let mut tick = interval(Duration::from_secs(1) / u32::try_from(RATE).unwrap());
@@ -42,7 +44,7 @@ pub(crate) async fn measure(database: &Database, count: u64, time: Duration) {
     for change in 0..u64::try_from(changes).unwrap() {
         tick.tick().await;
         asked.push(Instant::now());
-        under.report(&format!("c-{}", change * 7919 % count), "dns", change + 1).await;
+        client.report(&format!("c-{}", change * 7919 % count), "dns", change + 1).await;
         answered.push(Instant::now());
     }
     let reads = f64::from(u32::try_from(under.stream_reads().await - before).unwrap());
@@ -94,9 +96,9 @@ async fn states(under: &ServerUnderLoad, print: impl Fn(String)) {
 
 /// Opens a stream with further parameters; returns behind the head of its response.
 async fn open(under: &ServerUnderLoad, query: &str) -> TcpStream {
-    let (host, path) = under.base.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let host = &under.api;
     let mut stream = TcpStream::connect(host).await.unwrap();
-    let head = format!("GET /{path}?watch=true{query} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+    let head = format!("GET {CLUSTERS}?watch=true{query} HTTP/1.1\r\nhost: {host}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {

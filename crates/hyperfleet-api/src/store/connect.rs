@@ -110,6 +110,8 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
         .foreign_keys(true)
         .busy_timeout(pool.acquire_timeout)
         .pragma("case_sensitive_like", "ON")
+        // What a statement needs to undo itself is otherwise a file, created and removed with each write.
+        .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(200);
     let common = || {
         SqlitePoolOptions::new()

@@ -1,14 +1,15 @@
-//! The effects of a write, which are stored together: one statement for each table, whatever their number.
+//! The effects of a write, which are stored together: one message to the database, whatever their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_model::{Condition, Transition};
 
 use super::change::{Change, ChangeKind};
-use super::database::Transaction;
+use super::database::{Row, Transaction};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
+use super::statements::Statements;
 use super::transition;
 use crate::resource::{Resource, State};
 use crate::tenancy;
@@ -80,7 +81,6 @@ impl Effects {
             index.add(&stored.resource, None);
             rows.push(rows::values(&stored, object)?);
         }
-        insert(transaction, rows).await?;
         let (mut complete, mut states) = (Vec::new(), Vec::new());
         for Updated { before, after, object, is_complete } in updated {
             index.add(&after.resource, Some(&before));
@@ -91,48 +91,40 @@ impl Effects {
                 states.push([after.resource.id, state, object].map(Value::Text).to_vec());
             }
         }
-        update(transaction, &rows::WRITTEN, complete).await?;
-        update(transaction, &["id", "state", "object"], states).await?;
-        index.flush(transaction).await?;
-        store_transitions(transaction, transitions).await
+        index.clear(transaction).await?;
+        let mut statements = Statements::new(transaction.dialect());
+        insert(&mut statements, rows);
+        // A resource that exists is refused as such, not by the key of one of its other rows.
+        statements.come_first(transaction).await?;
+        update(&mut statements, &rows::WRITTEN, complete);
+        update(&mut statements, &["id", "state", "object"], states);
+        index.store(&mut statements);
+        store_transitions(&mut statements, transitions);
+        let stored = statements.run(transaction).await?;
+        prune(transaction, stored).await
     }
 }
 
-async fn insert(transaction: &mut Transaction, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
-    for rows in chunks(rows) {
-        let mut parameters = Parameters::default();
-        let dialect = transaction.dialect();
+fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
+    let dialect = statements.dialect();
+    for rows in chunks(rows, dialect) {
         let values: Vec<_> = rows::WRITTEN.iter().enumerate().map(|column| value(column, dialect)).collect();
-        let sql = format!(
-            "INSERT INTO resources ({}) SELECT {} FROM {}",
-            rows::WRITTEN.join(", "),
-            values.join(", "),
-            parameters.table(dialect, rows)
-        );
-        transaction.execute(sql, parameters).await?;
+        let table = statements.parameters().table(dialect, rows);
+        let columns = rows::WRITTEN.join(", ");
+        statements.add(format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
     }
-    Ok(())
 }
 
 /// Sets these columns of resources; the first is the id.
-async fn update(
-    transaction: &mut Transaction,
-    columns: &[&'static str],
-    rows: Vec<Vec<Value>>,
-) -> Result<(), StoreError> {
-    for rows in chunks(rows) {
-        let mut parameters = Parameters::default();
-        let dialect = transaction.dialect();
+fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<Value>>) {
+    let dialect = statements.dialect();
+    for rows in chunks(rows, dialect) {
         let set = |(index, column): (usize, &&'static str)| format!("{column} = {}", value((index, column), dialect));
         let sets: Vec<_> = columns.iter().enumerate().skip(1).map(set).collect();
-        let sql = format!(
-            "UPDATE resources SET {} FROM {} WHERE resources.id = v.column1",
-            sets.join(", "),
-            parameters.table(dialect, rows)
-        );
-        transaction.execute(sql, parameters).await?;
+        let table = statements.parameters().table(dialect, rows);
+        let sets = sets.join(", ");
+        statements.add(format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
     }
-    Ok(())
 }
 
 /// Returns the SQL of the value of a column of `resources` in the table of [`Parameters::table`].
@@ -142,88 +134,75 @@ fn value((index, column): (usize, &&'static str), dialect: Dialect) -> String {
 }
 
 /// Inserts rows into a table, which is given with its columns.
-pub(super) async fn insert_rows(
-    transaction: &mut Transaction,
-    columns: &str,
-    rows: Vec<Vec<Value>>,
-) -> Result<(), StoreError> {
-    insert_or(transaction, columns, rows, "").await
+pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
+    insert_or(statements, columns, rows, "");
 }
 
-async fn insert_or(
-    transaction: &mut Transaction,
-    columns: &str,
-    rows: Vec<Vec<Value>>,
-    conflict: &str,
-) -> Result<(), StoreError> {
-    for rows in chunks(rows) {
-        let mut parameters = Parameters::default();
-        let table = parameters.table(transaction.dialect(), rows);
-        transaction.execute(format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"), parameters).await?;
+fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
+    let dialect = statements.dialect();
+    for rows in chunks(rows, dialect) {
+        let table = statements.parameters().table(dialect, rows);
+        statements.add(format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
     }
-    Ok(())
 }
 
-/// Splits rows for statements, because SQLite limits the number of parameters.
-fn chunks<Row>(rows: Vec<Row>) -> Vec<Vec<Row>> {
-    const ROWS_PER_STATEMENT: usize = 500;
+/// Splits rows for statements on SQLite, which limits the number of their parameters.
+pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
+    let size = match dialect {
+        Dialect::Sqlite => 500,
+        Dialect::Postgres => usize::MAX,
+    };
     let mut rows = rows.into_iter().peekable();
     let mut chunks = Vec::new();
     while rows.peek().is_some() {
-        chunks.push(rows.by_ref().take(ROWS_PER_STATEMENT).collect());
+        chunks.push(rows.by_ref().take(size).collect());
     }
     chunks
 }
 
-async fn store_transitions(
-    transaction: &mut Transaction,
-    transitions: Vec<(String, Transition)>,
-) -> Result<(), StoreError> {
-    if transitions.is_empty() {
-        return Ok(());
-    }
-    let mut full = BTreeSet::new();
-    for transitions in chunks(transitions) {
+/// Adds transitions; the rows of the statement are the resources with the numbers of theirs.
+fn store_transitions(statements: &mut Statements, transitions: Vec<(String, Transition)>) {
+    let dialect = statements.dialect();
+    for transitions in chunks(transitions, dialect) {
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
         let rows = transitions.into_iter().map(|(id, transition)| {
             let count = counts.entry(id.clone()).or_default();
             *count += 1;
             transition::values(&transition, &id, *count)
         });
-        let mut parameters = Parameters::default();
+        let table = statements.parameters().table(dialect, rows.collect());
         // The rows of a resource are locked with it: no other write gives the same numbers.
-        let sql = format!(
+        statements.add(format!(
             "INSERT INTO transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
              observed_generation, time) SELECT v.column1, v.column2 + COALESCE((SELECT MAX(t.number) FROM transitions t \
              WHERE t.resource_id = v.column1), 0), v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, \
-             v.column9, v.column10 FROM {} RETURNING resource_id, number",
-            parameters.table(transaction.dialect(), rows.collect())
-        );
-        for row in transaction.fetch(sql, parameters).await? {
-            if row.number(1)? > TRANSITIONS_KEPT {
-                full.insert(row.text(0)?);
-            }
+             v.column9, v.column10 FROM {table} RETURNING resource_id, number"
+        ));
+    }
+}
+
+/// Deletes the oldest transitions of the resources that have too many, of these rows of [`store_transitions`].
+async fn prune(transaction: &mut Transaction, stored: Vec<Row>) -> Result<(), StoreError> {
+    let mut full = BTreeSet::new();
+    for row in stored {
+        if row.number(1)? > TRANSITIONS_KEPT {
+            full.insert(row.text(0)?);
         }
     }
-    for ids in chunks(full.into_iter().collect()) {
-        prune(transaction, &ids).await?;
+    for ids in chunks(full.into_iter().collect(), transaction.dialect()) {
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "DELETE FROM transitions WHERE {} AND number <= (SELECT MAX(t.number) FROM transitions t \
+             WHERE t.resource_id = transitions.resource_id) - {TRANSITIONS_KEPT}",
+            parameters.one_of(transaction.dialect(), "resource_id", &ids)
+        );
+        transaction.execute(sql, parameters).await?;
     }
     Ok(())
 }
 
-/// Deletes the oldest transitions of these resources.
-async fn prune(transaction: &mut Transaction, ids: &[String]) -> Result<(), StoreError> {
-    let mut parameters = Parameters::default();
-    let sql = format!(
-        "DELETE FROM transitions WHERE {} AND number <= (SELECT MAX(t.number) FROM transitions t \
-         WHERE t.resource_id = transitions.resource_id) - {TRANSITIONS_KEPT}",
-        parameters.one_of(transaction.dialect(), "resource_id", ids)
-    );
-    transaction.execute(sql, parameters).await.map(drop)
-}
-
 /// Counts the resources that were created and removed.
-pub(super) async fn count(transaction: &mut Transaction, changes: &[Change]) -> Result<(), StoreError> {
+pub(super) fn count(statements: &mut Statements, changes: &[Change]) {
     let mut counts: BTreeMap<(&str, String), i64> = BTreeMap::new();
     for change in changes {
         let difference = match change.kind {
@@ -238,7 +217,7 @@ pub(super) async fn count(transaction: &mut Transaction, changes: &[Change]) -> 
     });
     let conflict =
         " WHERE true ON CONFLICT (kind, tenancy) DO UPDATE SET count = resource_counts.count + excluded.count";
-    insert_or(transaction, "resource_counts (kind, tenancy, count)", rows.collect(), conflict).await
+    insert_or(statements, "resource_counts (kind, tenancy, count)", rows.collect(), conflict);
 }
 
 /// The rows of resources in the tables for searches.
@@ -289,26 +268,30 @@ impl Index {
         self.vanished.extend(vanished.map(|condition| (id.clone(), condition.kind.clone())));
     }
 
-    async fn flush(self, transaction: &mut Transaction) -> Result<(), StoreError> {
-        for (table, column, id) in self.cleared {
+    /// Deletes the rows that are replaced, and those of conditions that are gone.
+    async fn clear(&mut self, transaction: &mut Transaction) -> Result<(), StoreError> {
+        for (table, column, id) in self.cleared.drain(..) {
             delete(transaction, table, &[(column, &id)]).await?;
         }
-        for (id, kind) in self.vanished {
+        for (id, kind) in self.vanished.drain(..) {
             delete(transaction, "resource_conditions", &[("resource_id", &id), ("type", &kind)]).await?;
         }
+        Ok(())
+    }
+
+    fn store(self, statements: &mut Statements) {
         let labels = "resource_labels (resource_id, key, value, kind, tenancy, created_time)";
-        insert_rows(transaction, labels, self.labels).await?;
-        insert_rows(transaction, "resource_references (source_id, ref_type, target_id)", self.references).await?;
+        insert_rows(statements, labels, self.labels);
+        insert_rows(statements, "resource_references (source_id, ref_type, target_id)", self.references);
         insert_or(
-            transaction,
+            statements,
             "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
              last_transition_time, reason, kind, created_time)",
             self.conditions,
             " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
              observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \
              last_transition_time = excluded.last_transition_time, reason = excluded.reason",
-        )
-        .await
+        );
     }
 }
 

@@ -94,10 +94,12 @@ impl Store {
         let mut transaction = self.database().begin().await?;
         let age = i64::try_from(retention.age.as_micros()).unwrap_or(i64::MAX);
         let mut parameters = Parameters::default();
-        // Only a prefix is removed: a clock that was set back must not leave a hole.
+        // Only a prefix is removed, up to the oldest change that is young enough: a clock that was set back must not leave a
+        // hole. No index of the times is needed, which each write would have to maintain.
         let sql = format!(
-            "DELETE FROM changes WHERE version <= (SELECT version FROM change_counter) - {} \
-             OR version <= (SELECT COALESCE(MAX(version), 0) FROM changes WHERE time < {})",
+            "DELETE FROM changes WHERE version <= (SELECT version FROM change_counter) - {} OR version < COALESCE(\
+             (SELECT MIN(version) FROM changes WHERE time >= {}), \
+             (SELECT version + 1 FROM change_counter))",
             parameters.add(Value::Number(retention.events)),
             parameters.add(Value::Number(now.as_microsecond().saturating_sub(age))),
         );

@@ -82,8 +82,10 @@ impl QueryMeter {
 impl QueryLabels {
     pub(crate) const COMMIT: Self = Self { operation: "commit", table: "-" };
 
-    /// Returns the labels of a statement of this crate: its verb, and the first table that it names.
+    /// Returns the labels of a statement of this crate: its verb, and the first table that it names. Several that are sent
+    /// together count as the first of them.
     pub(super) fn of(sql: &str) -> Self {
+        let sql = sql.strip_prefix("WITH part1 AS (").unwrap_or(sql);
         let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
         let tokens = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
         let behind = tokens().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
@@ -107,5 +109,7 @@ mod tests {
         assert_eq!(of("UPDATE change_counter SET version = 1"), ("update", "change_counter"));
         assert_eq!(of("DELETE FROM changes WHERE version < 1"), ("delete", "changes"));
         assert_eq!(of("SELECT 1"), ("select", "-"));
+        let together = "WITH part1 AS (INSERT INTO resources (id) VALUES ($1)) DELETE FROM changes";
+        assert_eq!(of(together), ("insert", "resources"));
     }
 }

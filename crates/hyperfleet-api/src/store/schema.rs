@@ -60,6 +60,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0009-compression.sqlite.sql"),
         postgres: include_str!("schema/0009-compression.postgres.sql"),
     },
+    Migration {
+        id: "0010-fewer-indexes",
+        sqlite: include_str!("schema/0010-fewer-indexes.sqlite.sql"),
+        postgres: include_str!("schema/0010-fewer-indexes.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

@@ -6,6 +6,7 @@ use super::database::Row;
 use super::effects::insert_rows;
 use super::rows::{generation, json, time};
 use super::sql::{Dialect, Parameters, Value};
+use super::statements::Statements;
 use super::write::Write;
 use super::{Page, Store, StoreError};
 use crate::tenancy::Reach;
@@ -76,7 +77,9 @@ impl Write {
             text(&tombstone.reason),
             Value::Text(serialised(&tombstone.copies)?),
         ];
-        insert_rows(self.transaction(), &format!("tombstones ({COLUMNS})"), vec![values]).await
+        let mut statements = Statements::new(self.transaction().dialect());
+        insert_rows(&mut statements, &format!("tombstones ({COLUMNS})"), vec![values]);
+        statements.run(self.transaction()).await.map(drop)
     }
 
     /// Locks a tombstone of a kind within reach until the end of the transaction and returns it.

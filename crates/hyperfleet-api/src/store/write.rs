@@ -7,10 +7,11 @@ use jiff::Timestamp;
 
 use super::change::{Change, ChangeKind};
 use super::database::Transaction;
-use super::effects::{self, Effects, delete, insert_rows};
+use super::effects::{self, Effects, chunks, delete};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
+use super::statements::Statements;
 use super::version::{self, Version};
 use crate::render;
 use crate::resource::Resource;
@@ -173,23 +174,34 @@ impl Write {
         self.transaction.roll_back().await
     }
 
+    /// Stores the changes with the next versions, and returns the newest one.
     async fn number(&mut self, changes: Vec<Change>) -> Result<Version, StoreError> {
-        let mut parameters = Parameters::default();
-        let count = i64::try_from(changes.len()).unwrap_or(i64::MAX);
-        let sql = format!(
-            "UPDATE change_counter SET version = version + {} WHERE id = 1 RETURNING {}",
-            parameters.add(Value::Number(count)),
-            version::COLUMNS,
-        );
-        let rows = self.transaction.fetch(sql, parameters).await?;
+        let dialect = self.transaction.dialect();
+        let mut statements = Statements::new(dialect);
+        let count = statements.parameters().add(Value::Number(i64::try_from(changes.len()).unwrap_or(i64::MAX)));
+        // The counter's row is locked until the commit, so that versions are committed in their order.
+        let columns = version::COLUMNS;
+        let counted = statements.add(match dialect {
+            Dialect::Sqlite => format!("UPDATE change_counter SET version = version + {count} WHERE id = 1"),
+            Dialect::Postgres => {
+                format!("UPDATE change_counter SET version = version + {count} WHERE id = 1 RETURNING {columns}")
+            }
+        });
+        let counter = if dialect == Dialect::Postgres { &counted } else { "change_counter" };
+        effects::count(&mut statements, &changes);
+        let rows: Vec<_> = changes.into_iter().zip(1..).map(|(change, number)| change.values(number)).collect();
+        for rows in chunks(rows, dialect) {
+            let table = statements.parameters().table(dialect, rows);
+            statements.add(format!(
+                "INSERT INTO changes (version, kind, resource_id, tenancy, type, time, object) SELECT \
+                 counter.version - {count} + v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7 \
+                 FROM {counter} AS counter CROSS JOIN {table}"
+            ));
+        }
+        statements.add(format!("SELECT {columns} FROM {counter}"));
+        let rows = statements.run(&mut self.transaction).await?;
         let damaged = StoreError::Damaged { location: "change_counter" };
-        let newest = rows.first().map(Version::read).transpose()?.ok_or(damaged)?;
-        effects::count(&mut self.transaction, &changes).await?;
-        let numbered =
-            changes.into_iter().zip(newest.number - count + 1..).map(|(change, version)| change.values(version));
-        let columns = "changes (version, kind, resource_id, tenancy, type, time, object)";
-        insert_rows(&mut self.transaction, columns, numbered.collect()).await?;
-        Ok(newest)
+        rows.first().map(Version::read).transpose()?.ok_or(damaged)
     }
 
     async fn select(

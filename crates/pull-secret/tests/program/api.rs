@@ -51,7 +51,8 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
         (fresh.status.code(), &fresh.stdout[..]),
         (
             Some(1),
-            &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n0006-counts\n0007-reasons\n0008-ranges\n0009-compression\n"[..]
+            &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n0006-counts\n0007-reasons\n\
+               0008-ranges\n0009-compression\n0010-fewer-indexes\n"[..]
         ),
         "{}",
         output_text(&fresh)
