@@ -158,7 +158,7 @@ fn covers(rule: &Value, attributes: &Attributes) -> bool {
 
 /// Refuses to grant what the granter does not have, as the real server does.
 pub(crate) fn check_escalation(state: &State, user: &User, object: &Value) -> Result<(), Status> {
-    if user.groups.iter().any(|group| group == MASTERS) {
+    if user.groups.iter().any(|group| group == MASTERS) || may_grant_anything(state, user, object) {
         return Ok(());
     }
     let namespace = meta::namespace(object);
@@ -192,6 +192,23 @@ pub(crate) fn check_escalation(state: &State, user: &User, object: &Value) -> Re
         missing.join("\n")
     );
     Err(Status::forbidden(about, &why))
+}
+
+/// Returns true for the verb `escalate` on roles, and for `bind` on the role that a binding names.
+fn may_grant_anything(state: &State, user: &User, object: &Value) -> bool {
+    let (verb, kind, name) = match text(object, "/kind") {
+        "RoleBinding" | "ClusterRoleBinding" => ("bind", text(object, "/roleRef/kind"), text(object, "/roleRef/name")),
+        kind => ("escalate", kind, ""),
+    };
+    let attributes = Attributes {
+        verb: verb.to_owned(),
+        group: "rbac.authorization.k8s.io".to_owned(),
+        resource: kind.to_lowercase() + "s",
+        namespace: meta::namespace(object).to_owned(),
+        name: name.to_owned(),
+        ..Attributes::default()
+    };
+    allows(state, user, &attributes).is_some()
 }
 
 /// The rules of the role that a binding binds.

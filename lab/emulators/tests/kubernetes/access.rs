@@ -130,6 +130,17 @@ async fn no_user_grants_more_than_it_has() {
     server.with("alice", "POST", &format!("{ROLES}/roles"), &wanted("get")).await.expect(201);
     let text = "is attempting to grant RBAC permissions not currently held";
     server.with("alice", "POST", &format!("{ROLES}/roles"), &wanted("delete")).await.refused(403, "Forbidden", text);
+    // Unless it may do so by name, as on the real server.
+    let rules = json!([{
+        "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create", "escalate", "bind"],
+    }, {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["rolebindings"], "verbs": ["create"]}]);
+    let role = json!({"metadata": {"name": "grant"}, "rules": rules});
+    server.with("root", "PUT", &format!("{ROLES}/roles/grant"), &role).await.expect(200);
+    server.with("alice", "POST", &format!("{ROLES}/roles"), &wanted("patch")).await.expect(201);
+    let binding = json!({"metadata": {"name": "patch"}, "roleRef": {"kind": "Role", "name": "patch"}});
+    server.with("alice", "POST", &format!("{ROLES}/rolebindings"), &binding).await.expect(201);
+    let binding = json!({"metadata": {"name": "view"}, "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}});
+    server.with("alice", "POST", &format!("{ROLES}/rolebindings"), &binding).await.refused(403, "Forbidden", text);
 }
 
 #[tokio::test]
