@@ -5,11 +5,12 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use fleet_model::names;
 use kubernetes::{
-    AppliedSecret, Cluster, ErrorKind, Form, KubernetesError, ObservedJob, ObservedSecret, OwnerJob, Verb,
+    AppliedSecret, Cluster, ErrorKind, Form, KubernetesError, ObservedJob, ObservedSecret, OwnerJob, SecretKey, Verb,
 };
 use secrecy::{ExposeSecret as _, SecretSlice};
 
-use crate::config::Plan as Config;
+use crate::access;
+use crate::config::{Account, Plan as Config};
 use crate::decide::{Action, Facts, InputState, Purpose, StartRun};
 use crate::manifest::{self, Trigger};
 use crate::observe::{Observed, input_key, is_managed};
@@ -54,6 +55,7 @@ impl Executor<'_> {
             Action::DeleteJob(job) => self.cluster.delete_job(&self.config.namespace, job).await.map(|()| Step::Done),
             Action::SetInputOwner(job) => self.set_input_owner(job).await.map(|()| Step::Done),
             Action::RemoveInput(input) => self.remove_input(input).await.map(|()| Step::Done),
+            Action::RevokeAccess => self.revoke_access(facts).await.map(|()| Step::Done),
         };
         match done {
             Err(error) if is_permanent(&error) => {
@@ -82,6 +84,11 @@ impl Executor<'_> {
             Err(message) => return Ok(Step::Refused(Reason::ResourceCreationFailed, message)),
         };
         if run.purpose == Purpose::Apply
+            && let Err(error) = self.grant_access(facts).await
+        {
+            return refused_access(error);
+        }
+        if run.purpose == Purpose::Apply
             && let Err(conflict) = self.apply_input(facts, None).await?
         {
             return Ok(Step::Refused(Reason::NameConflict, conflict));
@@ -94,6 +101,22 @@ impl Executor<'_> {
             self.set_input_owner(&created).await?;
         }
         Ok(Step::Started(Box::new(created)))
+    }
+
+    /// Grants the Job, and this adapter, access to the Secret that the Job applies.
+    async fn grant_access(&self, facts: &Facts<'_>) -> Result<(), KubernetesError> {
+        let Some((key, jobs)) = self.access(facts) else { return Ok(()) };
+        access::grant(self.config, self.cluster, &facts.resource.id, &key, &jobs).await
+    }
+
+    async fn revoke_access(&self, facts: &Facts<'_>) -> Result<(), KubernetesError> {
+        let Some((key, jobs)) = self.access(facts) else { return Ok(()) };
+        access::revoke(self.config, self.cluster, &key, &jobs).await
+    }
+
+    /// The Secret that runs apply, and the account of their Jobs.
+    fn access(&self, facts: &Facts<'_>) -> Option<(SecretKey, Account)> {
+        self.observed.output_key(self.config).zip(manifest::job_account(self.config, facts).ok())
     }
 
     /// Handles an existing Job of the same name: another replica's, an outdated one that is deleted first, or an unmanaged one.
@@ -176,6 +199,19 @@ impl Executor<'_> {
         }
         self.cluster.delete_secret(&key, &found, false).await.map(drop)
     }
+}
+
+/// A Job without access to the Secret that it applies would only fail.
+fn refused_access(error: KubernetesError) -> Result<Step, KubernetesError> {
+    let hint = match error.kind {
+        ErrorKind::NamespaceMissing => "the run starts when the namespace exists",
+        ErrorKind::Forbidden => {
+            "allow the adapter's service account to create Roles and RoleBindings there, or grant the access to the Secret and \
+             leave out spec.kubernetes.serviceAccount"
+        }
+        _ => return Err(error),
+    };
+    Ok(Step::Refused(Reason::ResourceCreationFailed, format!("{error}; {hint}")))
 }
 
 /// The Jobs and the input that are left of a resource's runs.

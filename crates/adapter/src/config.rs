@@ -1,5 +1,6 @@
 //! The `AdapterConfig`: read, completed with what is built in for its type, and checked.
 
+mod account;
 mod broker;
 mod builtin;
 mod check;
@@ -22,6 +23,7 @@ use crate::binding::{Binding, ValueSource};
 use crate::limits::Quota;
 use schema::loosen;
 
+pub use account::Account;
 pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use daemon::settings::common::Address;
 pub use shape::{
@@ -65,6 +67,8 @@ pub struct Plan {
     pub input: Option<Input>,
     /// The Secret that a run leaves behind, watched for drift, if any.
     pub output: Option<OutputPlan>,
+    /// The adapter's own service account, if it grants access to that Secret.
+    pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
     /// The variable that names the project whose quota runs are counted against.
@@ -182,6 +186,7 @@ impl Config {
             image: checked.image,
             input: self.spec.input.clone(),
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
+            account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
             project_variable: limits.project_variable.clone(),
             quota: Quota {

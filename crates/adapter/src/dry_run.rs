@@ -115,6 +115,7 @@ impl DryRun {
             Action::DeleteJob(job) => format!("delete Job {}", job.name),
             Action::SetInputOwner(job) => format!("make Job {} the owner of the input", job.name),
             Action::RemoveInput(_) => "delete the input".to_owned(),
+            Action::RevokeAccess => "withdraw the access to the Kubernetes Secret".to_owned(),
         };
         self.plan.actions.iter().map(line).collect()
     }

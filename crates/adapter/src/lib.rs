@@ -22,6 +22,7 @@
 //! report  Applied=True, Available=False/WorkloadInProgress, Health=True
 //! ```
 
+pub mod access;
 pub mod act;
 pub mod binding;
 pub mod config;

@@ -11,7 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
-use crate::config::{JobTemplate, Plan as Config, ServiceAccount};
+use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount};
 use crate::decide::{Facts, PullSecretSource, Purpose, StartRun};
 
 /// The folder for a Job's result file.
@@ -233,6 +233,12 @@ fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environ
 }
 
 /// Returns the service account of the Pod; the error names a resource that has none.
+/// Returns the service account of the resource's Jobs; the error names the part of the configuration that is invalid.
+pub fn job_account(config: &Config, facts: &Facts<'_>) -> Result<Account, String> {
+    let name = service_account(config, facts)?.unwrap_or_else(|| "default".to_owned());
+    Ok(Account { namespace: config.namespace.clone(), name })
+}
+
 fn service_account(config: &Config, facts: &Facts<'_>) -> Result<Option<String>, String> {
     let placeholders = facts.placeholders(config);
     let name = match &config.config.spec.job_template.service_account_name {

@@ -227,17 +227,23 @@ impl Observed {
         Ok(())
     }
 
-    /// Compares the Secret that the last run has applied with the desired one.
-    async fn output(&self, config: &Config, cluster: &Cluster) -> Result<OutputState, KubernetesError> {
-        let Some(output) = &config.output else { return Ok(OutputState::NotChecked("runs apply no Secret")) };
+    /// The namespace and name of the Secret that runs apply; `None` while they are not known.
+    pub(crate) fn output_key(&self, config: &Config) -> Option<SecretKey> {
+        let output = config.output.as_ref()?;
         let facts = self.facts(Timestamp::UNIX_EPOCH);
         let placeholders = facts.placeholders(config);
-        let (Some(namespace), Some(name)) =
-            (output.namespace.resolve(&self.view, placeholders), output.name.resolve(&self.view, placeholders))
-        else {
+        let namespace = output.namespace.resolve(&self.view, placeholders)?;
+        Some(SecretKey { namespace, name: output.name.resolve(&self.view, placeholders)? })
+    }
+
+    /// Compares the Secret that the last run has applied with the desired one.
+    async fn output(&self, config: &Config, cluster: &Cluster) -> Result<OutputState, KubernetesError> {
+        if config.output.is_none() {
+            return Ok(OutputState::NotChecked("runs apply no Secret"));
+        }
+        let Some(key) = self.output_key(config) else {
             return Ok(OutputState::NotChecked("its namespace or name is not known"));
         };
-        let key = SecretKey { namespace, name };
         let found = match cluster.find_secret(&key).await {
             Ok(found) => found,
             Err(error) if error.kind == ErrorKind::Forbidden => {

@@ -27,7 +27,7 @@ fleet_model::reasons! {
         StoreDrifted,
         /// An unmanaged Secret or Job has the name that is needed; it is not changed.
         NameConflict,
-        /// Kubernetes has refused the Job or its input.
+        /// Kubernetes has refused the Job, its input, or the access to its Secret.
         ResourceCreationFailed,
         /// The adapter works without errors.
         NoErrors,

@@ -261,6 +261,11 @@ pub fn input_name(adapter: &str, resource: &str) -> String {
     shortened(&format!("cluster-{resource}-{adapter}-data"))
 }
 
+/// Returns the name of the Role and `RoleBinding` by which an adapter grants an account access to a Secret.
+pub fn access_name(account: &str, secret: &str) -> String {
+    format!("{account}:{secret}")
+}
+
 /// Returns the name of the `ConfigMap` with an adapter's record of the last check of the secret stores.
 pub fn store_check_name(adapter: &str) -> String {
     format!("{adapter}-store-check")

@@ -6,6 +6,7 @@ use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
 use precondition::Precondition;
 
+use super::account::Account;
 use super::broker::{Broker, BrokerKind};
 use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
@@ -17,6 +18,7 @@ pub(super) struct Checked {
     pub(super) subscription: Subscription,
     pub(super) preconditions: Vec<Precondition>,
     pub(super) image: String,
+    pub(super) account: Option<Account>,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
@@ -35,6 +37,13 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
         .map_err(|error| format!("spec.broker.topic and spec.broker.subscription: {error}"));
     let image = spec.job_template.image.as_deref().map(str::trim).filter(|image| !image.is_empty());
     let image = image.map(str::to_owned).ok_or_else(|| missing(&TABLE, "spec.jobTemplate.image"));
+    let account = spec.kubernetes.service_account.as_deref().and_then(|text| {
+        let account = Account::parse(text);
+        if account.is_none() {
+            faults.push("spec.kubernetes.serviceAccount: must be NAMESPACE/NAME".to_owned());
+        }
+        account
+    });
     let mut preconditions = Vec::new();
     for (index, given) in spec.criteria.preconditions.iter().flatten().enumerate() {
         match Precondition::parse(&given.expression) {
@@ -46,7 +55,7 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     faults.extend(image.as_ref().err().cloned());
     match (base_url, subscription, image) {
         (Some(Ok(base_url)), Ok(subscription), Ok(image)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image })
+            Ok(Checked { base_url, subscription, preconditions, image, account })
         }
         _ => Err(faults),
     }

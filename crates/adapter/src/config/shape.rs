@@ -181,6 +181,10 @@ daemon::settings! {
         pub identity: Option<String> = Row::at("spec.kubernetes.identity")
             .variable("HYPERFLEET_KUBERNETES_IDENTITY")
             .unset("generated"),
+        /// Service account of this adapter, `NAMESPACE/NAME`: with it, the adapter grants itself and its Jobs access to the Secret
+        /// that a run applies; without it, that access must have been granted
+        #[serde(default)]
+        pub service_account: Option<String> = Row::at("spec.kubernetes.serviceAccount"),
     }
 }
 

@@ -97,6 +97,11 @@ spec:
 )]
 #[case::duration("timeout: 10s", "timeout: soon", "spec.hyperfleetAPI.timeout: ")]
 #[case::broker("type: gcp-pubsub", "type: hunter2-kafka", "spec.broker.type: must be ")]
+#[case::account(
+    "  jobTemplate:",
+    "  kubernetes: {serviceAccount: adapter}\n  jobTemplate:",
+    "spec.kubernetes.serviceAccount: must be NAMESPACE/NAME"
+)]
 #[case::retired("  jobTemplate:", "  params: []\n  jobTemplate:", "spec.params: not a key of this program")]
 #[case::variable(
     "  jobTemplate:\n",

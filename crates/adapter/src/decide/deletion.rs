@@ -44,6 +44,9 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     let mut plan = current(config, facts);
     plan.actions.extend(finished_clean_ups);
     let is_finalized = plan.condition(names::condition::FINALIZED).is_some_and(|it| it.status == Status::True);
+    if is_finalized && config.account.is_some() {
+        plan.actions.push(Action::RevokeAccess);
+    }
     with_copies(plan, &if is_finalized { BTreeSet::new() } else { left })
 }
 

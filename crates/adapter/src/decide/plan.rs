@@ -46,6 +46,8 @@ pub enum Action {
     SetInputOwner(ObservedJob),
     /// Delete the input in the version that was observed.
     RemoveInput(InputState),
+    /// Withdraws the access to the Secret that runs have applied, which is deleted.
+    RevokeAccess,
 }
 
 /// A run that is to be started.

@@ -174,6 +174,7 @@ fn render(plan: &Plan) -> String {
         Action::DeleteJob(job) => format!("delete {}", job.name),
         Action::SetInputOwner(job) => format!("set input owner {}", job.name),
         Action::RemoveInput(input) => format!("remove input {}/{}", input.uid, input.resource_version),
+        Action::RevokeAccess => "revoke access".to_owned(),
     };
     let conditions = plan
         .conditions
