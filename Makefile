@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint fmt demo real-parts bench fuzz image image-push image-global image-syncer image-dev clean tests-on-real-parts
+.PHONY: help build test lint deploy fmt demo real-parts bench fuzz image image-push image-global image-syncer image-dev clean tests-on-real-parts
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
 	hack/real-parts/go-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis -- $(MAKE) --no-print-directory tests-on-real-parts
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq pubsub systemd node chromium schemathesis helm crds -- $(MAKE) --no-print-directory tests-on-real-parts
 
 # The chaos run leaves nothing of the machine to others, so it comes after them. Neither leaves credentials behind.
 tests-on-real-parts:
@@ -39,6 +39,9 @@ build: ## Leave release binaries in target/release, the node syncer's in target/
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
+
+deploy: ## Render deploy/ from the charts
+	hack/render-deploy.sh
 
 fmt: ## Format the code and write the generated pages
 	cargo fmt --all

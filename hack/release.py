@@ -112,15 +112,16 @@ def push_images(version, registry, out):
 
 def write_manifests(version, images, out):
     """Copies deploy/ with each of our images by its digest; an image without one is an error."""
-    (out / "deploy").mkdir(exist_ok=True)
-    for path in sorted((ROOT / "deploy").glob("*.yaml")):
+    for path in sorted((ROOT / "deploy").rglob("*.yaml")):
         text = path.read_text()
         for image, digest in images.items():
             text = re.sub(rf"[\w./-]+/{re.escape(image.rsplit('/', 1)[1])}:[\w.-]+(?=\s|$|\"|')", f"{image}@{digest}", text)
         for number, line in enumerate(text.splitlines(), 1):
             if re.search(r"image[:=]", line) and "@sha256:" not in line:
                 fail(f"{path.relative_to(ROOT)}:{number}: {line.strip()} names an image of another release than {version}")
-        (out / "deploy" / path.name).write_text(text)
+        target = out / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
 
 
 def commit():

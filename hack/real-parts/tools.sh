@@ -4,9 +4,9 @@
 #   e=$(hack/real-parts/tools.sh get helm promtool) && eval "$e"
 #
 #   helm                     REAL_HELM: renders and lints charts
-#   kubeconform              REAL_KUBECONFORM: validates manifests by the schemas of a Kubernetes version
 #   promtool                 REAL_PROMTOOL: checks and tests Prometheus rules; Debian's, as the current one's modules cannot be had
 #   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR: takes OTLP over gRPC and HTTP, and writes it to a file or its log
+#   crds                     REAL_CRDS: a folder with the custom resources of cert-manager and of the Prometheus operator
 #
 # What is there already is not got again.
 #
@@ -16,19 +16,20 @@ part=tools
 . "$(dirname "$0")/lib.sh"
 
 helm_version=4.3.1
-kubeconform_version=0.8.0
 collector_version=0.162.0
+cert_manager_version=1.21.2
+prometheus_operator_version=0.85.0
 
 # locate TOOL: sets `tool` to its path, and `get` to the function that gets it.
 locate() {
   case $1 in
     helm) tool=$real_parts/helm-$helm_version/helm get=get_helm ;;
-    kubeconform) tool=$real_parts/kubeconform-$kubeconform_version/kubeconform get=get_kubeconform ;;
+    crds) tool=$real_parts/crds-$cert_manager_version-$prometheus_operator_version get=get_crds ;;
     promtool) tool=$real_parts/prometheus-debian-12/usr/bin/promtool get=get_promtool ;;
     opentelemetry-collector)
       tool=$real_parts/opentelemetry-collector-$collector_version/opentelemetry-collector get=get_collector
       ;;
-    *) fail "the tools are helm, kubeconform, promtool and opentelemetry-collector, not $1" ;;
+    *) fail "the tools are helm, promtool, opentelemetry-collector and crds, not $1" ;;
   esac
 }
 
@@ -38,10 +39,23 @@ get_helm() {
   end_go
 }
 
-get_kubeconform() {
-  local module=github.com/yannh/kubeconform
+# Both projects have them in their modules.
+get_crds() {
+  local module source
   begin_go 500000
-  go_build "$(dirname "$tool")" $module "v$kubeconform_version" "-X main.version=v$kubeconform_version" $module/cmd/kubeconform
+  mkdir "$go_scratch/crds"
+  for module in github.com/cert-manager/cert-manager@v$cert_manager_version github.com/prometheus-operator/prometheus-operator@v$prometheus_operator_version; do
+    say "getting $module, once; details in $log"
+    (cd "$go_scratch" && step go mod download "$module")
+    source=$(cd "$go_scratch" && go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+    cp "$source"/{deploy/crds,example/prometheus-operator-crd}/*.yaml "$go_scratch/crds" 2>/dev/null || true
+  done
+  for source in cert-manager.io_certificates monitoring.coreos.com_prometheusrules; do
+    [[ -s $go_scratch/crds/$source.yaml ]] || fail "$source.yaml is not where it was in these modules"
+  done
+  chmod -R u+w "$go_scratch/crds"
+  rm -rf "$tool"
+  mv "$go_scratch/crds" "$tool"
   end_go
 }
 
@@ -82,7 +96,7 @@ END
 }
 
 need flock
-[[ ${1:-} == get && $# -ge 2 ]] || fail "usage: tools.sh get TOOL…, where TOOL is helm, kubeconform, promtool or opentelemetry-collector"
+[[ ${1:-} == get && $# -ge 2 ]] || fail "usage: tools.sh get TOOL…, where TOOL is helm, promtool, opentelemetry-collector or crds"
 shift
 for name; do locate "$name"; done # all names are known before anything is got
 for name; do

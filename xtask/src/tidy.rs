@@ -180,7 +180,7 @@ fn text(file: &SourceFile) -> Vec<String> {
 
 /// Comments and documents cite only files of this repository.
 fn citations(root: &Path, file: &SourceFile) -> Vec<String> {
-    const FOLDERS: [&str; 7] = ["crates/", "deploy/", "docs/", "examples/", "hack/", "lab/", "xtask/"];
+    const FOLDERS: [&str; 8] = ["charts/", "crates/", "deploy/", "docs/", "examples/", "hack/", "lab/", "xtask/"];
     let is_comment = |line: &&str| file.is("md") || line.trim_start().starts_with("//");
     if !file.is("rs") && !file.is("md") || file.path == "CHANGELOG.md" {
         return Vec::new();

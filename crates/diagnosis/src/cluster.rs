@@ -18,7 +18,7 @@ use crate::facts::{Facts, Heartbeat, Observation, Observed};
 /// Maximum time of a call to Kubernetes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The name of the Lease of the adapter's replicas in deploy/.
+/// The name of the Lease of the adapter's replicas in charts/pull-secret.
 const LEASE: &str = "pullsecret-adapter";
 
 /// A cluster to observe.

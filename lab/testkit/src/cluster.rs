@@ -159,12 +159,16 @@ impl Place {
         Line { kubeconfig: path, sent }
     }
 
-    /// A kubeconfig for a ServiceAccount that has the Role of `deploy/` here and no other.
+    /// A kubeconfig for a ServiceAccount that has the Role of `examples/cluster-access.yaml` here and no other.
     pub async fn kubeconfig_of_the_job(&self) -> PathBuf {
-        let deploy = include_str!("../../../deploy/pull-secret-job-rbac.yaml");
-        let mut documents = deploy.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
-        let (mut role, mut binding) = (documents.next().unwrap(), documents.next().unwrap());
-        let (mut cluster_role, mut cluster_binding) = (documents.next().unwrap(), documents.next().unwrap());
+        let (access, jobs) =
+            (include_str!("../../../examples/cluster-access.yaml"), include_str!("../../../deploy/jobs.yaml"));
+        let first = |text: &str, kind: &str| {
+            let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+            documents.into_iter().find(|document| document["kind"] == kind).unwrap()
+        };
+        let (mut role, mut binding) = (first(access, "Role"), first(access, "RoleBinding"));
+        let (mut cluster_role, mut cluster_binding) = (first(jobs, "ClusterRole"), first(jobs, "ClusterRoleBinding"));
         // One of its own for each test.
         cluster_role["metadata"]["name"] = json!(self.namespace);
         cluster_binding["metadata"]["name"] = json!(self.namespace);

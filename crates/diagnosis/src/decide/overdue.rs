@@ -13,7 +13,7 @@ use crate::facts::{Facts, Heartbeat, Observation, Observed, State, Verdict};
 const JOB_REASONS: [&str; 2] = ["WorkloadInProgress", "DestinationsRecorded"];
 /// The reason of the adapter's condition `Available` that means that a precondition is not met.
 const PRECONDITIONS_NOT_MET: &str = "PreconditionsNotMet";
-/// The next step where nothing was observed that keeps the adapter from working. The names are those of deploy/.
+/// The next step where nothing was observed that keeps the adapter from working. The names are those of charts/pull-secret.
 const READ_LOG: &str = "look at the adapter's log: kubectl --namespace hyperfleet-system logs deployment/pullsecret-adapter; \
                         if it does not name this cluster, check Sentinel and broker";
 /// The next step where no replica runs.

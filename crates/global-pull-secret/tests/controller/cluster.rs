@@ -117,17 +117,22 @@ impl TestCluster {
         }
     }
 
-    /// Applies the objects of `deploy/global-pull-secret.yaml` but its Deployment, for this namespace.
+    /// Applies the identities and permissions of `deploy/global-pull-secret/`, for this namespace.
     pub(crate) async fn deploy(&self) {
-        let yaml = include_str!("../../../../deploy/global-pull-secret.yaml");
-        for part in yaml.replace("clusters-example", &self.namespace).split("\n---\n") {
-            let object: Value = serde_saphyr::from_str(part).unwrap();
+        let parts = [
+            include_str!("../../../../deploy/global-pull-secret/control-plane.yaml"),
+            include_str!("../../../../deploy/global-pull-secret/hosted-cluster.yaml"),
+        ];
+        let parse = |part: &str| -> Vec<Value> {
+            serde_saphyr::from_multiple(&part.replace("clusters-example", &self.namespace)).unwrap()
+        };
+        for object in parts.into_iter().flat_map(parse) {
             let namespace = object["metadata"]["namespace"].as_str().unwrap().to_owned();
             match object["kind"].as_str().unwrap() {
                 "ServiceAccount" => drop(self.server.create::<ServiceAccount>(&namespace, object).await),
                 "Role" => drop(self.server.create::<Role>(&namespace, object).await),
                 "RoleBinding" => drop(self.server.create::<RoleBinding>(&namespace, object).await),
-                "Deployment" => {}
+                "Deployment" | "ConfigMap" | "Service" | "NetworkPolicy" => {}
                 other => panic!("{other}"),
             }
         }

@@ -24,7 +24,7 @@ async fn patch(rig: &Rig, name: &str, metadata: Value) {
     drop(rig.cluster.server.api::<Secret>(SYSTEM).patch(name, &PatchParams::default(), &patch).await.unwrap());
 }
 
-/// The Role in `deploy/` for `--labelled-additional`.
+/// The rule that the chart's value `labelledAdditional` adds.
 async fn may_list_all(rig: &Rig) {
     let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]);
     drop(rig.cluster.server.create::<Role>(SYSTEM, json!({"metadata": {"name": "labelled"}, "rules": rules})).await);

@@ -206,14 +206,14 @@ fn the_example_of_the_guide_is_right() {
 
 #[test]
 fn the_example_for_kubernetes_is_right() {
-    let manifest = include_str!("../../../../deploy/hyperfleet-api.yaml");
-    let documents = manifest.split("\n---\n").map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
-    let documents: Vec<Value> = documents.collect();
-    let config = documents[0]["data"]["config.yaml"].as_str().unwrap();
+    let manifest = include_str!("../../../../deploy/api.yaml");
+    let documents: Vec<Value> = serde_saphyr::from_multiple(manifest).unwrap();
+    let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).unwrap();
+    let config = of_kind("ConfigMap")["data"]["config.yaml"].as_str().unwrap();
     let settings = loaded(config, &Variables::new()).unwrap();
     assert!(settings.server.jwt.enabled);
     check_shipped_grants(&settings.grants(&settings.registry().unwrap()).unwrap());
-    let arguments = &documents[1]["spec"]["template"]["spec"]["containers"][0]["args"];
+    let arguments = &of_kind("Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
     assert_eq!(arguments, &serde_json::json!(["api", "--config", "/etc/hyperfleet/config/config.yaml"]));
 }
 

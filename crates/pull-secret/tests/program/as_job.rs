@@ -1,4 +1,4 @@
-//! The Job as a Kubernetes Job object: the manifest of `deploy/`, run by the emulator's Job controller as a process.
+//! The Job as a Kubernetes Job object: the manifest of `examples/`, run by the emulator's Job controller as a process.
 //!
 //! Not on the real server of `hack/real-parts`, which has no kubelet to run pods.
 
@@ -87,7 +87,7 @@ impl World {
 }
 
 fn manifest() -> Value {
-    serde_saphyr::from_str(include_str!("../../../../deploy/pull-secret-job.yaml")).unwrap()
+    serde_saphyr::from_str(include_str!("../../../../examples/pull-secret-job.yaml")).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

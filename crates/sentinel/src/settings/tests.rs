@@ -112,11 +112,11 @@ fn a_faulty_variable_is_named() {
 #[test]
 fn the_deployment_is_accepted() {
     let manifest = include_str!("../../../../deploy/sentinel.yaml");
-    let documents = manifest.split("\n---\n").map(|text| serde_saphyr::from_str::<serde_json::Value>(text).unwrap());
-    let documents: Vec<_> = documents.collect();
-    let config = documents[3]["data"]["config.yaml"].as_str().unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifest).unwrap();
+    let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).unwrap();
+    let config = of_kind("ConfigMap")["data"]["config.yaml"].as_str().unwrap();
     let plan = plan(config, &[]).unwrap();
     assert_eq!(plan.settings.leader_election.method, Method::Lease);
-    let arguments = &documents[4]["spec"]["template"]["spec"]["containers"][0]["args"];
+    let arguments = &of_kind("Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
     assert_eq!(arguments, &serde_json::json!(["sentinel", "--config", "/etc/hyperfleet/config/config.yaml"]));
 }

@@ -1,4 +1,4 @@
-//! The manifests of `deploy/`: who gets a token, who may talk to whom, and that nothing travels in clear text.
+//! The manifests of `deploy/` and `examples/`: who gets a token, who may talk to whom, and that nothing travels in clear text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,11 @@ use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::Value;
 
-const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+use crate::helm::{ROOT, files};
+
+/// Of `deploy/`, beside the objects.
+const NO_OBJECTS: [&str; 3] = ["README.md", "kustomization.yaml", "values.yaml"];
+const JOB: &str = include_str!("../../../../examples/pull-secret-job.yaml");
 
 /// The workloads that call the Kubernetes API, and therefore need a ServiceAccount's token.
 const CALLERS_OF_KUBERNETES: [&str; 4] =
@@ -22,10 +26,10 @@ struct Workload {
 }
 
 fn objects() -> Vec<Value> {
-    let files = std::fs::read_dir(DEPLOY).unwrap().map(|entry| entry.unwrap().path());
-    let parse =
-        |path: &Path| -> Vec<Value> { serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap() };
-    files.flat_map(|path| parse(&path)).collect()
+    let files = files(&Path::new(ROOT).join("deploy"));
+    let manifests = files.into_iter().filter(|(name, _)| !NO_OBJECTS.contains(&name.to_str().unwrap()));
+    let parse = |text: String| -> Vec<Value> { serde_saphyr::from_multiple(&text).unwrap() };
+    manifests.map(|(_, text)| text).chain([JOB.to_owned()]).flat_map(parse).collect()
 }
 
 fn workloads() -> Vec<Workload> {
@@ -110,5 +114,31 @@ fn images_have_a_version() {
             let version = image.rsplit_once(':').map(|(_, version)| version);
             assert!(version.is_some_and(|version| version != "latest"), "{}: {image}", workload.name);
         }
+    }
+}
+
+#[test]
+fn every_workload_has_the_least_of_rights_on_its_node() {
+    for workload in workloads() {
+        let security = workload.pod.security_context.unwrap();
+        let of_pod = security.run_as_non_root;
+        assert_eq!(security.seccomp_profile.unwrap().type_, "RuntimeDefault", "{}", workload.name);
+        for container in workload.pod.containers {
+            let security = container.security_context.unwrap();
+            assert_eq!(security.run_as_non_root.or(of_pod), Some(true), "{}", workload.name);
+            assert_eq!(security.allow_privilege_escalation, Some(false), "{}", workload.name);
+            assert_eq!(security.read_only_root_filesystem, Some(true), "{}", workload.name);
+            assert_eq!(security.capabilities.unwrap().drop, Some(vec!["ALL".to_owned()]), "{}", workload.name);
+            let resources = container.resources.unwrap();
+            assert!(resources.requests.unwrap().contains_key("cpu"), "{}", workload.name);
+            assert!(resources.limits.unwrap().contains_key("memory"), "{}", workload.name);
+        }
+    }
+}
+
+#[test]
+fn no_object_has_a_credential() {
+    for object in objects() {
+        assert_ne!(object["kind"], "Secret", "{}", object["metadata"]["name"]);
     }
 }

@@ -8,14 +8,16 @@
 )]
 
 mod attacks;
+mod charts;
 mod copies;
 mod demo;
-mod deployment;
 mod explain;
 mod go_requests;
 mod go_services;
 mod guides;
 mod hardening;
+mod helm;
+mod installation;
 mod leaks;
 mod local;
 mod processes;

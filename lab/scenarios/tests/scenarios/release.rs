@@ -37,7 +37,7 @@ struct Checkout {
 impl Checkout {
     fn new() -> Self {
         let checkout = Self { folder: tempfile::tempdir().unwrap() };
-        for folder in ["hack", "deploy"] {
+        for folder in ["hack", "deploy", "deploy/global-pull-secret"] {
             checkout.copy(folder);
         }
         let pinned = |line: &str| match line.split_once(" AS ") {
@@ -122,8 +122,11 @@ fn a_release_has_binaries_sboms_manifests_by_digest_provenance_and_signatures() 
         assert!(checkout.released("SHA256SUMS").contains(&format!("  {binary}\n")));
         assert!(checkout.released(&format!("{binary}.cdx.json")).contains("CycloneDX"));
     }
-    for manifest in fs::read_dir(checkout.path("dist/deploy")).unwrap() {
-        let text = fs::read_to_string(manifest.unwrap().path()).unwrap();
+    let folders =
+        ["dist/deploy", "dist/deploy/global-pull-secret"].map(|folder| fs::read_dir(checkout.path(folder)).unwrap());
+    let manifests = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    for manifest in manifests {
+        let text = fs::read_to_string(manifest).unwrap();
         let images = text.lines().filter(|line| line.contains("image: ") || line.contains("-image="));
         images.for_each(|image| assert!(image.contains("@sha256:0000"), "{image}"));
     }

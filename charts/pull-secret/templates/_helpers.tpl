@@ -1,0 +1,160 @@
+{{- define "pull-secret.labels" -}}
+app.kubernetes.io/name: {{ .name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/part-of: hyperfleet-pull-secret
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- end }}
+
+{{- define "pull-secret.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{/* A ServiceAccount's annotations: Workload Identity's, and those that are given. */}}
+{{- define "pull-secret.annotations" -}}
+{{- $given := .annotations | default dict -}}
+{{- if .gcpServiceAccount -}}
+{{- $given = merge (dict "iam.gke.io/gcp-service-account" .gcpServiceAccount) $given -}}
+{{- end -}}
+{{- with $given }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end }}
+
+{{- define "pull-secret.service-account" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace | default .root.Release.Namespace }}
+  labels: {{- include "pull-secret.labels" . | nindent 4 }}
+  {{- include "pull-secret.annotations" .account | nindent 2 }}
+{{- end }}
+
+{{/* What the Pods of all components have in common; `name` selects the replicas to spread. */}}
+{{- define "pull-secret.pod" -}}
+{{- with .root.Values -}}
+securityContext: {{- toYaml .podSecurityContext | nindent 2 }}
+{{- with .imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if and .topologySpread $.spread }}
+topologySpreadConstraints:
+  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {app.kubernetes.io/name: {{ $.name }}}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "pull-secret.container-security" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "pull-secret.server" -}}
+ports:
+  {{- range .ports }}
+  - {name: {{ .name }}, containerPort: {{ .port }}}
+  {{- end }}
+  - {name: health, containerPort: 8080}
+  - {name: metrics, containerPort: 9090}
+livenessProbe:
+  httpGet: {path: /healthz, port: health}
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: {{ .period }}
+{{- end }}
+
+{{- define "pull-secret.api-url" -}}
+{{- if .Values.api.enabled -}}
+https://hyperfleet-api.{{ .Release.Namespace }}.svc:8000
+{{- else -}}
+{{ required "api.url: needed where api.enabled is false: https://HOST:PORT" .Values.api.url }}
+{{- end -}}
+{{- end }}
+
+{{/* The volume by which a client of the API identifies itself, and knows the API. */}}
+{{- define "pull-secret.api-volume" -}}
+name: token
+projected:
+  sources:
+    - serviceAccountToken: {path: token, audience: hyperfleet-api, expirationSeconds: 3600}
+    {{- if and .Values.api.enabled .Values.tls.certManager.enabled }}
+    - secret: {name: {{ .Values.tls.secretName }}, items: [{key: ca.crt, path: ca.crt}]}
+    {{- else }}
+    - configMap: {name: {{ .Values.tls.caConfigMap }}, items: [{key: ca.crt, path: ca.crt}]}
+    {{- end }}
+{{- end }}
+
+{{/* A configuration with the further settings of its component, which may not replace what the chart depends on. */}}
+{{- define "pull-secret.config" -}}
+{{- mergeOverwrite (deepCopy .further) (.own | fromYaml) | toYaml -}}
+{{- end }}
+
+{{- define "pull-secret.metrics-service" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "pull-secret.labels" . | nindent 4 }}
+spec:
+  clusterIP: None
+  selector: {app.kubernetes.io/name: {{ .name }}}
+  ports:
+    - {name: metrics, port: 9090, targetPort: metrics}
+{{- end }}
+
+{{/* The disruption budget and the autoscaler of a component. */}}
+{{- define "pull-secret.scaling" -}}
+{{- $scaling := .component.autoscaling | default dict }}
+{{- $least := ternary $scaling.minReplicas .component.replicas ($scaling.enabled | default false) }}
+{{- if and .root.Values.podDisruptionBudgets (gt (int $least) 1) }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "pull-secret.labels" . | nindent 4 }}
+spec:
+  minAvailable: 1
+  selector:
+    matchLabels: {app.kubernetes.io/name: {{ .name }}}
+{{- end }}
+{{- if $scaling.enabled }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "pull-secret.labels" . | nindent 4 }}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ .name }}}
+  minReplicas: {{ $scaling.minReplicas }}
+  maxReplicas: {{ $scaling.maxReplicas }}
+  metrics:
+    - type: Resource
+      resource:
+        name: cpu
+        target: {type: Utilization, averageUtilization: {{ $scaling.targetCPUUtilizationPercentage }}}
+{{- end }}
+{{- end }}

@@ -1,0 +1,237 @@
+//! The charts without a cluster: helm's own checks, the values that are refused, and the settings that the programs know.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rstest::rstest;
+use serde_json::Value;
+use testkit::program;
+
+use crate::helm::{Helm, ROOT, files, text, values};
+
+/// Charts, their namespaces, and values: those by default, and all others.
+const RENDERINGS: [(&str, &str, &[&str]); 6] = [
+    ("pull-secret", "hyperfleet-system", &[]),
+    ("pull-secret", "hyperfleet-system", &["full"]),
+    ("pull-secret", "hyperfleet-system", &["pubsub"]),
+    ("global-pull-secret", "clusters-example", &[]),
+    ("global-pull-secret", "clusters-example", &["global-full"]),
+    ("global-pull-secret", "kube-system", &["global-full", "part=hosted-cluster"]),
+];
+
+fn options(given: &[&str]) -> Vec<String> {
+    let option = |given: &&str| {
+        if given.contains('=') {
+            ["--set".to_owned(), (*given).to_owned()]
+        } else {
+            ["--values".to_owned(), values(given)]
+        }
+    };
+    given.iter().flat_map(option).collect()
+}
+
+fn rendered(helm: &Helm, (chart, namespace, given): (&str, &str, &[&str])) -> Vec<Value> {
+    let options = options(given);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    helm.template(chart, namespace, &options).unwrap()
+}
+
+#[test]
+fn helm_finds_no_fault_in_the_charts() {
+    let Some(helm) = Helm::here() else { return };
+    for (chart, namespace, given) in RENDERINGS {
+        let (path, options) = (helm.chart(chart), options(given));
+        let arguments = ["lint", "--strict", "--namespace", namespace, path.to_str().unwrap()];
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let output = helm.run(&[&arguments, &options[..]].concat());
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    }
+}
+
+#[test]
+fn deploy_is_what_the_charts_render() {
+    let Some(helm) = Helm::here() else { return };
+    let target = helm.folder().join("deploy");
+    let script = Path::new(ROOT).join("hack/render-deploy.sh");
+    let mut command = Command::new(script);
+    let output = command.arg(&target).env("REAL_HELM", &helm.program).env("HOME", helm.folder()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let present = files(&Path::new(ROOT).join("deploy"));
+    let written: BTreeSet<_> = ["README.md", "kustomization.yaml", "namespace.yaml", "values.yaml"].into();
+    let made = files(&target);
+    for (name, text) in &made {
+        assert_eq!(present.get(name), Some(text), "deploy/{} is not up to date; run: make deploy", name.display());
+    }
+    for name in present.keys().filter(|name| !written.contains(name.to_str().unwrap())) {
+        assert!(made.contains_key(name), "no chart renders deploy/{}; remove it", name.display());
+    }
+}
+
+#[test]
+fn the_charts_have_the_version_of_the_programs() {
+    for chart in ["pull-secret", "global-pull-secret"] {
+        let path = Path::new(ROOT).join("charts").join(chart).join("Chart.yaml");
+        let chart: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(
+            (chart["version"].as_str(), chart["appVersion"].as_str()),
+            (Some(env!("CARGO_PKG_VERSION")), Some(env!("CARGO_PKG_VERSION")))
+        );
+    }
+}
+
+#[rstest]
+#[case::unknown("pull-secret", "imgae.tag=1", "additional properties 'imgae' not allowed")]
+#[case::unknown_below("pull-secret", "api.replica=1", "at '/api': additional properties 'replica' not allowed")]
+#[case::number("pull-secret", "api.replicas=two", "at '/api/replicas': got string, want integer")]
+#[case::choice(
+    "pull-secret",
+    "broker.type=kafka",
+    "at '/broker/type': value must be one of 'rabbitmq', 'googlepubsub'"
+)]
+#[case::digest("pull-secret", "image.digest=sha256:1", "at '/image/digest'")]
+#[case::account(
+    "pull-secret",
+    "jobs.serviceAccount.gcpServiceAccount=someone@example.com",
+    "at '/jobs/serviceAccount/gcpServiceAccount'"
+)]
+#[case::namespace("pull-secret", "jobs.namespace=A_B", "at '/jobs/namespace'")]
+#[case::schedule("pull-secret", "sweep.schedule=daily", "at '/sweep/schedule'")]
+#[case::no_key("pull-secret", "api.encryptionKeys.ids=null", "at '/api/encryptionKeys': missing property 'ids'")]
+#[case::verb(
+    "pull-secret",
+    "api.grants[0].issuer=https://i,api.grants[0].subject=s,api.grants[0].kinds={Cluster},api.grants[0].verbs={read}",
+    "at '/api/grants/0/verbs/0'"
+)]
+#[case::grant_for_all(
+    "pull-secret",
+    "api.grants[0].issuer=https://i,api.grants[0].kinds={Cluster}",
+    "at '/api/grants/0'"
+)]
+#[case::plain_http("pull-secret", "api.enabled=false,api.url=http://api.example.com", "at '/api/url'")]
+#[case::no_address("pull-secret", "api.enabled=false", "api.url: needed where api.enabled is false")]
+#[case::no_project(
+    "pull-secret",
+    "broker.type=googlepubsub",
+    "broker.googleProject: needed where broker.type is googlepubsub"
+)]
+#[case::no_swept_project("pull-secret", "sweep.enabled=true", "sweep.project: needed where sweep.enabled is true")]
+#[case::root("pull-secret", "podSecurityContext.runAsNonRoot=false", "at '/podSecurityContext/runAsNonRoot'")]
+#[case::part("global-pull-secret", "part=both", "at '/part': value must be one of")]
+#[case::place("global-pull-secret", "part=hosted-cluster", "belongs into kube-system of the hosted cluster")]
+#[case::unknown_of_global("global-pull-secret", "replicas=2", "additional properties 'replicas' not allowed")]
+fn wrong_values_are_refused(#[case] chart: &str, #[case] value: &str, #[case] expected: &str) {
+    let Some(helm) = Helm::here() else { return };
+    let refusal = helm.template(chart, "some-namespace", &["--set", value]).expect_err(value);
+    assert!(refusal.contains(expected), "{refusal}");
+}
+
+#[rstest]
+#[case("alerts.yaml", "monitoring.prometheusRule.enabled", "this chart has no monitoring/alerts.yaml")]
+#[case("dashboards", "monitoring.dashboards.enabled", "this chart has no monitoring/dashboards/*.json")]
+fn what_is_missing_in_the_chart_is_named(#[case] missing: &str, #[case] switch: &str, #[case] expected: &str) {
+    let Some(helm) = Helm::here() else { return };
+    let path = helm.monitoring().join(missing);
+    assert!(helm.template("pull-secret", "n", &["--set", &format!("{switch}=true")]).is_ok());
+    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+    let refusal = helm.template("pull-secret", "n", &["--set", &format!("{switch}=true")]).expect_err(switch);
+    assert!(refusal.contains(expected), "{refusal}");
+}
+
+/// The configuration files in the charts, and the reference pages of the programs that read them.
+const CONFIGURATIONS: [(&str, &str, &str); 4] = [
+    ("hyperfleet-api", "config.yaml", "api-settings.md"),
+    ("sentinel", "config.yaml", "sentinel-settings.md"),
+    ("pullsecret-adapter", "adapter.yaml", "adapter-settings.md"),
+    ("global-pull-secret", "config.yaml", "global-pull-secret-settings.md"),
+];
+
+fn reference(page: &str) -> String {
+    std::fs::read_to_string(Path::new(ROOT).join("docs/reference").join(page)).unwrap()
+}
+
+/// The first word of each row of a page's tables that is marked as code.
+fn documented(page: &str) -> BTreeSet<String> {
+    let keys = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    keys.map(|(key, _)| key.to_owned()).collect()
+}
+
+/// The paths of a document's members that the page does not have, neither themselves nor what they are a part of.
+fn unknown_keys(value: &Value, path: &str, known: &BTreeSet<String>, unknown: &mut Vec<String>) {
+    if known.contains(path) {
+        return;
+    }
+    let is_section = path.is_empty() || known.iter().any(|key| key.starts_with(&format!("{path}.")));
+    match value.as_object() {
+        Some(members) if is_section => {
+            for (name, below) in members {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                unknown_keys(below, &path, known, unknown);
+            }
+        }
+        _ => unknown.push(path.to_owned()),
+    }
+}
+
+#[test]
+fn every_setting_and_variable_is_one_that_its_program_knows() {
+    let Some(helm) = Helm::here() else { return };
+    let pages = CONFIGURATIONS.map(|(.., page)| reference(page));
+    let command_line = reference("cli.md") + &reference("global-pull-secret-cli.md");
+    let mut configurations = 0;
+    for rendering in RENDERINGS {
+        for object in rendered(&helm, rendering) {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            for (map, file, page) in
+                CONFIGURATIONS.into_iter().filter(|(map, ..)| object["kind"] == "ConfigMap" && *map == name)
+            {
+                let config: Value = serde_saphyr::from_str(object["data"][file].as_str().unwrap()).unwrap();
+                let mut unknown = Vec::new();
+                unknown_keys(&config, "", &documented(&reference(page)), &mut unknown);
+                assert!(
+                    unknown.is_empty(),
+                    "{rendering:?}: configmap {map} has keys that docs/reference/{page} lacks: {unknown:?}"
+                );
+                configurations += 1;
+            }
+            let template =
+                object.pointer("/spec/jobTemplate/spec/template").or_else(|| object.pointer("/spec/template"));
+            let containers = template.and_then(|template| template.pointer("/spec/containers")?.as_array());
+            for variable in
+                containers.into_iter().flatten().flat_map(|container| container["env"].as_array().into_iter().flatten())
+            {
+                let variable = variable["name"].as_str().unwrap();
+                let is_known = variable == "DATABASE_URL"
+                    || pages.iter().any(|page| page.contains(&format!("`{variable}`")))
+                    || command_line.contains(&format!("[env: {variable}]"));
+                assert!(is_known, "{rendering:?}: no program knows the variable {variable} of {name}");
+            }
+        }
+    }
+    assert_eq!(configurations, 3 + 3 + 2 + 2);
+}
+
+#[rstest]
+#[case::by_default(&[], "https://kubernetes.default.svc")]
+#[case::all_values(&["full"], "https://container.googleapis.com/v1/projects/my-project-1/locations/europe-west1/clusters/fleet")]
+fn the_api_reads_its_configuration_and_knows_the_components(#[case] given: &[&str], #[case] issuer: &str) {
+    let Some(helm) = Helm::here() else { return };
+    let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", given));
+    let is_map = |it: &&Value| it["kind"] == "ConfigMap" && it["metadata"]["name"] == "hyperfleet-api";
+    let config = objects.iter().find(is_map).unwrap()["data"]["config.yaml"].as_str().unwrap().to_owned();
+    let path = helm.folder().join("config.yaml");
+    let grants = |config: &str, account: &str| {
+        daemon::file::replace(&path, config.as_bytes()).unwrap();
+        let subject = format!("system:serviceaccount:hyperfleet-system:{account}");
+        let mut command = Command::new(program::path("pull-secret"));
+        command.args(["api", "grants", "--as", &subject, "--issuer", issuer, "--config"]).arg(&path);
+        let output = command.env_clear().stdin(Stdio::null()).output().unwrap();
+        (output.status.success(), text(&output.stdout) + &text(&output.stderr))
+    };
+    for account in ["sentinel", "pullsecret-adapter"] {
+        let (is_success, said) = grants(&config, account);
+        assert!(is_success && said.contains("Cluster"), "{said}");
+    }
+    let (is_success, said) = grants(&config.replace("identity_claim", "identity_claims"), "sentinel");
+    assert!(!is_success && said.contains("identity_claims"), "{said}");
+}
