@@ -29,8 +29,7 @@ pub const FIELDS: [&str; 10] = [
 ];
 
 /// The heading above the rows.
-pub const HEADING: &str =
-    "CLUSTER                               GEN    AVAILABLE     SINCE                 VERSION  REASON\n";
+pub const HEADING: &str = "CLUSTER                               NAME                  GEN    AVAILABLE     SINCE                 VERSION  REASON\n";
 
 /// The means to compare what is reported with what is.
 #[derive(Debug)]
@@ -166,9 +165,10 @@ impl Row {
             _ if self.deleting => "  (terminating)".to_owned(),
             since => since.map(stalled).unwrap_or_default(),
         };
-        let (cluster, since) = (plain(&self.cluster), since.unwrap_or_else(|| "-".to_owned()));
+        let (cluster, name) = (plain(&self.cluster), plain(&self.name));
+        let since = since.unwrap_or_else(|| "-".to_owned());
         format!(
-            "{cluster:<36}  {:<5}  {:<12}  {:<20}  {version:<7}  {}{note}\n",
+            "{cluster:<36}  {name:<20}  {:<5}  {:<12}  {:<20}  {version:<7}  {}{note}\n",
             self.generation,
             plain(&available),
             plain(&since),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn row(generation: i64, report: &Value) -> Row {
-        let cluster = json!({"id": "cls-1", "generation": generation, "status": {"adapters": report}});
+        let cluster = json!({"id": "cls-1", "name": "prod", "generation": generation, "status": {"adapters": report}});
         Row::of(&serde_json::from_value(cluster).unwrap(), &judge())
     }
 
@@ -283,7 +283,7 @@ mod tests {
         "True (gen 1)  -                     7        -\n"
     )]
     fn a_row_shows_the_reported_state(#[case] report: Value, #[case] expect: &str) {
-        let expect = format!("cls-1                                 2      {expect}");
+        let expect = format!("cls-1                                 prod                  2      {expect}");
         assert_eq!(row(2, &report).line(NOW.parse().unwrap()), expect);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! [`cluster::observe`] reads everything that is known of a cluster, [`decide::page`] draws the conclusion, [`page::text`]
 //! formats it for a terminal; a [`facts::Page`] serialises for programs. [`fleet::Row`] and [`fleet::Summary`] are the list
-//! behind `pull-secret status`.
+//! behind `pull-secret status`, [`why::Why`] the causes behind `pull-secret status --why`.
 //!
 //! Invariants:
 //!
@@ -16,3 +16,5 @@ pub mod decide;
 pub mod facts;
 pub mod fleet;
 pub mod page;
+pub mod retry;
+pub mod why;

@@ -197,7 +197,7 @@ fn indent(text: &mut String, lines: &str) {
 }
 
 /// A time and its age.
-fn moment(time: Option<Timestamp>, now: Timestamp) -> String {
+pub(crate) fn moment(time: Option<Timestamp>, now: Timestamp) -> String {
     let Some(time) = time else { return "-".to_owned() };
     let seconds = now.since(time).ok().and_then(|ago| ago.total(Unit::Second).ok()).unwrap_or_default().max(0.0);
     let ago = match seconds {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::ser::{SerializeSeq as _, SerializeStruct as _};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::Generation;
+use crate::{Generation, names};
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -153,6 +153,15 @@ impl Serialize for CamelCase<'_, [ReportedCondition]> {
         }
         items.end()
     }
+}
+
+/// Returns the type of an adapter's own condition: `my-adapter` becomes `MyAdapterSuccessful`.
+pub fn condition_type(adapter: &str) -> String {
+    let capitalised = adapter.split('-').map(|word| {
+        let mut letters = word.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+    });
+    capitalised.chain([names::condition::SUCCESSFUL_SUFFIX.to_owned()]).collect()
 }
 
 /// Returns the time, or `None` for [`UNKNOWN_TIME`].

@@ -21,6 +21,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+pub mod cause;
 pub mod condition;
 pub mod copy;
 mod generation;
@@ -33,6 +34,7 @@ mod reason;
 pub mod report;
 pub mod trace;
 
+pub use cause::{Cause, Causes};
 pub use condition::{CamelCase, Condition, ReportedCondition, Status, UNKNOWN_TIME};
 pub use copy::StoredCopy;
 pub use generation::Generation;

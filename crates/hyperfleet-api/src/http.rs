@@ -3,6 +3,7 @@
 mod access;
 pub mod audit;
 pub mod auth;
+mod causes;
 mod digests;
 pub(crate) mod document;
 mod handlers;

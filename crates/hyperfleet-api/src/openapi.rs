@@ -1,5 +1,6 @@
 //! The `OpenAPI` document of the API, for the configured kinds.
 
+mod causes;
 mod derived;
 mod examples;
 mod operation;
@@ -94,5 +95,5 @@ fn tags(registry: &Registry) -> Vec<Value> {
 fn component_schemas(registry: &Registry) -> Map<String, Value> {
     // Common schemas come last, so that no kind can replace one of them.
     let of_kinds = schemas::of_kinds(registry).into_iter().chain(requests::of_kinds(registry));
-    of_kinds.chain(schemas::common()).chain(tombstones::schemas()).collect()
+    of_kinds.chain(schemas::common()).chain(tombstones::schemas()).chain(causes::schemas(registry)).collect()
 }

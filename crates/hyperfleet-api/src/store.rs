@@ -1,6 +1,7 @@
 //! Stores resources in SQLite or PostgreSQL, with one set of statements for both.
 
 mod batch;
+mod causes;
 mod change;
 mod connect;
 pub mod database;

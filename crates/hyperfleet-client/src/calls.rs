@@ -20,7 +20,7 @@ use crate::secret::WithPullSecret;
 use crate::settings::ReportMethod;
 use crate::transport::Answer;
 use crate::wire::{NewResource, Page, Reference, Resource};
-use crate::{Generation, TraceContext, Transition};
+use crate::{Causes, Generation, TraceContext, Transition};
 
 /// Calls within one budget, and of one trace. `plural` is a kind as it stands in the path, such as `clusters`.
 #[derive(Clone, Debug)]
@@ -83,6 +83,18 @@ impl<'a> Calls<'a> {
     pub async fn history(&self, plural: &str, id: &str) -> Result<Vec<Transition>, Error> {
         let query = ListQuery { size: Some(MAX_PAGE_SIZE), ..ListQuery::default() };
         Ok(self.page(&[plural, id, "statuses", "history"], &query).await?.items)
+    }
+
+    /// Returns the resources of a kind for which an adapter's work is not done, by cause; `None` if the API does not group them:
+    /// HyperFleet's own server never does, and no server does for an adapter that the kind does not require.
+    pub async fn causes(&self, plural: &str, adapter: &str, search: Option<&str>) -> Result<Option<Causes>, Error> {
+        let request = self.request("group", Method::GET, &["causes", plural])?;
+        match self.ask(request.query("adapter", Some(adapter)).query("search", search)).await {
+            Ok(answer) => answer.json().map(Some),
+            // A search that is not valid is refused by the list as well.
+            Err(error) if matches!(error.status(), Some(400 | 404 | 405)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes an adapter's report, at a time later than that of every earlier report.

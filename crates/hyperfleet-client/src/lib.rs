@@ -42,8 +42,8 @@ pub use client::Client;
 pub use error::{Error, SetupError};
 pub use fleet_model::condition::known_time;
 pub use fleet_model::{
-    Condition, Generation, InvalidTraceContext, Report, ReportMetadata, ReportedCondition, Status, TraceContext,
-    Transition,
+    Cause, Causes, Condition, Generation, InvalidTraceContext, Report, ReportMetadata, ReportedCondition, Status,
+    TraceContext, Transition,
 };
 pub use list_query::ListQuery;
 pub use pages::Pages;

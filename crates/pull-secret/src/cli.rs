@@ -17,7 +17,9 @@ use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
-pub(crate) use fleet::{ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, StatusArguments, SweepArguments};
+pub(crate) use fleet::{
+    ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,
+};
 pub(crate) use output::OutputFormat;
 pub(crate) use sentinel::{EventsCommand, ReplayArguments, SentinelArguments, TailArguments};
 
@@ -81,6 +83,12 @@ pub(crate) enum Command {
     ///
     /// Exits with 0 whatever the clusters' state is, with 75 if the API cannot be reached.
     Status(StatusArguments),
+    /// Run failed Jobs again now, instead of after their back-off
+    ///
+    /// Deletes the Job that has failed, upon which the adapter starts the next one. Without --yes it prints what would be
+    /// retried, and changes nothing. Exits with 0, with 1 if a cluster was refused or its Job could not be deleted, with 75 if
+    /// the API cannot be reached.
+    Retry(RetryArguments),
     /// Delete stored secrets whose cluster is gone
     ///
     /// Compares the secrets of a project that this software manages with the clusters of the API. A secret of an earlier

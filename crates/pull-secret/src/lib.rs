@@ -9,6 +9,7 @@ mod client;
 mod events;
 mod explain;
 mod local;
+mod retry;
 mod run_job;
 mod sentinel;
 mod status;
@@ -67,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Local { arguments } => local::run(arguments),
         Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(arguments),
         Command::Status(arguments) => status::status(&arguments),
+        Command::Retry(arguments) => retry::retry(arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Version => Ok(output::print(cli::version_info())?),
         Command::Completion { shell } => {

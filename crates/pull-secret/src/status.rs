@@ -1,5 +1,7 @@
 //! `pull-secret status`: the fleet as a table, page by page as the API returns it.
 
+mod why;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,6 +26,9 @@ const LIST_TIMEOUT: Duration = Duration::from_hours(1);
 /// Lists the fleet.
 pub(crate) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     let client = client::client(&arguments.api)?;
+    if arguments.why {
+        return why::why(arguments, &client);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let budget = Budget::new(LIST_TIMEOUT, CancellationToken::new());

@@ -225,10 +225,15 @@ impl Player {
     }
 
     pub async fn try_create(&self, id: &str, content: &str) -> Result<Resource, Error> {
+        self.try_create_named(id, id, content).await
+    }
+
+    /// Creates a cluster whose name is not its id.
+    pub async fn try_create_named(&self, id: &str, name: &str, content: &str) -> Result<Resource, Error> {
         let new = NewResource {
             id: Some(id.to_owned()),
             kind: "Cluster".to_owned(),
-            name: id.to_owned(),
+            name: name.to_owned(),
             spec: spec(content),
             ..NewResource::default()
         };

@@ -128,7 +128,7 @@ impl Behind {
         if method == "POST" && short.ends_with("/statuses") {
             return Some(Reply { status: 405, head: String::new(), body: json!("Method Not Allowed\n") });
         }
-        if short.ends_with("/history") || short.starts_with("/tombstones") {
+        if short.ends_with("/history") || short.starts_with("/tombstones") || short.starts_with("/causes") {
             let body =
                 json!({"code": "HYPERFLEET-NTF-000", "status": 404, "detail": "The requested endpoint does not exist"});
             return Some(Reply { status: 404, head: String::new(), body });

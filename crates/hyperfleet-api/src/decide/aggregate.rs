@@ -7,7 +7,7 @@ mod reconciled;
 #[cfg(test)]
 mod tests;
 
-use fleet_model::names::condition::{AVAILABLE, SUCCESSFUL_SUFFIX};
+use fleet_model::names::condition::AVAILABLE;
 use fleet_model::{Condition, Report};
 use jiff::Timestamp;
 
@@ -16,6 +16,7 @@ use super::mapped::{self, MappedCondition};
 use crate::resource::Resource;
 use evidence::Evidence;
 
+pub use fleet_model::condition::condition_type;
 pub use reason::Reason;
 
 /// Returns the conditions of a resource in the order of HyperFleet's API: aggregated, one for each adapter, mapped. `at` is the
@@ -38,15 +39,6 @@ pub fn aggregate(
     }
     add_new(&mut conditions, mapped::conditions(mapped, resource, &resource.state.conditions, at));
     conditions
-}
-
-/// Returns the type of an adapter's own condition: `my-adapter` becomes `MyAdapterSuccessful`.
-pub fn condition_type(adapter: &str) -> String {
-    let capitalised = adapter.split('-').map(|word| {
-        let mut letters = word.chars();
-        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
-    });
-    capitalised.chain([SUCCESSFUL_SUFFIX.to_owned()]).collect()
 }
 
 /// Adds conditions of types that are not present: a resource has one condition of each type.

@@ -7,7 +7,7 @@ use crate::decide::aggregate::condition_type;
 use crate::excerpt::excerpt;
 
 /// Path segments after an id that are not children.
-const RESERVED_SEGMENTS: [&str; 3] = ["statuses", "force-delete", "tombstones"];
+const RESERVED_SEGMENTS: [&str; 4] = ["statuses", "force-delete", "tombstones", "causes"];
 /// Maximum number of characters of a computed condition's type, as in HyperFleet's API.
 const MAX_TYPE: usize = 100;
 

@@ -44,6 +44,7 @@ pub(super) fn check(
             }
         }
         Route::ForceDelete(address) => drop(permissions.allow_force_delete(scope(address))?),
+        Route::Causes(descriptor) => drop(permissions.allow(Verb::List, Scope::Kind(&descriptor.kind))?),
         Route::Tombstones(descriptor) | Route::Swept { descriptor, .. } => {
             permissions.allow_sweep(Scope::Kind(&descriptor.kind))?;
         }
@@ -60,7 +61,7 @@ pub(super) fn subject<'a>(registry: &'a Registry, route: &Route<'a>, parameters:
         Route::Service | Route::OpenApi | Route::OpenApiPage => Scope::Every,
         Route::Page(None) => page::kind(registry, parameters.first("kind")).map_or(Scope::Every, kind),
         Route::Collection { descriptor, .. } => listed(registry, *descriptor, parameters),
-        Route::Tombstones(descriptor) | Route::Swept { descriptor, .. } => kind(descriptor),
+        Route::Causes(descriptor) | Route::Tombstones(descriptor) | Route::Swept { descriptor, .. } => kind(descriptor),
         Route::Page(Some(address))
         | Route::Item(address)
         | Route::ForceDelete(address)

@@ -10,7 +10,7 @@ use super::audit::Call;
 use super::document::ServiceDocument;
 use super::query::Parameters;
 use super::route::Route;
-use super::{Api, access, response, watch};
+use super::{Api, access, causes, response, watch};
 use crate::authorization::{Denied, Scope, Verb};
 use crate::decide::body::{self, Creation};
 use crate::decide::change::{self, RequestInfo};
@@ -81,6 +81,7 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         }
         Route::Statuses(address) => statuses(api, &address, &parameters, &request.reach).await,
         Route::History(address) => history(api, &address, &parameters, &request.reach).await,
+        Route::Causes(descriptor) => causes::read(api, descriptor, &parameters, caller).await,
         Route::Tombstones(descriptor) => tombstones(api, descriptor, &parameters, &request.reach).await,
         Route::Swept { descriptor, id } => swept(api, (descriptor, id), body, &request.reach).await,
     }

@@ -126,7 +126,7 @@ impl Paging {
     }
 }
 
-fn invalid(faults: Vec<FieldError>) -> Problem {
+pub(super) fn invalid(faults: Vec<FieldError>) -> Problem {
     Problem::validation("Invalid query parameters").at(faults)
 }
 

@@ -31,6 +31,8 @@ pub(super) enum Route<'a> {
     Statuses(Address<'a>),
     /// The transitions of a resource's conditions.
     History(Address<'a>),
+    /// The resources of a kind that are not done, by cause.
+    Causes(&'a Descriptor),
     /// The tombstones of a kind.
     Tombstones(&'a Descriptor),
     /// The report that copies of a tombstone are deleted.
@@ -62,6 +64,10 @@ pub(super) fn route<'a>(path: &'a str, registry: &'a Registry) -> Option<Route<'
     match segments.as_slice() {
         ["openapi"] => Some(Route::OpenApi),
         ["openapi.html"] => Some(Route::OpenApiPage),
+        ["causes", plural] => {
+            let descriptor = registry.plural(plural)?;
+            (!descriptor.required_adapters.is_empty()).then_some(Route::Causes(descriptor))
+        }
         ["tombstones", plural] => Some(Route::Tombstones(registry.plural(plural)?)),
         ["tombstones", plural, id, "swept"] => Some(Route::Swept { descriptor: registry.plural(plural)?, id }),
         [plural, rest @ ..] => {
@@ -118,6 +124,7 @@ impl Route<'_> {
             | Self::OpenApi
             | Self::OpenApiPage
             | Self::Collection { .. }
+            | Self::Causes(_)
             | Self::Tombstones(_)
             | Self::Swept { .. } => None,
         }
@@ -131,6 +138,7 @@ impl Route<'_> {
             | Self::OpenApiPage
             | Self::Page(_)
             | Self::History(_)
+            | Self::Causes(_)
             | Self::Tombstones(_) => &[Method::GET, Method::HEAD],
             Self::Collection { .. } => &[Method::GET, Method::HEAD, Method::POST],
             Self::Item(_) => &[Method::GET, Method::HEAD, Method::PATCH, Method::DELETE],
@@ -168,6 +176,7 @@ impl Route<'_> {
             Self::ForceDelete(address) => of(address) + "/force-delete",
             Self::Statuses(address) => of(address) + "/statuses",
             Self::History(address) => of(address) + "/statuses/history",
+            Self::Causes(descriptor) => format!("{BASE_PATH}/causes/{}", descriptor.plural),
             Self::Tombstones(descriptor) => format!("{BASE_PATH}/tombstones/{}", descriptor.plural),
             Self::Swept { descriptor, .. } => format!("{BASE_PATH}/tombstones/{}/-/swept", descriptor.plural),
         }
@@ -193,6 +202,7 @@ mod tests {
             Route::ForceDelete(_) => "force-delete",
             Route::Statuses(_) => "statuses",
             Route::History(_) => "history",
+            Route::Causes(_) => "causes",
             Route::Tombstones(_) => "tombstones",
             Route::Swept { .. } => "swept",
         }
@@ -216,6 +226,7 @@ mod tests {
             "force-delete",
             "statuses",
             "history",
+            "causes",
             "tombstones",
             "swept",
         ];

@@ -8,7 +8,7 @@ use super::operation::{Access, Operation, SuccessResponse};
 use super::parameters::{self, shared};
 use super::reference::schema;
 use super::scope::Scope;
-use super::tombstones;
+use super::{causes, tombstones};
 use crate::entity::{BASE_PATH, Registry};
 
 /// All paths: the service's own, those of each kind, those below a parent, and those of every kind.
@@ -17,6 +17,7 @@ pub(super) fn all(registry: &Registry) -> Map<String, Value> {
     for descriptor in registry.descriptors() {
         paths.extend(group(&Scope { descriptor: Some(descriptor), parent: None }, registry));
         paths.extend(tombstones::paths(descriptor));
+        paths.extend(causes::paths(descriptor));
         if let Some(parent) = descriptor.parent_kind.as_deref().and_then(|kind| registry.kind(kind)) {
             paths.extend(group(&Scope { descriptor: Some(descriptor), parent: Some(parent) }, registry));
         }

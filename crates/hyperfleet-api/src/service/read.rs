@@ -1,6 +1,6 @@
 //! Reads resources, lists, transitions and pull secrets.
 
-use fleet_model::Transition;
+use fleet_model::{Causes, Transition};
 
 use super::{Address, Failure, PullSecretError, Service};
 use crate::resource::Resource;
@@ -50,6 +50,11 @@ impl Service {
     ) -> Result<Page<Transition>, Failure> {
         let resource = self.get(address, reach).await?;
         Ok(self.store().history(&resource.id, offset, limit).await?)
+    }
+
+    /// Groups the resources that match the query and whose condition of that type is not true.
+    pub async fn causes(&self, query: &Query, condition: &str) -> Result<Causes, Failure> {
+        Ok(self.store().causes(query, condition).await?)
     }
 
     async fn find(&self, address: &Address<'_>, reach: &Reach) -> Result<Stored, Failure> {

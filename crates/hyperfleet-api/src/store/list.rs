@@ -295,10 +295,14 @@ impl Query {
         self.order.is_by_id() && self.kind.is_some() && self.owner_id.is_none() && self.reference.is_none()
     }
 
+    /// Returns true if the whole list is every resource of the kind.
+    pub(super) fn is_whole_kind(&self) -> bool {
+        self.owner_id.is_none() && self.reference.is_none() && self.search.is_blank()
+    }
+
     /// Returns the statement for the length of the whole list.
-    fn total(&self, condition: &str, parameters: &mut Parameters) -> String {
-        let is_kind = self.owner_id.is_none() && self.reference.is_none() && self.search.is_blank();
-        if is_kind {
+    pub(super) fn total(&self, condition: &str, parameters: &mut Parameters) -> String {
+        if self.is_whole_kind() {
             self.total_of_kind(parameters)
         } else {
             format!("SELECT COUNT(*) FROM resources r WHERE {condition}")
@@ -315,7 +319,7 @@ impl Query {
         format!("SELECT CAST(COALESCE(SUM(c.count), 0) AS BIGINT) FROM resource_counts c WHERE {conditions}")
     }
 
-    fn condition(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
+    pub(super) fn condition(&self, dialect: Dialect, parameters: &mut Parameters) -> String {
         let search = |parameters: &mut Parameters| self.search.sql(dialect, parameters);
         self.conditions("r", search, parameters)
     }

@@ -18,6 +18,7 @@ mod aggregation;
 mod authentication;
 mod authorization;
 mod bounds;
+mod causes;
 mod conditions;
 mod configuration;
 mod create;

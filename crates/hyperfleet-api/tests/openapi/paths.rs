@@ -45,6 +45,10 @@ async fn every_path_is_documented() {
         expected.insert(format!("/api/hyperfleet/v1/tombstones/{kind}"));
         expected.insert(format!("/api/hyperfleet/v1/tombstones/{kind}/{{}}/swept"));
     }
+    // Only kinds with required adapters have causes.
+    for kind in ["clusters", "nodepools"] {
+        expected.insert(format!("/api/hyperfleet/v1/causes/{kind}"));
+    }
     assert_eq!(documented, expected);
     rig.end().await;
 }

@@ -1,5 +1,6 @@
-//! Flags of `pull-secret explain`, `status` and `sweep`, and of the API that they read.
+//! Flags of `pull-secret explain`, `status`, `retry` and `sweep`, and of the API that they read.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -50,12 +51,50 @@ pub(crate) struct StatusArguments {
     /// Only these clusters, in the API's search language, such as `labels.region = 'us-east1'`
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) search: Option<String>,
+    /// Instead of clusters, list the causes for which clusters are not available: that of most clusters first
+    #[arg(long)]
+    pub(crate) why: bool,
+    /// List the causes anew every two seconds, until it is stopped
+    #[arg(long, requires = "why")]
+    pub(crate) watch: bool,
     /// Seconds that the adapter has to report a change before it counts as stalled
     #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
     pub(crate) stale_after: u32,
-    /// A table for people, or one JSON object a line, the summary last
+    /// A table for people, or JSON: an object a line, the summary last; with --why one object
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
+}
+
+/// Arguments of `retry`.
+#[derive(Debug, Args)]
+pub(crate) struct RetryArguments {
+    /// The clusters, by their ids or names
+    #[arg(required_unless_present = "search", conflicts_with = "search", value_name = "CLUSTER")]
+    pub(crate) clusters: Vec<String>,
+    /// All clusters of a search in the API's language, such as
+    /// `status.conditions.PullsecretSuccessful.reason = 'PermissionDenied'`
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) search: Option<String>,
+    #[command(flatten)]
+    pub(crate) api: ApiFlags,
+    #[arg(long, value_name = "FILE", help = "The management cluster, whose Jobs are retried [env: KUBECONFIG]")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The namespace of Jobs, where a report does not name it
+    #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
+    pub(crate) namespace: String,
+    /// Maximum number of retries in a minute; the default is half of what a project's quota of 600 writes allows
+    #[arg(long, value_name = "COUNT", default_value_t = default_rate())]
+    pub(crate) rate: NonZeroU16,
+    /// Retry, and not only print what would be retried
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Lines for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
+
+fn default_rate() -> NonZeroU16 {
+    NonZeroU16::new(diagnosis::retry::RATE).unwrap_or(NonZeroU16::MIN)
 }
 
 /// Arguments of `sweep`.

@@ -38,6 +38,9 @@ async fn a_fleet_plane_prints_no_credential() {
         check(name, &format!("{:?}", cluster.jobs("hyperfleet-system", "").await.unwrap()));
     }
     for output in ["table", "json"] {
+        let why = ["status", "--why", "--api", up.place("api"), "--output", output];
+        let (code, shown, _) = fleet::run(&mut program::pull_secret(&why)).await;
+        assert!(code == Some(0) && shown.contains("cls-"), "{shown}");
         drop(fleet::run(&mut program::pull_secret(&["status", "--api", up.place("api"), "--output", output])).await);
     }
     for (name, address) in up.ready["listeners"].as_object().unwrap() {

@@ -25,5 +25,7 @@ mod real_fleet;
 mod registry_keys;
 mod release;
 mod restore;
+mod retry;
 mod status;
 mod store_drift;
+mod why;
