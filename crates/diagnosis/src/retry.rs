@@ -38,13 +38,13 @@ pub enum Selection {
     Search(String),
 }
 
-/// What a retry does with one cluster.
+/// The decision about one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// This Job is deleted, upon which the adapter starts another one.
     Retry {
         /// The Job.
-        job: ObservedJob,
+        job: Box<ObservedJob>,
         /// Its failure.
         because: String,
     },
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub cluster: String,
     /// The cluster's name.
     pub name: String,
-    /// What was done.
+    /// The kind of the result.
     pub result: ResultKind,
     /// The Job that was deleted, or would be.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub because: String,
 }
 
-/// What was done about one cluster.
+/// The kind of a result for one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
@@ -108,10 +108,13 @@ pub fn decide(cluster: &Resource, report: Option<&Report>, jobs: &[ObservedJob])
         Some((job, None)) => refuse(format!("Job {} is running: wait for its end, or delete it", job.name)),
         Some((job, Some(JobEnd::Failed { reason, message }))) => {
             let because = available.filter(|_| is_current(report, cluster)).map(line);
-            Decision::Retry { job: job.clone(), because: because.unwrap_or_else(|| format!("{reason}: {message}")) }
+            Decision::Retry {
+                job: Box::new(job.clone()),
+                because: because.unwrap_or_else(|| format!("{reason}: {message}")),
+            }
         }
         Some((job, Some(_))) if is_current(report, cluster) && available.is_some_and(is_drifted) => {
-            Decision::Retry { job: job.clone(), because: available.map(line).unwrap_or_default() }
+            Decision::Retry { job: Box::new(job.clone()), because: available.map(line).unwrap_or_default() }
         }
         _ => refuse(match available {
             Some(available) if is_current(report, cluster) && !cluster.is_deleting() => match available.status {

@@ -1,6 +1,7 @@
-//! Why clusters are not available: a row for each cause, that of most clusters first.
+//! The causes for which clusters are not available: a row for each cause, that of most clusters first.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use adapter::Reason;
 use fleet_model::cause::{Cause, Causes, Grouping, Observed};
@@ -33,7 +34,7 @@ pub struct Why {
 /// A cause.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What blocks, with the explanation of one of the clusters.
+    /// The reason, with the explanation of one of the clusters.
     #[serde(flatten)]
     pub cause: Cause,
     /// The meaning of the reason, if it is one of this project's.
@@ -137,15 +138,18 @@ impl Why {
             text.extend(row.explanation().map(|explanation| format!("    {explanation}\n")));
         }
         let noun_of_causes = if causes.len() == 1 { "cause" } else { "causes" };
-        text += &format!(
-            "\n{clusters} {noun}: {available} available, {blocked} not, for {} {noun_of_causes}\n",
+        // Writing to a String cannot fail, here and below.
+        let _infallible = writeln!(
+            text,
+            "\n{clusters} {noun}: {available} available, {blocked} not, for {} {noun_of_causes}",
             causes.len()
         );
         let newest = causes.iter().filter_map(|row| row.cause.last_report_time).max();
         match newest.map(|time| now.duration_since(time)) {
             Some(old) if old >= stale_after => {
-                text += &format!(
-                    "the adapter has not reported about any of them for {}: see whether it runs; causes are as of then\n",
+                let _infallible = writeln!(
+                    text,
+                    "the adapter has not reported about any of them for {}: see whether it runs; causes are as of then",
                     age(old)
                 );
             }
@@ -226,7 +230,7 @@ mod tests {
         serde_json::from_value(cluster).unwrap()
     }
 
-    /// What the API concludes from the adapter's report.
+    /// The conclusion of the API from the adapter's report.
     fn concluded(reason: &str, message: &str) -> Value {
         json!({"conditions": [{
             "type": "PullsecretSuccessful", "status": "False", "observed_generation": 1, "reason": reason, "message": message,

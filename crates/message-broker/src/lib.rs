@@ -40,6 +40,7 @@
 //! ```
 
 pub mod broker;
+pub mod dead_letters;
 mod deliveries;
 mod delivery;
 pub mod error;
@@ -52,7 +53,6 @@ pub mod name;
 pub mod pubsub;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
-pub mod replay;
 pub mod settings;
 
 pub use broker::Broker;

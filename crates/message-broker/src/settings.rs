@@ -18,6 +18,10 @@ pub struct Consume {
     pub backoff: Backoff,
     /// Number of deliveries after which a message is dead-lettered; `None`: never. Pub/Sub counts itself, from 5 to 100.
     pub max_attempts: Option<u32>,
+    /// True if the subscription exists for this consumer only, and ends with it: what is published before or after is not received.
+    /// RabbitMQ removes its queue with the connection; on Pub/Sub it is deleted at the end, where it may be created, and expires
+    /// after a day if the process is killed. The memory broker keeps it.
+    pub is_temporary: bool,
 }
 
 // === impl Consume ===
@@ -25,7 +29,7 @@ pub struct Consume {
 impl Default for Consume {
     fn default() -> Self {
         let backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(10));
-        Self { concurrency: 10, lease: Duration::from_mins(10), backoff, max_attempts: Some(5) }
+        Self { concurrency: 10, lease: Duration::from_mins(10), backoff, max_attempts: Some(5), is_temporary: false }
     }
 }
 

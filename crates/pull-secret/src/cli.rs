@@ -21,7 +21,7 @@ pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,
 };
 pub(crate) use output::OutputFormat;
-pub(crate) use sentinel::{EventsCommand, ReplayArguments, SentinelArguments, TailArguments};
+pub(crate) use sentinel::{DeadLettersCommand, EventsCommand, LettersArguments, SentinelArguments, TailArguments};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file (an `AdapterConfig`). Without a file it is the
     /// pull secret adapter, and needs only the addresses of API and broker. The log is on stdout, one JSON object a line.
     Adapter(Box<AdapterArguments>),
-    /// Print the events that the Sentinel publishes, and replay dead letters
+    /// Print the events that the Sentinel publishes; look at dead letters, publish them again, delete them
     #[command(arg_required_else_help = true)]
     Events {
         #[command(subcommand)]

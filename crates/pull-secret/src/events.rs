@@ -1,79 +1,59 @@
-//! `pull-secret events`: prints the events that the Sentinel publishes, and replays dead letters.
+//! `pull-secret events`: prints the events that the Sentinel publishes, and handles dead letters.
 
-use std::collections::BTreeMap;
+mod common;
+mod dead_letters;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use daemon::environment::ProcessEnvironment;
-use daemon::faults::Faults;
 use daemon::output::{self, plain};
-use daemon::settings::Loaded;
-use fleet_model::names::message::DEAD_LETTER_REASON;
 use jiff::Timestamp;
-use message_broker::replay::Fate;
-use message_broker::{Consume, Delivery, Event, Format, Subscription};
-use sentinel::settings::table::EVENTS;
-use sentinel::settings::{self, EventsSettings};
+use message_broker::{Broker, Consume, Delivery, Event, Format, Subscription};
 
-use crate::broker::{broker, broker_of_queues};
-use crate::cli::{EventsCommand, ReplayArguments, TailArguments};
+use crate::broker::broker;
+use crate::cli::{EventsCommand, OutputFormat, TailArguments};
+
+/// Time between two looks at whether the broker is there.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Does what the arguments say.
 pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     match command {
         EventsCommand::Tail(arguments) => runtime.block_on(tail(arguments)),
-        EventsCommand::Replay(arguments) => runtime.block_on(replay(arguments)),
+        EventsCommand::DeadLetters { command } => runtime.block_on(dead_letters::handle(command)),
     }
 }
 
-fn settings(flags: BTreeMap<&'static str, String>) -> anyhow::Result<EventsSettings> {
-    let loaded = settings::read(&EVENTS, flags, &ProcessEnvironment);
-    Ok(loaded.and_then(Loaded::done).map_err(Faults::of_configuration)?)
-}
-
-/// Publishes dead letters again, and prints a line for each.
-async fn replay(arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
-    let ReplayArguments { subscription, queue, idle, flags } = arguments;
-    let settings = settings(flags.0)?;
-    let topic = settings.clients.broker.topic.unwrap_or_default();
-    let subscription = Subscription::new(&topic, &subscription).context("the topic's or subscription's name")?;
-    let broker = broker_of_queues(settings.broker, queue)?;
-    let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-    let (mut replayed, mut kept, mut printed) = (0_u64, 0_u64, Ok(()));
-    let each = |letter: &Delivery, fate| {
-        let (count, word) = match fate {
-            Fate::Replayed => (&mut replayed, "replayed"),
-            Fate::Kept => (&mut kept, "kept"),
-        };
-        *count += 1;
-        let reason = letter.message().attribute(DEAD_LETTER_REASON).unwrap_or("out of attempts");
-        let shown = output::print(format_args!("{word}  {}  {}", plain(reason), line(letter, false)));
-        printed = std::mem::replace(&mut printed, Ok(())).and(shown.map(drop));
-    };
-    message_broker::replay::replay(&broker, &subscription, Duration::from_secs(idle), &stop, each).await?;
-    printed?;
-    output::note(format_args!("{replayed} replayed, {kept} kept"));
-    Ok(ExitCode::SUCCESS)
-}
-
 async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
-    let TailArguments { json, count, flags } = arguments;
-    let settings = settings(flags.0)?;
+    let TailArguments { output: format, count, flags } = arguments;
+    let settings = common::settings(flags.0)?;
     let names = settings.clients.broker;
     let topic = names.topic.unwrap_or_default();
-    let subscription =
-        Subscription::new(&topic, &names.subscription_id).context("the topic's or subscription's name")?;
+    let is_temporary = names.subscription_id.is_none();
+    let own = || format!("events-tail-{:08x}", rand::random::<u32>());
+    let subscription = Subscription::new(&topic, &names.subscription_id.unwrap_or_else(own))
+        .context("the topic's or subscription's name")?;
     let broker = broker(settings.broker)?;
     let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-    let consume = Consume { max_attempts: None, ..Consume::default() };
+    let consume = Consume { max_attempts: None, is_temporary, ..Consume::default() };
     let mut deliveries = broker.subscribe(&subscription, consume, &stop).await?;
-    output::note(format_args!("listening as {subscription}; Ctrl-C stops it"));
+    let mut away = None;
+    say(&broker, &subscription, &mut away, true).await;
+    let mut look = tokio::time::interval(LOOK);
     let mut left = count.unwrap_or(u64::MAX);
     while left > 0 {
-        let Some(delivery) = deliveries.next().await else { break };
-        output::print(line(&delivery, json))?;
+        let delivery = tokio::select! {
+            biased;
+            delivery = deliveries.next() => delivery,
+            _tick = look.tick() => {
+                say(&broker, &subscription, &mut away, false).await;
+                continue;
+            }
+        };
+        let Some(delivery) = delivery else { break };
+        output::print(line(&delivery, format))?;
         delivery.ack().await?;
         left -= 1;
     }
@@ -82,10 +62,26 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Says that the subscription receives, or why it does not, where that is `new` or has changed since `away` was noted.
+async fn say(broker: &Broker, subscription: &Subscription, away: &mut Option<String>, new: bool) {
+    let subscribers = broker.health().await.subscribers;
+    let now = subscribers.into_values().find_map(Result::err).map(|error| plain(&error.to_string()));
+    if now.is_some() == away.is_some() && !new {
+        return;
+    }
+    match &now {
+        None => output::note(format_args!("listening as {subscription}; Ctrl-C stops it")),
+        Some(error) => output::note(format_args!("the broker is away, waiting for it: {error}; Ctrl-C stops it")),
+    }
+    *away = now;
+}
+
 /// The line that is printed for a delivery.
-fn line(delivery: &Delivery, json: bool) -> String {
+fn line(delivery: &Delivery, format: OutputFormat) -> String {
     match delivery.event() {
-        Ok(event) if json => String::from_utf8_lossy(&event.encode(Format::Structured).body).into_owned() + "\n",
+        Ok(event) if format == OutputFormat::Json => {
+            String::from_utf8_lossy(&event.encode(Format::Structured).body).into_owned() + "\n"
+        }
         Ok(event) => readable(event, Timestamp::now()),
         Err(malformed) => format!("{malformed}\n"),
     }

@@ -27,7 +27,7 @@ const LIST_TIMEOUT: Duration = Duration::from_hours(1);
 pub(crate) fn status(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     let client = client::client(&arguments.api)?;
     if arguments.why {
-        return why::why(arguments, &client);
+        return why::why(arguments, &client, LIST_TIMEOUT);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {

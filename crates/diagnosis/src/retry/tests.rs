@@ -1,4 +1,4 @@
-//! Which clusters are retried, and which are refused.
+//! Clusters that are retried, and clusters that are refused.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -35,22 +35,23 @@ fn job(generation: i64, end: Option<JobEnd>) -> ObservedJob {
     }
 }
 
-fn failed() -> Option<JobEnd> {
-    Some(JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too many".to_owned() })
+fn failed(generation: i64) -> ObservedJob {
+    let end = JobEnd::Failed { reason: "BackoffLimitExceeded".to_owned(), message: "too many".to_owned() };
+    job(generation, Some(end))
 }
 
 #[rstest]
-#[case::failed(report(2, "False", "PermissionDenied"), vec![job(2, failed())], "retry run-2: PermissionDenied: first")]
-#[case::not_reported_yet(report(1, "True", "SecretStored"), vec![job(2, failed())], "retry run-2: BackoffLimitExceeded: too many")]
-#[case::among_older(report(2, "False", "JobFailed"), vec![job(1, failed()), job(2, failed())], "retry run-2: JobFailed: first")]
+#[case::failed(report(2, "False", "PermissionDenied"), vec![failed(2)], "retry run-2: PermissionDenied: first")]
+#[case::not_reported_yet(report(1, "True", "SecretStored"), vec![failed(2)], "retry run-2: BackoffLimitExceeded: too many")]
+#[case::among_older(report(2, "False", "JobFailed"), vec![failed(1), failed(2)], "retry run-2: JobFailed: first")]
 #[case::drifted(report(2, "False", "Drifted"), vec![job(2, Some(JobEnd::Complete))], "retry run-2: Drifted: first")]
 #[case::running(report(2, "False", "WorkloadInProgress"), vec![job(2, None)], "Job run-2 is running")]
 #[case::terminating(
     report(2, "False", "JobFailed"),
-    vec![ObservedJob { is_terminating: true, ..job(2, failed()) }],
+    vec![ObservedJob { is_terminating: true, ..failed(2) }],
     "Job run-2 is being deleted already"
 )]
-#[case::only_an_older_job(report(2, "False", "PreconditionsNotMet"), vec![job(1, failed())], "it has no failed Job: PreconditionsNotMet: first")]
+#[case::only_an_older_job(report(2, "False", "PreconditionsNotMet"), vec![failed(1)], "it has no failed Job: PreconditionsNotMet: first")]
 #[case::available(report(2, "True", "SecretStored"), vec![job(2, Some(JobEnd::Complete))], "it is available: nothing has failed")]
 #[case::without_a_job(report(2, "False", "PreconditionsNotMet"), vec![], "it has no failed Job: PreconditionsNotMet: first")]
 #[case::without_a_report(None, vec![], "it has no failed Job, and the adapter has not reported on generation 2")]
@@ -68,10 +69,10 @@ fn only_what_has_failed_is_retried(
 
 #[test]
 fn a_clean_up_that_has_failed_is_retried() {
-    let failed = job(2, failed());
+    let failed = failed(2);
     let decision =
         decide(&cluster(true), report(2, "False", "PermissionDenied").as_ref(), std::slice::from_ref(&failed));
-    assert_eq!(decision, Decision::Retry { job: failed, because: "PermissionDenied: first".to_owned() });
+    assert_eq!(decision, Decision::Retry { job: Box::new(failed), because: "PermissionDenied: first".to_owned() });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::tenancy::SETTINGS;
 
 rules! {
     shared: clusters_of_one_cause_are_one_group invalid_requests;
-    own: whoever_may_list_may_read_them they_stop_at_the_tenant a_fleet_is_read_in_parts;
+    own: a_lister_may_read_them they_stop_at_the_tenant a_fleet_is_read_in_parts;
 }
 
 /// The causes of the clusters with this label, by the adapter `dns`.
@@ -95,7 +95,7 @@ async fn invalid_requests(rig: &Rig) {
     assert_eq!(rig.ask("POST /causes/clusters?adapter=dns", json!({})).await.status, 405);
 }
 
-async fn whoever_may_list_may_read_them(kind: Kind) {
+async fn a_lister_may_read_them(kind: Kind) {
     let issuer = Issuer::start("key").await;
     let grants = [
         issuer.grant("lister@example.com", "kinds: [Cluster], verbs: [list]"),

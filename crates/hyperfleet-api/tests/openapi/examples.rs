@@ -39,7 +39,8 @@ fn required_query(operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let required = parameters.filter(|parameter| parameter["required"] == true && parameter["in"] == "query");
     let value = |parameter: &Value| parameter["schema"]["enum"][0].as_str().unwrap().to_owned();
-    required.map(|one| format!("?{}={}", one["name"].as_str().unwrap(), value(one))).collect()
+    let pairs: Vec<String> = required.map(|one| format!("{}={}", one["name"].as_str().unwrap(), value(one))).collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -184,6 +184,8 @@ impl Source for Consumer {
             // Acknowledgements are sent in batches: this waits for the last.
             let _it_ends_anyway = timeout(self.pubsub.settings().attempt_timeout, shutdown.shutdown()).await;
         }
+        let end = self.pubsub.end(&self.subscription, self.consume);
+        let _it_expires_anyway = timeout(self.pubsub.settings().attempt_timeout, end).await;
     }
 }
 

@@ -27,7 +27,28 @@ struct Findings {
     incomplete: Vec<String>,
 }
 
+/// The time without a consumer after which a temporary subscription expires: the shortest that Pub/Sub has. Others never do.
+fn expiration(consume: Consume) -> ExpirationPolicy {
+    const DAY: Duration = Duration::from_hours(24);
+    let never = ExpirationPolicy::new();
+    if consume.is_temporary { never.set_ttl(WireDuration::try_from(DAY).unwrap_or_default()) } else { never }
+}
+
 impl PubSub {
+    /// Deletes a temporary subscription, if it may have been created.
+    pub(super) async fn end(&self, subscription: &Subscription, consume: Consume) {
+        if !consume.is_temporary || self.settings().provision != Provision::Create {
+            return;
+        }
+        let path = self.subscription_path(&subscription.id);
+        let Ok(clients) = self.clients().await else { return };
+        let request = clients.subscriptions.delete_subscription().set_subscription(&path);
+        if let Err(error) = with_user_agent(request).send().await {
+            let error = errors::classify(Operation::Settle, &path, &error);
+            tracing::warn!(%subscription, %error, "the temporary subscription is not deleted; it expires in a day");
+        }
+    }
+
     /// Creates missing topics and subscriptions, if that is allowed, and checks that all are compatible.
     pub(super) async fn prepare(&self, subscription: &Subscription, consume: Consume) -> Result<(), BrokerError> {
         let dead = consume.max_attempts.map(|attempts| (self.dead_letters(subscription), attempts));
@@ -70,8 +91,7 @@ impl PubSub {
             .set_name(self.subscription_path(&subscription.id))
             .set_topic(self.topic_path(subscription.topic.as_str()))
             .set_ack_deadline_seconds(ACK_DEADLINE_SECONDS)
-            // Without a time, it never expires.
-            .set_expiration_policy(ExpirationPolicy::new())
+            .set_expiration_policy(expiration(consume))
             .set_retry_policy(
                 RetryPolicy::new()
                     .set_minimum_backoff(backoff(consume.backoff.first))

@@ -186,16 +186,24 @@ impl Session {
         subscription: &Subscription,
         consume: Consume,
     ) -> Result<Self, BrokerError> {
-        let queue = topology::queue(settings, subscription);
-        let failed = |error: lapin::Error| link::classify(Operation::Prepare, &queue, &error);
+        let mut queue = topology::queue(settings, subscription);
+        let name = queue.clone();
+        let failed = |error: lapin::Error| link::classify(Operation::Prepare, &name, &error);
         let confirming = connection.create_channel().await.map_err(failed)?;
         confirming.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed)?;
         topology::ensure_exchange(&connection, settings, &subscription.topic, Operation::Prepare).await?;
-        topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
+        let mut queues = vec![queue.clone(), topology::retry_queue(&queue)];
+        if consume.is_temporary {
+            // An exclusive queue belongs to its connection, so that nothing is delivered twice.
+            queue = topology::declare_temporary(&confirming, settings, subscription).await?;
+            queues = vec![queue.clone()];
+        } else {
+            topology::declare(&confirming, settings, subscription, consume.max_attempts.is_some()).await?;
+        }
         let channel = connection.create_channel().await.map_err(failed)?;
         channel.basic_qos(consume.concurrency(), BasicQosOptions::default()).await.map_err(failed)?;
         let (mut consumers, mut tags) = (Vec::new(), Vec::new());
-        for queue in [&queue, &topology::retry_queue(&queue)] {
+        for queue in &queues {
             let options = BasicConsumeOptions::default();
             let consumer = channel.basic_consume(queue.as_str().into(), "".into(), options, FieldTable::default());
             let consumer = consumer.await.map_err(failed)?;

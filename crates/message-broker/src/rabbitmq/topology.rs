@@ -147,6 +147,21 @@ pub(super) async fn declare(
     Ok(())
 }
 
+/// Declares the queue of a temporary subscription, whose exchange exists: it ends with the connection.
+pub(super) async fn declare_temporary(
+    channel: &Channel,
+    settings: &Settings,
+    subscription: &Subscription,
+) -> Result<String, BrokerError> {
+    // The queue of a connection that was lost a moment ago may be there still.
+    let queue = format!("{}-{:08x}", queue(settings, subscription), rand::random::<u32>());
+    let options = QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+    let declared = channel.queue_declare(queue.as_str().into(), options, FieldTable::default()).await;
+    declared.map_err(|error| explain(link::classify(Operation::Prepare, &queue, &error)))?;
+    bind(channel, &queue, exchange(settings, &subscription.topic).as_str()).await?;
+    Ok(queue)
+}
+
 /// Declares the queue for one wait. A quorum queue forwards a message as safely as a publisher that waits for
 /// confirmation; a classic one would lose it if the broker were killed at that moment.
 pub(super) async fn declare_wait(channel: &Channel, queue: &str, wait: Duration) -> Result<String, BrokerError> {

@@ -58,11 +58,13 @@ kept_by_every_broker! {
         a_poison_message_is_a_dead_letter
         a_postponed_event_spends_no_attempt
         dead_letters_are_replayed
+        dead_letters_are_looked_at_and_deleted
         a_delivery_outstays_its_lease
     }
     draining: {
         a_drain_waits_for_what_is_out
         what_is_not_drained_comes_again
         a_stop_ends_the_deliveries
+        a_temporary_subscription_leaves_nothing
     }
 }

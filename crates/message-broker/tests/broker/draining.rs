@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use message_broker::Undrained;
+use message_broker::{Consume, ErrorKind, Undrained};
 use tokio_util::sync::CancellationToken;
 
-use crate::rig::{Subject, collect, eager, id, next, publish, publish_many, subscribe, within};
+use crate::rig::{Part, Subject, budget, collect, eager, event, id, next, publish, publish_many, subscribe, within};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -55,4 +55,26 @@ pub(crate) async fn a_stop_ends_the_deliveries(subject: &Subject) {
     stop.cancel();
     assert!(within("the end", deliveries.next()).await.is_none());
     within("the drain", deliveries.drain(PATIENCE)).await.unwrap();
+}
+
+/// A listener that was there for a while costs the broker nothing afterwards: where topics without subscriptions are refused, this one
+/// is such a topic again.
+pub(crate) async fn a_temporary_subscription_leaves_nothing(subject: &Subject) {
+    if matches!(subject.part, Part::Memory | Part::Journal) {
+        return;
+    }
+    let (broker, subscription) = (subject.broker(), subject.subscription("a"));
+    let consume = Consume { is_temporary: true, ..eager(2) };
+    let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
+    publish_many(&broker, &subscription.topic, 1..4).await;
+    collect(&mut deliveries, 1..4).await;
+    within("the drain", deliveries.drain(PATIENCE)).await.unwrap();
+    if subject.part == Part::RabbitMq {
+        let published = broker.publish(&subscription.topic, &event("4"), &budget(PATIENCE)).await;
+        assert_eq!(published.unwrap_err().kind, ErrorKind::Unrouted);
+    }
+    // What was published meanwhile is not kept for the next one.
+    let mut later = subscribe(&broker, &subscription, consume).await.unwrap();
+    publish_many(&broker, &subscription.topic, 5..6).await;
+    collect(&mut later, 5..6).await;
 }

@@ -182,6 +182,7 @@ pub(crate) fn eager(concurrency: u16) -> Consume {
         lease: Duration::from_mins(10),
         backoff: Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)),
         max_attempts: None,
+        is_temporary: false,
     }
 }
 

@@ -5,6 +5,8 @@ use daemon::settings::Table;
 use daemon::settings::flags::Flags;
 use sentinel::settings::table::{EVENTS, TABLE};
 
+use super::output::OutputFormat;
+
 daemon::flags!(pub(crate) SentinelFlags, named(TABLE));
 daemon::flags!(pub(crate) EventsFlags, named(EVENTS));
 
@@ -31,35 +33,82 @@ pub(crate) struct SentinelArguments {
 pub(crate) enum EventsCommand {
     /// Subscribe to a topic and print its events, each acknowledged, until Ctrl-C
     ///
-    /// The subscription stays when this ends, and events wait in it: take the same name again, or delete it at the broker.
+    /// Says when the broker is away, and waits for it. Nothing is left at the broker, unless --broker-subscription-id names a
+    /// subscription: that stays, and events wait in it.
     Tail(TailArguments),
-    /// Publish the dead letters of a subscription again
-    ///
-    /// Ends when none has arrived for a while. Every subscription of the topic receives them; what is no event stays a dead letter.
-    Replay(ReplayArguments),
+    /// Look at the dead letters of a subscription, publish them again, or delete them
+    #[command(arg_required_else_help = true)]
+    DeadLetters {
+        #[command(subcommand)]
+        command: DeadLettersCommand,
+    },
 }
 
-/// Arguments of `events replay`.
+/// Commands about dead letters.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLettersCommand {
+    /// List them: id, reason, event
+    List(LettersArguments),
+    /// Print them in full, without members of their data that could hold a credential
+    Show(SomeLettersArguments),
+    /// Publish them again
+    ///
+    /// Every subscription of the topic receives them; what is no event stays a dead letter.
+    Replay(SomeLettersArguments),
+    /// Delete them; without --yes, print which
+    Drop(DropArguments),
+}
+
+/// Arguments of `events dead-letters list`.
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArguments {
-    /// Subscription whose dead letters are published again, such as `pullsecret-adapter-sub`
+pub(crate) struct LettersArguments {
+    /// Subscription whose dead letters they are, such as `pullsecret-adapter-sub`
     pub(crate) subscription: String,
     /// RabbitMQ: first part of the queue's name, where the adapter has `spec.broker.queue`
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Option<String>,
-    /// Seconds without a dead letter after which it ends
+    /// Seconds without a dead letter after which there are no more
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub(crate) idle: u64,
+    /// Lines for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) flags: EventsFlags,
+}
+
+/// Arguments of `events dead-letters show` and `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct SomeLettersArguments {
+    #[command(flatten)]
+    pub(crate) letters: LettersArguments,
+    /// Only these, by their ids; all without it
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+}
+
+/// Arguments of `events dead-letters drop`.
+#[derive(Debug, Args)]
+pub(crate) struct DropArguments {
+    #[command(flatten)]
+    pub(crate) letters: LettersArguments,
+    /// The ones to delete, by their ids
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) ids: Vec<String>,
+    /// Delete all
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Delete, and not only print which would be deleted
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// Arguments of `events tail`.
 #[derive(Debug, Args)]
 pub(crate) struct TailArguments {
-    /// Print each event in full, as one line of JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Lines for people, or each event in full as one line of JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
     /// End after so many events
     #[arg(long, value_name = "NUMBER")]
     pub(crate) count: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, stdout};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::output;
@@ -10,9 +10,9 @@ use daemon::retry::Budget;
 use diagnosis::why::{self, Why};
 use hyperfleet_client::{Client, Error};
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::LIST_TIMEOUT;
 use crate::cli::{OutputFormat, StatusArguments};
 use crate::client;
 
@@ -25,12 +25,12 @@ const PAUSES: u32 = 4;
 /// Moves a terminal's cursor to the top and clears what is below.
 const CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
-/// Prints the causes.
-pub(super) fn why(arguments: &StatusArguments, client: &Client) -> anyhow::Result<ExitCode> {
+/// Prints the causes; each read takes at most `limit`.
+pub(super) fn why(arguments: &StatusArguments, client: &Client, limit: Duration) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         if !arguments.watch {
-            return match read(arguments, client, &CancellationToken::new()).await {
+            return match read(arguments, client, &Budget::new(limit, CancellationToken::new())).await {
                 Ok(why) => Ok(output::print(text(&why, arguments)?)?),
                 Err(error) => Ok(client::refused(&error)),
             };
@@ -38,7 +38,7 @@ pub(super) fn why(arguments: &StatusArguments, client: &Client) -> anyhow::Resul
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         while !stop.is_cancelled() {
             let began = Instant::now();
-            match read(arguments, client, &stop).await {
+            match read(arguments, client, &Budget::new(limit, stop.clone())).await {
                 Ok(why) => {
                     let clear = if stdout().is_terminal() { CLEAR } else { "" };
                     output::print(format_args!("{clear}{}", text(&why, arguments)?))?;
@@ -55,9 +55,8 @@ pub(super) fn why(arguments: &StatusArguments, client: &Client) -> anyhow::Resul
     })
 }
 
-async fn read(arguments: &StatusArguments, client: &Client, stop: &CancellationToken) -> Result<Why, Error> {
-    let budget = Budget::new(LIST_TIMEOUT, stop.clone());
-    why::read(&client.within(&budget), arguments.search.as_deref()).await
+async fn read(arguments: &StatusArguments, client: &Client, budget: &Budget) -> Result<Why, Error> {
+    why::read(&client.within(budget), arguments.search.as_deref()).await
 }
 
 fn text(why: &Why, arguments: &StatusArguments) -> anyhow::Result<String> {

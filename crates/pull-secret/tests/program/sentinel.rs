@@ -17,7 +17,7 @@ use testkit::program::path;
 
 /// A listener that is subscribed, and what it prints.
 async fn listener(broker: &Broker, topic: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut child = program(broker, &["events", "tail", "--json", "--broker-topic", topic]).spawn().unwrap();
+    let mut child = program(broker, &["events", "tail", "--output", "json", "--broker-topic", topic]).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).await.unwrap();
     assert!(line.starts_with("listening as "), "{line}");
@@ -123,6 +123,33 @@ async fn a_credential_in_the_wrong_place_is_not_printed() {
     }
 }
 
+/// `events tail` prints at once that there is no broker; commands about dead letters do not print that there are none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_is_away_is_said_at_once() {
+    let away: Broker = vec![
+        ("BROKER_TYPE", "rabbitmq".to_owned()),
+        ("BROKER_RABBITMQ_URL", format!("amqp://guest:{}@127.0.0.1:1/", testkit::leaks::PASSWORD)),
+    ];
+    let mut tail = program(&away, &["events", "tail", "--broker-topic", "demo"]).spawn().unwrap();
+    let mut said = BufReader::new(tail.stderr.take().unwrap()).lines();
+    loop {
+        let line = said.next_line().await.unwrap().unwrap();
+        testkit::leaks::check("tail", &line);
+        if line.starts_with("the broker is away, waiting for it: ") {
+            break;
+        }
+    }
+    testkit::rig::signal(&tail, testkit::rig::Signal::INT);
+    assert_eq!(tail.wait().await.unwrap().code(), Some(0));
+    for command in [&["list"][..], &["show"], &["replay"], &["drop", "--all", "--yes"]] {
+        let dead = ["events", "dead-letters", command[0], "pullsecret-adapter-sub", "--broker-topic", "demo"];
+        let output = program(&away, &[&dead, &command[1..]].concat()).output().await.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        testkit::leaks::check("dead letters", &stderr);
+        assert!(output.status.code() == Some(75) && stderr.contains("error: "), "{stderr}");
+    }
+}
+
 /// A dead letter of an adapter is published again.
 #[tokio::test(flavor = "multi_thread")]
 async fn dead_letters_are_replayed() {
@@ -133,16 +160,45 @@ async fn dead_letters_are_replayed() {
     let subscription = Subscription::new(&topic, "pullsecret-adapter-sub").unwrap();
     let stop = CancellationToken::new();
     let mut deliveries = client.subscribe(&subscription, Consume::default(), &stop).await.unwrap();
-    let event = Event::new("s", "t", jiff::Timestamp::now(), serde_json::json!({"id": "cls-1"}));
+    let event = Event::new(
+        "s",
+        "t",
+        jiff::Timestamp::now(),
+        serde_json::json!({"id": "cls-1", "note": testkit::leaks::PASSWORD}),
+    );
     let budget = Budget::new(Duration::from_mins(1), stop.clone());
     client.publish(&subscription.topic, &event, &budget).await.unwrap();
     deliveries.next().await.unwrap().reject("an outage").await.unwrap();
-    let replay = ["events", "replay", "pullsecret-adapter-sub", "--broker-topic", &topic, "--idle", "3"];
-    let output = program(&broker, &replay).output().await.unwrap();
+    let named = ["--broker-topic", topic.as_str(), "--idle", "3"];
+    let run = async |arguments: &[&str]| {
+        let dead = ["events", "dead-letters", arguments[0], "pullsecret-adapter-sub"];
+        program(&broker, &[&dead, &arguments[1..], &named].concat()).output().await.unwrap()
+    };
+    let listed = run(&["list", "--output", "json"]).await;
+    let letter: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&letter["id"], &letter["reason"]), (&event.id.clone().into(), &"an outage".into()), "{letter}");
+    let shown = run(&["show", &event.id]).await;
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("\"cls-1\"") && text.contains("(not shown: "), "{text}");
+    let unknown = run(&["drop", "unknown", "--yes"]).await;
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no dead letter has the id unknown"));
+    let dry = run(&["drop", "--all"]).await;
+    assert!(String::from_utf8_lossy(&dry.stdout).starts_with("would delete  "), "{dry:?}");
+    for output in [&listed, &shown, &unknown, &dry] {
+        testkit::leaks::check("dead letters", &String::from_utf8_lossy(&output.stdout));
+        testkit::leaks::check("dead letters", &String::from_utf8_lossy(&output.stderr));
+    }
+    let output = run(&["replay"]).await;
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && stdout.starts_with("replayed  an outage  "), "{stdout}{stderr}");
+    assert!(
+        output.status.success() && stdout.starts_with(&format!("replayed  {}  an outage  ", event.id)),
+        "{stdout}{stderr}"
+    );
     assert!(stderr.contains("1 replayed, 0 kept"), "{stderr}");
     let again = deliveries.next().await.unwrap();
     assert_eq!(again.event().unwrap().id, event.id);
     again.ack().await.unwrap();
+    let empty = run(&["list"]).await;
+    assert_eq!((empty.status.code(), empty.stdout), (Some(0), Vec::new()));
 }

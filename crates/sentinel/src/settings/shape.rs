@@ -82,9 +82,10 @@ daemon::settings! {
     pub struct Subscription {
         /// Topic to subscribe to
         pub topic: Option<String> = Row::at("clients.broker.topic").flag("broker-topic").required(),
-        /// Name of the subscription; subscribers of the same name share its events
-        pub subscription_id: String =
-            Row::at("clients.broker.subscription_id").flag("broker-subscription-id").default("events-tail"),
+        /// Name of a subscription that stays when `events tail` ends, and in which events wait; subscribers of the same name share
+        /// its events. Without it, one of its own, of which nothing is left
+        pub subscription_id: Option<String> =
+            Row::at("clients.broker.subscription_id").flag("broker-subscription-id"),
     }
 }
 
