@@ -21,6 +21,7 @@ use crate::kubelet_file::{FOLDER, KubeletFile};
 use crate::lock::{Lock, LockError};
 use crate::reason::Reason;
 use crate::run::{FileEvents, Inputs, Syncer};
+use crate::serve::Scope;
 use crate::settings::{Settings, Values};
 use crate::source::{CredentialsReader, SourceSettings, Watch};
 use crate::status::{SharedStatus, Status};
@@ -135,10 +136,13 @@ enum Opened {
 
 async fn serve_node(settings: Settings, stop: CancellationToken) -> ExitCode {
     let status = SharedStatus::new(Status::new(settings.revision.expected.clone(), Timestamp::now()));
-    if let Some(address) = settings.listen {
+    for (flag, address, scope) in
+        [("listen", settings.listen, Scope::All), ("metrics-listen", settings.metrics_listen, Scope::Metrics)]
+    {
+        let Some(address) = address else { continue };
         match TcpListener::bind(address).await {
-            Ok(listener) => drop(tokio::spawn(serve::loopback(listener, status.clone()))),
-            Err(error) => warn!(operation = "listen", "--listen: cannot listen on this address: {}", error.kind()),
+            Ok(listener) => drop(tokio::spawn(serve::address(listener, status.clone(), scope))),
+            Err(error) => warn!(operation = "listen", "--{flag}: cannot listen on this address: {}", error.kind()),
         }
     }
     match open(&settings, &status, &stop).await {

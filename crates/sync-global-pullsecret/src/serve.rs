@@ -1,4 +1,5 @@
-//! Serves `/healthz`, `/readyz`, `/status` and `/metrics` on a Unix socket and, if configured, on loopback.
+//! Serves `/healthz`, `/readyz`, `/status` and `/metrics` on a Unix socket and, if configured, on loopback; on an address for
+//! the network, if configured, only `/metrics`.
 //!
 //! Four fixed responses need no HTTP framework: only the first line of a request is read.
 
@@ -40,18 +41,27 @@ pub async fn socket(listener: UnixListener, status: SharedStatus) {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         match listener.accept().await {
-            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits).await,
+            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits, Scope::All).await,
             Err(_too_many_open_files) => sleep(Duration::from_secs(1)).await,
         }
     }
 }
 
-/// Serves loopback until the future is dropped.
-pub async fn loopback(listener: TcpListener, status: SharedStatus) {
+/// The responses that a listener serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All responses.
+    All,
+    /// Only `/metrics`.
+    Metrics,
+}
+
+/// Serves an address until the future is dropped.
+pub async fn address(listener: TcpListener, status: SharedStatus, scope: Scope) {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         match listener.accept().await {
-            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits).await,
+            Ok((stream, _peer)) => spawn_exchange(stream, &status, &permits, scope).await,
             Err(_too_many_open_files) => sleep(Duration::from_secs(1)).await,
         }
     }
@@ -61,17 +71,22 @@ async fn spawn_exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     status: &SharedStatus,
     permits: &Arc<Semaphore>,
+    scope: Scope,
 ) {
     let Ok(permit) = Arc::clone(permits).acquire_owned().await else { return };
     let status = status.clone();
     tokio::spawn(async move {
         // A client that disconnects gets no response.
-        let _disconnected = timeout(REQUEST_TIMEOUT, exchange(stream, &status)).await;
+        let _disconnected = timeout(REQUEST_TIMEOUT, exchange(stream, &status, scope)).await;
         drop(permit);
     });
 }
 
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, status: &SharedStatus) -> io::Result<()> {
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    status: &SharedStatus,
+    scope: Scope,
+) -> io::Result<()> {
     let mut head = Vec::with_capacity(512);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         if head.len() > MAX_HEAD_BYTES || stream.read_buf(&mut head).await? == 0 {
@@ -81,7 +96,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, status: &Sha
     let head = String::from_utf8_lossy(&head);
     let mut parts = head.split(' ');
     let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let Response { status, content_type, body } = respond(method, path, status);
+    let Response { status, content_type, body } = respond(method, path, status, scope);
     let length = body.len();
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -107,11 +122,13 @@ impl Response {
     }
 }
 
-fn respond(method: &str, path: &str, status: &SharedStatus) -> Response {
+fn respond(method: &str, path: &str, status: &SharedStatus, scope: Scope) -> Response {
     if method != "GET" {
         return Response::text("405 Method Not Allowed", "only GET\n");
     }
     match path {
+        "/metrics" => Response::text("200 OK", status.read().to_metrics()),
+        _ if scope == Scope::Metrics => Response::text("404 Not Found", "there is /metrics\n"),
         "/healthz" => Response::json("200 OK", &serde_json::json!({ "status": "ok" })),
         "/readyz" => {
             let status = status.read();
@@ -120,7 +137,6 @@ fn respond(method: &str, path: &str, status: &SharedStatus) -> Response {
             Response::json(code, &body)
         }
         "/status" => Response::json("200 OK", &serde_json::to_value(status.read()).unwrap_or_default()),
-        "/metrics" => Response::text("200 OK", status.read().to_metrics()),
         _ => Response::text("404 Not Found", "there are /healthz, /readyz, /status and /metrics\n"),
     }
 }

@@ -2,7 +2,7 @@
 
 mod table;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub struct Settings {
     pub socket: PathBuf,
     /// Loopback address that serves the same.
     pub listen: Option<SocketAddr>,
+    /// Address that serves the metrics only.
+    pub metrics_listen: Option<SocketAddr>,
     /// File that the last status is written to.
     pub termination_log: PathBuf,
     /// The log.
@@ -131,6 +133,7 @@ impl<'a, E: Environment> Values<'a, E> {
         let kubelet_file = self.or_default("kubelet-file", absolute);
         let socket = self.socket_beside(kubelet_file.as_deref());
         let listen = self.optional("listen", loopback);
+        let metrics_listen = self.optional("metrics-listen", address);
         let unit = self.unit();
         let unmanaged_entries = self.or_default("unmanaged-entries", |text| match text {
             "keep" => Ok(UnmanagedEntries::Keep),
@@ -162,6 +165,7 @@ impl<'a, E: Environment> Values<'a, E> {
                 confirm,
                 socket: socket?,
                 listen,
+                metrics_listen,
                 termination_log: termination_log?,
                 log,
             })
@@ -259,6 +263,14 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).ok_or_else(|| must.to_owned())
 }
 
+/// An address and a port. An IPv6 address needs no brackets, as Kubernetes gives a Pod's address without them.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or_default();
+    let host = host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+    let address = host.zip(port.parse::<u16>().ok()).map(SocketAddr::from);
+    address.ok_or_else(|| "must be an IP address with a port, such as 10.0.0.1:9110".to_owned())
+}
+
 /// Returns whether the server is encrypted, its host without brackets, and its port.
 fn server(url: &str) -> Result<(bool, String, u16), String> {
     let must = || "must be a URL such as https://10.0.0.1:6443".to_owned();
@@ -274,7 +286,7 @@ fn server(url: &str) -> Result<(bool, String, u16), String> {
     }
     match scheme {
         "https" => Ok((true, host.to_owned(), port.unwrap_or(443))),
-        "http" if host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()) => {
+        "http" if host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()) => {
             Ok((false, host.to_owned(), port.unwrap_or(80)))
         }
         "http" => Err("must begin with https://; http:// is for loopback only".to_owned()),

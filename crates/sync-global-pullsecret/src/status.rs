@@ -3,14 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fleet_model::metrics::{Metric, syncer as catalogue};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::reason::Reason;
-
-/// The prefix of every metric.
-pub const PREFIX: &str = "sync_global_pullsecret";
 
 /// The state of a node's credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,44 +110,30 @@ impl Status {
     /// Renders the status in the Prometheus text format.
     pub fn to_metrics(&self) -> String {
         let mut text = String::new();
-        let mut metric = |name: &str, kind: &str, help: &str, samples: &[(String, i64)]| {
-            let _infallible = write!(text, "# HELP {PREFIX}_{name} {help}\n# TYPE {PREFIX}_{name} {kind}\n");
+        let mut metric = |metric: &Metric, samples: &[(String, i64)]| {
+            let (series, kind, help) = (metric.series(), metric.kind.as_str(), metric.help());
+            let _infallible = write!(text, "# HELP {series} {help}\n# TYPE {series} {kind}\n");
             for (labels, value) in samples {
-                let _infallible = writeln!(text, "{PREFIX}_{name}{labels} {value}");
+                let _infallible = writeln!(text, "{series}{labels} {value}");
             }
         };
         let one = |value: i64| [(String::new(), value)];
-        metric("ready", "gauge", "1 while the kubelet runs with the expected credentials.", &one(self.ready.into()));
         let reasons =
             Reason::ALL.map(|reason| (format!("{{reason=\"{reason}\"}}"), i64::from(reason.as_str() == self.reason)));
-        metric("reason", "gauge", "1 for the current reason, 0 for all others.", &reasons);
-        metric(
-            "source_unavailable",
-            "gauge",
-            "1 while the source is unavailable.",
-            &one(self.source_unavailable.is_some().into()),
-        );
-        let applied = self.applied_at.map_or(0, Timestamp::as_second);
-        metric(
-            "applied_timestamp_seconds",
-            "gauge",
-            "Unix time at which credentials were last applied, 0 if never.",
-            &one(applied),
-        );
-        let counts = [
-            ("writes", "Replacements of the kubelet's file.", self.counts.writes),
-            ("restarts", "Restarts of the kubelet.", self.counts.restarts),
-            (
-                "failed_restarts",
-                "Restarts that failed, or after which the kubelet did not stay up.",
-                self.counts.failed_restarts,
-            ),
-            ("systemd_unreachable", "Calls for which systemd could not be reached.", self.counts.systemd_unreachable),
-            ("rollbacks", "Changes that were rolled back.", self.counts.rollbacks),
-            ("disk_faults", "Disk operations that failed.", self.counts.disk_faults),
-        ];
-        for (name, help, value) in counts {
-            metric(&format!("{name}_total"), "counter", help, &one(i64::try_from(value).unwrap_or(i64::MAX)));
+        metric(&catalogue::READY, &one(self.ready.into()));
+        metric(&catalogue::REASON, &reasons);
+        metric(&catalogue::SOURCE_UNAVAILABLE, &one(self.source_unavailable.is_some().into()));
+        metric(&catalogue::APPLIED_TIMESTAMP, &one(self.applied_at.map_or(0, Timestamp::as_second)));
+        let Counts { writes, restarts, failed_restarts, systemd_unreachable, rollbacks, disk_faults } = self.counts;
+        for (counter, count) in [
+            (&catalogue::WRITES, writes),
+            (&catalogue::RESTARTS, restarts),
+            (&catalogue::FAILED_RESTARTS, failed_restarts),
+            (&catalogue::SYSTEMD_UNREACHABLE, systemd_unreachable),
+            (&catalogue::ROLLBACKS, rollbacks),
+            (&catalogue::DISK_FAULTS, disk_faults),
+        ] {
+            metric(counter, &one(i64::try_from(count).unwrap_or(i64::MAX)));
         }
         text
     }

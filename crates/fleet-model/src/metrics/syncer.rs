@@ -10,7 +10,7 @@ metrics! {
     /// 1 for the current reason, 0 for the others.
     REASON = Gauge "sync_global_pullsecret_reason" by &["reason"];
     /// 1 while the source of credentials cannot be read.
-    SOURCE_AWAY = Gauge "sync_global_pullsecret_source_away" by &[];
+    SOURCE_UNAVAILABLE = Gauge "sync_global_pullsecret_source_unavailable" by &[];
     /// Unix time at which credentials were last applied, 0 if never.
     APPLIED_TIMESTAMP = Gauge "sync_global_pullsecret_applied_timestamp" in Seconds by &[];
     /// Replacements of the kubelet's file.
@@ -20,9 +20,9 @@ metrics! {
     /// Restarts that failed, or after which the kubelet did not stay up.
     FAILED_RESTARTS = Counter "sync_global_pullsecret_failed_restarts" by &[];
     /// Calls to systemd without an answer.
-    UNREACHABLE = Counter "sync_global_pullsecret_unreachable" by &[];
+    SYSTEMD_UNREACHABLE = Counter "sync_global_pullsecret_systemd_unreachable" by &[];
     /// Rollbacks of a change.
-    ROLL_BACKS = Counter "sync_global_pullsecret_roll_backs" by &[];
+    ROLLBACKS = Counter "sync_global_pullsecret_rollbacks" by &[];
     /// Failed reads and writes of the disk.
     DISK_FAULTS = Counter "sync_global_pullsecret_disk_faults" by &[];
 }

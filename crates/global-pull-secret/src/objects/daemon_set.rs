@@ -29,6 +29,9 @@ const PROGRAM: &str = "sync-global-pullsecret";
 const FOLDERS: [(&str, &str, Option<&str>); 2] =
     [("kubelet", "/var/lib/kubelet", Some("HostToContainer")), ("dbus", "/var/run/dbus", None)];
 
+/// The port of the Pod's address on which Prometheus finds the syncer's metrics.
+const METRICS_PORT: u16 = 9110;
+
 /// Maximum memory of a syncer: enough for the largest file that the kubelet reads, parsed and combined.
 const MEMORY_LIMIT: &str = "128Mi";
 
@@ -47,6 +50,7 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         vec!["--secret".to_owned(), secret, "--restart-policy".to_owned(), syncer.restart_policy.clone()];
     arguments
         .extend(["--confirm-in", &confirm_in, "--node", "$(NODE_NAME)", "--pod", "$(POD_NAME)"].map(str::to_owned));
+    arguments.extend(["--metrics-listen".to_owned(), format!("$(POD_IP):{METRICS_PORT}")]);
     let mut annotations = BTreeMap::new();
     if let Some(revision) = revision {
         arguments.extend(["--revision", revision, "--only-this-revision", "true"].map(str::to_owned));
@@ -66,7 +70,9 @@ pub fn daemon_set(metadata: ObjectMeta, syncer: &Syncer, revision: Option<&str>)
         "env": [
             {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
         "readinessProbe": {
             "exec": {"command": [PROGRAM, "ready"]},
             "periodSeconds": 5,

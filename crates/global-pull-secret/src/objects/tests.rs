@@ -27,6 +27,7 @@ fn the_daemon_set_is_what_the_syncer_needs() {
     let mut arguments = vec!["--secret", "kube-system/global-pull-secret", "--restart-policy", "never"];
     arguments.extend(["--confirm-in", "kube-system/global-pull-secret-nodes"]);
     arguments.extend(["--node", "$(NODE_NAME)", "--pod", "$(POD_NAME)"]);
+    arguments.extend(["--metrics-listen", "$(POD_IP):9110"]);
     arguments.extend(["--revision", "7", "--only-this-revision", "true"]);
     assert_eq!(pod["spec"]["containers"][0]["args"], serde_json::json!(arguments));
     assert_eq!(pod["metadata"]["annotations"]["hypershift.openshift.io/global-pull-secret-revision"], "7");

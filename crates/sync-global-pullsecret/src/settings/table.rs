@@ -98,6 +98,10 @@ pub const SETTINGS: &[Row] = &[
         .flag("listen")
         .placeholder("ADDRESS")
         .help("Loopback address that serves the same, such as 127.0.0.1:9110"),
+    Row::at("metrics_listen")
+        .flag("metrics-listen")
+        .placeholder("ADDRESS")
+        .help("Address that serves the metrics and nothing else, for the network, such as 10.0.0.1:9110"),
     Row::at("termination_log")
         .flag("termination-log")
         .of(Kind::Path)

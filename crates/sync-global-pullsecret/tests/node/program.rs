@@ -82,6 +82,31 @@ fn health_status_and_metrics_are_served() {
     assert_eq!(std::fs::metadata(setup.file()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+/// Prometheus finds every metric of the catalogue, and the network nothing else.
+#[test]
+fn the_network_is_served_metrics_only() {
+    let setup = Setup::new();
+    setup.source.publish("global", Some(&document("a.io")), None);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut syncer = setup.sync(&["--metrics-listen", &format!("127.0.0.1:{port}")]);
+    syncer.until("Applied");
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let metrics = get("/metrics");
+    for metric in fleet_model::metrics::syncer::METRICS {
+        let (series, kind) = (metric.series(), metric.kind.as_str());
+        assert!(metrics.contains(&format!("# TYPE {series} {kind}\n{series}")), "{series}: {metrics}");
+    }
+    for path in ["/status", "/readyz", "/healthz"] {
+        assert!(get(path).starts_with("HTTP/1.1 404 "), "{path}");
+    }
+}
+
 #[test]
 fn a_pod_is_ready_with_its_own_revision_only() {
     let setup = Setup::new();
@@ -235,6 +260,7 @@ fn anything_but_a_regular_file_is_left_alone(#[case] folder: bool, #[case] repor
 #[rstest]
 #[case::without_effect(&["--only-this-revision", "true"], "--only-this-revision: has no effect without --revision")]
 #[case::no_time(&["--stable-for", "soon"], "--stable-for: must be a duration from 1ms to 2400h, such as 500ms, 5s or 1m30s")]
+#[case::no_address(&["--metrics-listen", "localhost:1"], "--metrics-listen: must be an IP address")]
 #[case::not_loopback(&["--listen", "0.0.0.0:1"], "--listen: must be a loopback address")]
 #[case::both_sources(&["--secret", "a/b"], "--secret: has no effect beside --from-files")]
 fn invalid_settings_are_reported(#[case] further: &[&str], #[case] reported: &str) {
