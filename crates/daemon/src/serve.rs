@@ -1,6 +1,7 @@
 //! HTTP listeners: start errors that name the setting to change, TLS, limits for silent and slow clients, graceful shutdown.
 
 mod connection;
+mod expiry;
 mod limits;
 mod options;
 mod readers;
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::settings::Table;
 
+pub use expiry::certificate_expiry;
 pub use limits::ConnectionLimits;
 pub use options::ServeOptions;
 pub use tls::{TlsError, tls};

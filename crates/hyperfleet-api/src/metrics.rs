@@ -34,6 +34,9 @@ pub struct Metrics {
     pub(crate) connections_open: Gauge,
     pub(crate) connections_in_use: Gauge,
     pull_secrets: Family<KeyLabels, Gauge>,
+    old_keys: Gauge,
+    /// Has a value only where the server has a certificate.
+    certificate_expiry: Family<[(&'static str, &'static str); 0], Gauge>,
     pub(crate) unwritable: Gauge,
     pub(crate) stale_configuration: Gauge,
 }
@@ -81,6 +84,8 @@ impl Metrics {
             connections_open: Gauge::default(),
             connections_in_use: Gauge::default(),
             pull_secrets: Family::default(),
+            old_keys: Gauge::default(),
+            certificate_expiry: Family::default(),
             unwritable: Gauge::default(),
             stale_configuration: Gauge::default(),
         };
@@ -97,17 +102,25 @@ impl Metrics {
         register(registry, &catalogue::DB_CONNECTIONS_OPEN, metrics.connections_open.clone());
         register(registry, &catalogue::DB_CONNECTIONS_IN_USE, metrics.connections_in_use.clone());
         register(registry, &catalogue::PULL_SECRETS, metrics.pull_secrets.clone());
+        register(registry, &catalogue::OLD_KEYS, metrics.old_keys.clone());
+        register(registry, &catalogue::CERTIFICATE_EXPIRY, metrics.certificate_expiry.clone());
         register(registry, &catalogue::UNWRITABLE, metrics.unwritable.clone());
         register(registry, &catalogue::STALE_CONFIGURATION, metrics.stale_configuration.clone());
         metrics
     }
 
     /// Exposes the stored pull secrets by key. Keys of the previous call that are unused now disappear.
-    pub(crate) fn set_keys(&self, keys: &BTreeMap<String, i64>) {
+    pub(crate) fn set_keys(&self, keys: &BTreeMap<String, i64>, first: Option<&str>) {
         self.pull_secrets.clear();
+        self.old_keys.set(keys.iter().filter(|(key, _)| Some(key.as_str()) != first).map(|(_, number)| number).sum());
         for (key, number) in keys {
             self.pull_secrets.get_or_create(&KeyLabels { key: key.clone() }).set(*number);
         }
+    }
+
+    /// Exposes the time, in Unix time, at which the server's certificate expires.
+    pub(crate) fn set_certificate_expiry(&self, expiry: i64) {
+        self.certificate_expiry.get_or_create(&[]).set(expiry);
     }
 
     /// Counts a request and records its duration.
@@ -170,7 +183,9 @@ mod tests {
         metrics.discarded(DiscardReason::StaleTime);
         let kind = "Cluster".to_owned();
         metrics.set_pending(&[Pending { kind, is_delete: false, waiting: 1, stuck: 1, longest_seconds: 1 }]);
-        metrics.set_keys(&[("one".to_owned(), 1)].into());
+        metrics.set_keys(&[("one".to_owned(), 1), ("two".to_owned(), 5)].into(), Some("one"));
+        assert_eq!(metrics.old_keys.get(), 5);
+        metrics.set_certificate_expiry(1);
         queries.durations.get_or_create(&QueryLabels::COMMIT).observe(1.0);
         assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }

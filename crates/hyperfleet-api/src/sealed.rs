@@ -125,6 +125,11 @@ impl Keyring {
         self.keys.iter().any(|key| key.id == id)
     }
 
+    /// Returns the id of the first key, which encrypts.
+    pub fn first(&self) -> Option<&str> {
+        self.keys.first().map(|key| key.id.as_str())
+    }
+
     /// Returns the beginning of everything that the first key encrypts, up to the first dot.
     pub fn beginning(&self) -> Option<String> {
         self.keys.first().map(|key| format!("{FORM}{}", STANDARD.encode(&key.id)))

@@ -343,7 +343,12 @@ async fn measure(parts: &ServerParts) {
         let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
         let pending = parts.store.pending(Timestamp::now(), threshold);
         if let Ok(Ok(keys)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, rekey::keys_in_use(&parts.store)).await {
-            parts.metrics.set_keys(&keys);
+            let first = parts.api.keyring().and_then(|keyring| keyring.first().map(str::to_owned));
+            parts.metrics.set_keys(&keys, first.as_deref());
+        }
+        let Tls { enabled, cert_file, .. } = &parts.settings.server.tls;
+        if let Some(expiry) = cert_file.as_deref().filter(|_| *enabled).and_then(serve::certificate_expiry) {
+            parts.metrics.set_certificate_expiry(expiry);
         }
         if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
             parts.metrics.set_pending(&pending);
