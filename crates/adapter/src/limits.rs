@@ -158,6 +158,18 @@ impl Limits {
         }
     }
 
+    /// Returns the share of the quota of writes that the busiest project has used in the last minute, with the estimates of
+    /// the runs that are running.
+    pub fn used(&mut self, now: Instant) -> f64 {
+        let quota = self.quota;
+        let writes = self.projects.values_mut().map(|project| {
+            project.forget(now);
+            project.writes(project.running.len(), quota)
+        });
+        let most = u32::try_from(writes.max().unwrap_or(0)).unwrap_or(u32::MAX);
+        if quota.writes_per_minute == 0 { 0.0 } else { f64::from(most) / f64::from(quota.writes_per_minute) }
+    }
+
     /// Returns the number of concurrent runs.
     pub fn running(&self) -> usize {
         self.projects.values().map(|project| project.running.len()).sum()
@@ -211,10 +223,14 @@ impl Project {
 
     /// Number of writes that a run lacks while so many others wait before it.
     fn missing(&self, before: usize, quota: Quota) -> u64 {
-        let expected = u64::try_from(self.running.len() + before + 1).unwrap_or(u64::MAX);
+        self.writes(self.running.len() + before + 1, quota).saturating_sub(u64::from(quota.writes_per_minute))
+    }
+
+    /// Number of writes of so many runs, by their estimate, and of those that have ended.
+    fn writes(&self, runs: usize, quota: Quota) -> u64 {
+        let expected = u64::try_from(runs).unwrap_or(u64::MAX);
         let reported: u64 = self.ended.iter().map(|ended| u64::from(ended.writes)).sum();
-        let needed = expected.saturating_mul(u64::from(quota.writes_per_run)).saturating_add(reported);
-        needed.saturating_sub(u64::from(quota.writes_per_minute))
+        expected.saturating_mul(u64::from(quota.writes_per_run)).saturating_add(reported)
     }
 
     /// Time until so many writes have left the window. Those of running Jobs do so a minute after now at the earliest; what is
@@ -262,6 +278,17 @@ mod tests {
         let minute = start + WINDOW;
         let started = (0..1_000).filter(|run| limits.try_start("p", &format!("b{run}"), "a", minute).is_ok()).count();
         assert_eq!(started, 74, "and one waits that came before");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_share_of_the_busiest_project_is_known() {
+        let (mut limits, start) = (limits(8, 0), Instant::now());
+        assert_eq!(limits.try_start("p", "a", "a", start), Ok(()));
+        assert_eq!(limits.try_start("other", "b", "b", start), Ok(()));
+        limits.finish("p", "a", Some(start), start);
+        limits.charge("p", "a", Spent { writes: 6, silent_pods: 0 });
+        assert!((limits.used(start) - 0.75).abs() < 0.001);
+        assert!((limits.used(start + WINDOW) - 0.5).abs() < 0.001, "the other still runs");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,8 +1,9 @@
 //! Metrics of a running adapter and of its Jobs, declared in `fleet_model::metrics::adapter`.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use daemon::metrics::{register, register_for_adapter};
+use daemon::metrics::register;
 use fleet_model::metrics::adapter as catalogue;
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -11,17 +12,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use serde_json::Value;
 
 use crate::decide::FindingKind;
-use crate::outcome::Outcome;
 use crate::reason::Reason;
+
+mod jobs;
+
+pub use jobs::Ended;
+use jobs::{JobMetrics, WithResult};
 
 /// Metrics of one adapter. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     own: Own,
-    by_cluster: bool,
     events: Family<WithStatus, Counter>,
     duration: Family<Own, Histogram>,
     decisions: Family<WithReason, Counter>,
@@ -32,12 +35,9 @@ pub struct Metrics {
     in_progress: Family<Own, Gauge>,
     leading: Family<Own, Gauge>,
     store: StoreMetrics,
-    jobs_created: Family<Labels, Counter>,
-    jobs: Family<Labels, Counter>,
-    job_duration: Family<Labels, Histogram>,
-    versions: Family<Labels, Counter>,
-    store_calls: Family<Call, Counter>,
-    kubernetes_calls: Family<Call, Counter>,
+    last_pass: Family<Own, Gauge>,
+    quota_used: Family<Own, Gauge<f64, AtomicU64>>,
+    jobs: JobMetrics,
 }
 
 /// Metrics of the check of secret stores.
@@ -98,18 +98,6 @@ struct WithOperation {
     operation: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
-    cluster_id: Option<String>,
-    result: Option<&'static str>,
-    reason: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Call {
-    operation: String,
-}
-
 /// The adapter that metrics belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
@@ -135,9 +123,6 @@ pub enum Handled {
 }
 
 const EVENT_BOUNDS: [f64; 9] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
-const JOB_BOUNDS: [f64; 10] = [0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
-/// Maximum length of the names that a Job chooses for itself, and maximum number of them per report: they become series.
-const MAX_REASONS: usize = 64;
 
 impl StoreMetrics {
     fn register(&self, registry: &mut Registry) {
@@ -156,7 +141,6 @@ impl Metrics {
         let own = Own { component: "adapter", version, adapter_name: name.to_owned() };
         let metrics = Self {
             own,
-            by_cluster,
             events: Family::default(),
             duration: Family::new_with_constructor(|| Histogram::new(EVENT_BOUNDS)),
             decisions: Family::default(),
@@ -167,15 +151,13 @@ impl Metrics {
             in_progress: Family::default(),
             leading: Family::default(),
             store: StoreMetrics::default(),
-            jobs_created: Family::default(),
-            jobs: Family::default(),
-            job_duration: Family::new_with_constructor(|| Histogram::new(JOB_BOUNDS)),
-            versions: Family::default(),
-            store_calls: Family::default(),
-            kubernetes_calls: Family::default(),
+            last_pass: Family::default(),
+            quota_used: Family::default(),
+            jobs: JobMetrics::new(by_cluster),
         };
         metrics.register_common(registry);
-        metrics.register_jobs(registry, adapter_type);
+        metrics.jobs.register(registry, adapter_type);
+        metrics.passed(Timestamp::now());
         metrics
     }
 
@@ -193,26 +175,21 @@ impl Metrics {
         register(registry, &catalogue::STATUS_REPORTS, self.reports.clone());
         register(registry, &catalogue::RESOURCES_IN_PROGRESS, self.in_progress.clone());
         register(registry, &catalogue::LEADER, self.leading.clone());
+        register(registry, &catalogue::LAST_SUCCESSFUL_PASS, self.last_pass.clone());
+        register(registry, &catalogue::STORE_QUOTA_USED, self.quota_used.clone());
         self.store.register(registry);
-    }
-
-    fn register_jobs(&self, registry: &mut Registry, adapter: &str) {
-        register_for_adapter(registry, &catalogue::JOBS_CREATED, adapter, self.jobs_created.clone());
-        register_for_adapter(registry, &catalogue::JOBS, adapter, self.jobs.clone());
-        register_for_adapter(registry, &catalogue::JOB_DURATION, adapter, self.job_duration.clone());
-        register_for_adapter(registry, &catalogue::SECRET_VERSIONS_CREATED, adapter, self.versions.clone());
-        register_for_adapter(registry, &catalogue::GCP_API_CALLS, adapter, self.store_calls.clone());
-        register_for_adapter(registry, &catalogue::K8S_API_CALLS, adapter, self.kubernetes_calls.clone());
     }
 
     /// Counts an event that was acked or nacked.
     pub fn settled(&self, handled: Handled, took: Duration) {
-        let status = match handled {
-            Handled::Success => "success",
-            Handled::Skipped => "skipped",
-            Handled::Failed => "failed",
+        // HyperFleet's word for it, and the specification's.
+        let (status, result) = match handled {
+            Handled::Success => ("success", "success"),
+            Handled::Skipped => ("skipped", "skipped"),
+            Handled::Failed => ("failed", "failure"),
         };
         self.events.get_or_create(&self.with_status(status)).inc();
+        self.jobs.events.get_or_create(&WithResult { result }).inc();
         self.duration.get_or_create(&self.own).observe(took.as_secs_f64());
     }
 
@@ -245,6 +222,18 @@ impl Metrics {
     /// Counts a report: `success`, `discarded`, `gone` or `error`.
     pub fn reported(&self, status: &'static str) {
         self.reports.get_or_create(&self.with_status(status)).inc();
+        let result = if status == "error" { "failure" } else { status };
+        self.jobs.status_updates.get_or_create(&WithResult { result }).inc();
+    }
+
+    /// Notes the time of a reconcile pass that has succeeded.
+    pub fn passed(&self, time: Timestamp) {
+        self.last_pass.get_or_create(&self.own).set(time.as_second());
+    }
+
+    /// Sets the share of the quota of writes that the busiest project has used.
+    pub fn show_quota_used(&self, share: f64) {
+        self.quota_used.get_or_create(&self.own).set(share);
     }
 
     /// Sets the number of resources that are being reconciled.
@@ -287,34 +276,12 @@ impl Metrics {
 
     /// Counts a Job that was created.
     pub fn created(&self, cluster: &str) {
-        self.jobs_created.get_or_create(&self.labels(cluster, None, None)).inc();
+        self.jobs.created(cluster);
     }
 
     /// Counts a Job that has ended, with its calls and versions.
-    pub fn ended(&self, cluster: &str, is_success: bool, outcome: Option<&Outcome>) {
-        let result = if is_success { "success" } else { "failure" };
-        let reason = outcome.and_then(|outcome| outcome.reason.clone()).filter(|reason| reason.len() <= MAX_REASONS);
-        self.jobs.get_or_create(&self.labels(cluster, Some(result), reason)).inc();
-        let Some(outcome) = outcome else { return };
-        let number = |name: &str| outcome.details.get(name).and_then(Value::as_u64);
-        if let Some(took) = number("durationMs") {
-            let took = Duration::from_millis(took).as_secs_f64();
-            self.job_duration.get_or_create(&self.labels(cluster, Some(result), None)).observe(took);
-        }
-        if let Some(added) = number("versionsAdded").filter(|added| *added > 0) {
-            self.versions.get_or_create(&self.labels(cluster, None, None)).inc_by(added);
-        }
-        for (member, family) in [("apiCalls", &self.store_calls), ("k8sApiCalls", &self.kubernetes_calls)] {
-            let calls = outcome.details.get(member).and_then(Value::as_object).into_iter().flatten();
-            for (operation, count) in calls.take(MAX_REASONS) {
-                let call = Call { operation: operation.chars().take(MAX_REASONS).collect() };
-                family.get_or_create(&call).inc_by(count.as_u64().unwrap_or_default());
-            }
-        }
-    }
-
-    fn labels(&self, cluster: &str, result: Option<&'static str>, reason: Option<String>) -> Labels {
-        Labels { cluster_id: self.by_cluster.then(|| cluster.to_owned()), result, reason }
+    pub fn ended(&self, ended: &Ended<'_>) {
+        self.jobs.ended(ended);
     }
 
     fn with_status(&self, status: &'static str) -> WithStatus {
@@ -324,37 +291,4 @@ impl Metrics {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_metric_is_in_the_catalogue() {
-        let identity = Identity { name: "a", adapter_type: "pull-secret", version: "test", by_cluster: true };
-        let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, &identity);
-        metrics.settled(Handled::Success, Duration::ZERO);
-        metrics.decided(Reason::ResourceGone);
-        metrics.failed(true, "kubernetes");
-        metrics.nacked();
-        metrics.show_dead_lettered(1);
-        metrics.reported("success");
-        metrics.show_in_progress(1);
-        metrics.show_leading(true);
-        metrics.store_checked(true, Some(Timestamp::UNIX_EPOCH));
-        metrics.store_differs(FindingKind::SecretMissing);
-        metrics.show_store_drifted(1);
-        metrics.store_called("list", 1);
-        metrics.created("cls-1");
-        let message = json!({
-            "status": "success",
-            "reason": "Stored",
-            "details": { "durationMs": 1, "versionsAdded": 1, "apiCalls": { "get": 1 }, "k8sApiCalls": { "get": 1 } },
-        });
-        let outcome = Outcome::of(0, &message.to_string());
-        metrics.ended("cls-1", true, Some(&outcome));
-        let declared = [catalogue::METRICS, catalogue::JOB_METRICS];
-        assert_eq!(daemon::metrics::differences(&registry, &declared, "pull-secret"), [""; 0]);
-    }
-}
+mod tests;

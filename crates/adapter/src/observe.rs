@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::config::{Input, Plan as Config};
 use crate::decide::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, StoredDrift};
 use crate::manifest;
-use crate::outcome::Outcome;
+use crate::outcome::{Costs, Outcome};
 
 /// The observed state of a resource.
 #[derive(Debug)]
@@ -120,8 +120,10 @@ async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Resul
     let is_complete = job.end == Some(JobEnd::Complete);
     let of_success = ended.iter().find(|pod| pod.exit_code == 0).filter(|_| is_complete);
     let relevant = of_success.or_else(|| ended.first().filter(|_| !is_complete));
-    let spent = ended.iter().map(|pod| Outcome::of(pod.exit_code, &pod.message).spent).sum();
-    Ok(relevant.map(|pod| Outcome { spent, ..Outcome::of(pod.exit_code, &pod.message) }))
+    let pods = || ended.iter().map(|pod| Outcome::of(pod.exit_code, &pod.message));
+    let spent = pods().map(|pod| pod.spent).sum();
+    let costs = pods().fold(Costs::default(), |sum, pod| sum.and(pod.costs));
+    Ok(relevant.map(|pod| Outcome { spent, costs, ..Outcome::of(pod.exit_code, &pod.message) }))
 }
 
 // === impl Observed ===

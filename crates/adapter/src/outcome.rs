@@ -1,7 +1,8 @@
 //! Parses the termination message of a run, which has the format of HyperFleet's status-reporter.
 
-use fleet_model::job::STORE_WRITES;
+use fleet_model::job::{Calls, STORE_WRITES};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::limits::Spent;
@@ -21,6 +22,48 @@ pub struct Outcome {
     pub exit_code: i32,
     /// Writes in the secret store by the Job's Pods that have ended.
     pub spent: Spent,
+    /// Work of the Job's Pods that have ended, for the metrics.
+    pub costs: Costs,
+}
+
+/// The work of Pods, as far as they have reported it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Costs {
+    /// Calls to the secret store.
+    #[serde(rename = "apiCalls", deserialize_with = "lenient")]
+    pub store_calls: Vec<Calls>,
+    /// Calls to Kubernetes.
+    #[serde(rename = "k8sApiCalls", deserialize_with = "lenient")]
+    pub kubernetes_calls: Vec<Calls>,
+    /// Secret versions that were added.
+    #[serde(deserialize_with = "lenient")]
+    pub versions_added: u32,
+    /// Secret versions that were destroyed.
+    #[serde(deserialize_with = "lenient")]
+    pub versions_destroyed: u32,
+    /// Calls that were repeated.
+    #[serde(deserialize_with = "lenient")]
+    pub retries: u32,
+}
+
+/// Reads a member that an unknown Job may have under the same name with another meaning.
+fn lenient<'de, D: serde::Deserializer<'de>, T: Default + DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+impl Costs {
+    /// Adds the work of another Pod.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.store_calls.extend(other.store_calls);
+        self.kubernetes_calls.extend(other.kubernetes_calls);
+        self.versions_added = self.versions_added.saturating_add(other.versions_added);
+        self.versions_destroyed = self.versions_destroyed.saturating_add(other.versions_destroyed);
+        self.retries = self.retries.saturating_add(other.retries);
+        self
+    }
 }
 
 #[derive(Deserialize)]
@@ -37,7 +80,7 @@ struct TerminationMessage {
 const MAX_REASON_LENGTH: usize = 128;
 const MAX_MESSAGE_LENGTH: usize = 1024;
 /// Members of the details that become metrics and are not reported.
-const COSTS: [&str; 5] = ["apiCalls", "k8sApiCalls", "durationMs", "versionsAdded", "versionsDestroyed"];
+const COSTS: [&str; 6] = ["apiCalls", "k8sApiCalls", "durationMs", "versionsAdded", "versionsDestroyed", "retries"];
 
 impl Outcome {
     /// Parses the termination message of a container; a message in another format is ignored.
@@ -46,18 +89,27 @@ impl Outcome {
         let Some(parsed) = parsed.filter(|parsed| matches!(parsed.status.as_str(), "success" | "failure")) else {
             let message =
                 format!("the Job's container has ended with exit code {exit_code} and without a termination message");
-            let spent = Spent { writes: 0, silent_pods: 1 };
-            return Self { is_success: exit_code == 0, reason: None, message, details: Map::new(), exit_code, spent };
+            return Self {
+                is_success: exit_code == 0,
+                reason: None,
+                message,
+                details: Map::new(),
+                exit_code,
+                spent: Spent { writes: 0, silent_pods: 1 },
+                costs: Costs::default(),
+            };
         };
         let message = parsed.message.unwrap_or_default();
         let details = parsed.details.unwrap_or_default();
+        let costs: Costs = serde_json::from_value(Value::Object(details.clone())).unwrap_or_default();
         Self {
             is_success: parsed.status == "success",
             reason: parsed.reason.map(|reason| reason.trim().to_owned()).filter(|reason| is_reason(reason)),
             message: cut(message.trim(), MAX_MESSAGE_LENGTH).to_owned(),
-            spent: spent(&details),
+            spent: spent(&details, &costs),
             details,
             exit_code,
+            costs,
         }
     }
 
@@ -69,15 +121,12 @@ impl Outcome {
 }
 
 /// Returns the writes among the calls that a Pod reports; a Pod that reports no calls is silent.
-fn spent(details: &Map<String, Value>) -> Spent {
-    let Some(calls) = details.get("apiCalls").and_then(Value::as_object) else {
+fn spent(details: &Map<String, Value>, costs: &Costs) -> Spent {
+    if !details.get("apiCalls").is_some_and(Value::is_array) {
         return Spent { writes: 0, silent_pods: 1 };
-    };
-    let writes = STORE_WRITES.iter().filter_map(|name| calls.get(*name)?.as_u64());
-    Spent {
-        writes: writes.fold(0, |sum, count| sum.saturating_add(u32::try_from(count).unwrap_or(u32::MAX))),
-        silent_pods: 0,
     }
+    let writes = costs.store_calls.iter().filter(|calls| STORE_WRITES.contains(&calls.operation.as_str()));
+    Spent { writes: writes.fold(0, |sum, calls| sum.saturating_add(calls.count)), silent_pods: 0 }
 }
 
 /// Returns true for a reason as Kubernetes defines it: one word in CamelCase.
@@ -100,12 +149,25 @@ mod tests {
     #[test]
     fn the_pull_secret_jobs_message_is_parsed() {
         let message = r#"{"status":"success","reason":"SecretStored","message":"stored","details":{"secretVersion":3,
-            "apiCalls":{"getSecret":1,"updateSecret":2,"addVersion":1},"durationMs":5,"versionsAdded":1}}"#;
+            "apiCalls":[{"operation":"get_secret","statusCode":200,"count":1},
+                {"operation":"update_secret","statusCode":409,"count":2,"ms":[1,2]},
+                {"operation":"add_secret_version","statusCode":200,"count":1}],
+            "durationMs":5,"versionsAdded":1}}"#;
         let outcome = Outcome::of(0, message);
         assert!(outcome.is_success);
         assert_eq!((outcome.reason.as_deref(), &*outcome.message), (Some("SecretStored"), "stored"));
         assert_eq!(Value::Object(outcome.data()), serde_json::json!({"secretVersion": 3}));
         assert_eq!(outcome.spent, Spent { writes: 3, silent_pods: 0 });
+        assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (1, 3));
+    }
+
+    #[test]
+    fn members_of_an_unknown_form_are_no_costs() {
+        let message =
+            r#"{"status":"success","details":{"apiCalls":{"getSecret":1},"retries":"two","versionsAdded":4}}"#;
+        let outcome = Outcome::of(0, message);
+        assert_eq!(outcome.spent, Spent { writes: 0, silent_pods: 1 });
+        assert_eq!(outcome.costs, Costs { versions_added: 4, ..Costs::default() });
     }
 
     #[rstest]

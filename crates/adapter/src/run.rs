@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use daemon::retry::Budget;
 use futures_util::{FutureExt as _, StreamExt as _};
+use jiff::Timestamp;
 use kubernetes::JobWatch;
 use message_broker::{Deliveries, Delivery};
 use tokio::sync::{mpsc, watch};
@@ -141,6 +142,8 @@ impl Run {
         self.context.metrics.show_in_progress(self.passes.len());
         let drifted = self.context.findings.lock().unwrap_or_else(PoisonError::into_inner).len();
         self.context.metrics.show_store_drifted(drifted);
+        let mut limits = self.context.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        self.context.metrics.show_quota_used(limits.used(Instant::now()));
     }
 
     /// Queues the resources of all finished Jobs when this replica begins to lead: their ends may not be reported yet.
@@ -222,6 +225,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
     match result.unwrap_or_else(|_panic| Err(ReconcileError::panicked())) {
         Ok(Reconciled { handled, requeue_after }) => {
             context.failures.lock().unwrap_or_else(PoisonError::into_inner).clear(&id);
+            context.metrics.passed(Timestamp::now());
             for delivery in deliveries {
                 context.metrics.settled(handled, took);
                 log_settlement(delivery.ack().await);

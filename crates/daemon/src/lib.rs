@@ -49,6 +49,7 @@
 //! ```
 
 pub mod backoff;
+pub mod calls;
 pub mod environment;
 pub mod faults;
 pub mod file;

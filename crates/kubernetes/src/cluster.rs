@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::calls::{self, CallLog};
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::api::PostParams;
@@ -12,10 +13,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::FIELD_MANAGER;
-use crate::error::{ErrorKind, KubernetesError, classify};
+use crate::error::{ErrorKind, KubernetesError, classify, status_code};
 use crate::transport::TransportLayer;
 use crate::verb::Verb;
 
@@ -34,6 +35,8 @@ pub struct Settings {
     pub context_setting: Option<&'static str>,
     /// True if the kubeconfig may name a helper program (`exec`), which is run for a token.
     pub allows_exec: bool,
+    /// Record of each call, for a program that runs once.
+    pub calls: Option<CallLog>,
 }
 
 /// An API server with an identity.
@@ -43,6 +46,7 @@ pub struct Cluster {
     server: String,
     call_timeout: Duration,
     program: &'static str,
+    calls: Option<CallLog>,
 }
 
 // === impl Settings ===
@@ -56,6 +60,7 @@ impl Default for Settings {
             program: FIELD_MANAGER,
             context_setting: None,
             allows_exec: true,
+            calls: None,
         }
     }
 }
@@ -116,7 +121,8 @@ impl Cluster {
         let client = preparing.await.map_err(|_elapsed| "its helper program gives no answer in time".to_owned())?;
         let unusable = "its credentials or certificates cannot be used";
         let client = client.map_err(|_panic| unusable.to_owned())?.map_err(|_error| unusable.to_owned())?;
-        Ok(Self { client, server, call_timeout: settings.call_timeout, program: settings.program })
+        let (call_timeout, program, calls) = (settings.call_timeout, settings.program, settings.calls.clone());
+        Ok(Self { client, server, call_timeout, program, calls })
     }
 
     /// The server's address, for people.
@@ -151,7 +157,19 @@ impl Cluster {
         object: &str,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, KubernetesError> {
-        match timeout(self.call_timeout, request).await {
+        let start = Instant::now();
+        let answered = timeout(self.call_timeout, request).await;
+        if let Some(calls) = &self.calls {
+            let status_code = match &answered {
+                Ok(Ok(_)) if verb == Verb::Create => 201,
+                Ok(Ok(_)) => 200,
+                Ok(Err(error)) => status_code(error),
+                Err(_elapsed) => calls::TIMED_OUT,
+            };
+            let kind = object.split(' ').next().unwrap_or_default();
+            calls.record(format!("{verb}_{kind}"), status_code, start.elapsed());
+        }
+        match answered {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(classify(verb, object, &error)),
             Err(_elapsed) => Err(KubernetesError::new(verb, object, ErrorKind::TimedOut)),

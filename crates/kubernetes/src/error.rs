@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use daemon::calls;
 use daemon::service_error::{Kind, ServiceError};
 use kube::core::Status;
 
@@ -170,6 +171,18 @@ pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Kuberne
         }
         other if is_timeout(other) => failed(ErrorKind::TimedOut),
         other => failed(ErrorKind::Unavailable).with_detail(innermost(other)),
+    }
+}
+
+/// Returns the HTTP status of an answer that is an error; of a call without an answer that of its cause.
+pub(crate) fn status_code(error: &kube::Error) -> u16 {
+    match error {
+        kube::Error::Api(status) => status.code,
+        kube::Error::Auth(_) => 401,
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => 200,
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) | kube::Error::TlsRequired => 400,
+        other if is_timeout(other) => calls::TIMED_OUT,
+        _ => calls::UNREACHABLE,
     }
 }
 

@@ -113,8 +113,11 @@ impl Cluster {
         form: &Form,
     ) -> Result<Option<ObservedSecret>, KubernetesError> {
         let api: Api<Secret> = Api::namespaced(self.client(), &key.namespace);
-        let found = self.call(Verb::Get, &key.to_string(), api.get_opt(&key.name)).await?;
-        Ok(found.map(|secret| ObservedSecret::of(secret, form)))
+        match self.call(Verb::Get, &key.to_string(), api.get(&key.name)).await {
+            Ok(secret) => Ok(Some(ObservedSecret::of(secret, form))),
+            Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::NamespaceMissing) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lists the Secrets of all namespaces that have these labels, without their content.
@@ -128,8 +131,9 @@ impl Cluster {
     /// Returns true if the namespace exists; `None` if this identity may not read it.
     pub async fn namespace_exists(&self, namespace: &str) -> Result<Option<bool>, KubernetesError> {
         let api: Api<Namespace> = Api::all(self.client());
-        match self.call(Verb::Get, &format!("namespace {namespace}"), api.get_metadata_opt(namespace)).await {
-            Ok(found) => Ok(Some(found.is_some())),
+        match self.call(Verb::Get, &format!("namespace {namespace}"), api.get_metadata(namespace)).await {
+            Ok(_found) => Ok(Some(true)),
+            Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::NamespaceMissing) => Ok(Some(false)),
             Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
             Err(error) => Err(error),
         }

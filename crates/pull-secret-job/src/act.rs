@@ -88,10 +88,8 @@ impl<S: SecretStore> Performer<'_, S> {
             annotations: annotations.clone(),
             replication: self.replication.clone(),
         };
-        let created = self
-            .session
-            .caller
-            .call("createSecret", async || unless(store.create(secret, &new).await, &[ErrorKind::AlreadyExists]));
+        let created =
+            self.session.caller.call(async || unless(store.create(secret, &new).await, &[ErrorKind::AlreadyExists]));
         if created.await?.is_none() {
             return Ok(Progress::ObserveAgain(
                 "another run, or an unanswered call of this one, has created the secret",
@@ -105,9 +103,10 @@ impl<S: SecretStore> Performer<'_, S> {
     async fn update(&self, metadata: &Metadata) -> Result<Result<String, Progress>, RunError> {
         let Session { store, secret, .. } = self.session;
         let start = Instant::now();
-        let updated = self.session.caller.call("updateSecret", async || {
-            unless(store.update(secret, metadata).await, &[ErrorKind::Changed, ErrorKind::NotFound])
-        });
+        let updated = self
+            .session
+            .caller
+            .call(async || unless(store.update(secret, metadata).await, &[ErrorKind::Changed, ErrorKind::NotFound]));
         let Some(etag) = updated.await? else {
             return Ok(Err(Progress::ObserveAgain("the secret was changed or deleted concurrently")));
         };
@@ -134,7 +133,7 @@ impl<S: SecretStore> Performer<'_, S> {
         info!(operation = "add-secret-version", "Adding secret version with pull secret data");
         let start = Instant::now();
         let adding = self.session.store.add_version(self.session.secret, bytes);
-        let number = match self.session.caller.call_once("addVersion", adding).await? {
+        let number = match self.session.caller.call_once(adding).await? {
             Ok(number) => number,
             Err(error) => return self.after_failed_addition(error, expected).await,
         };
@@ -181,9 +180,10 @@ impl<S: SecretStore> Performer<'_, S> {
 
     async fn destroy(&mut self, number: VersionNumber) -> Result<Progress, RunError> {
         let Session { store, secret, .. } = self.session;
-        let destroyed = self.session.caller.call("destroyVersion", async || {
-            unless(store.destroy_version(secret, number).await, &[ErrorKind::NotFound])
-        });
+        let destroyed = self
+            .session
+            .caller
+            .call(async || unless(store.destroy_version(secret, number).await, &[ErrorKind::NotFound]));
         if destroyed.await?.is_some() {
             self.done.destroyed += 1;
             let version = self.session.version_path(number);
@@ -195,10 +195,8 @@ impl<S: SecretStore> Performer<'_, S> {
     async fn delete(&self, etag: &str) -> Result<Progress, RunError> {
         let Session { store, secret, .. } = self.session;
         let start = Instant::now();
-        let deleted = self
-            .session
-            .caller
-            .call("deleteSecret", async || unless(store.delete(secret, etag).await, &[ErrorKind::Changed]));
+        let deleted =
+            self.session.caller.call(async || unless(store.delete(secret, etag).await, &[ErrorKind::Changed]));
         if deleted.await?.is_none() {
             return Ok(Progress::ObserveAgain("the secret was changed concurrently"));
         }

@@ -30,7 +30,7 @@ impl Observation {
 impl<S: SecretStore> Session<'_, S> {
     /// Reads the secret's metadata.
     pub(crate) async fn find(&self) -> Result<Option<Metadata>, RunError> {
-        let found = self.caller.call("getSecret", async || self.store.find(self.secret).await).await?;
+        let found = self.caller.call(async || self.store.find(self.secret).await).await?;
         Ok(found.map(|secret| secret.metadata))
     }
 
@@ -66,7 +66,7 @@ impl<S: SecretStore> Session<'_, S> {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(Vec::new()),
             listed => listed,
         };
-        let listed = self.caller.call("listVersions", list).await?;
+        let listed = self.caller.call(list).await?;
         Ok(listed.iter().map(|version| version.number).max().unwrap_or(VersionNumber::FIRST))
     }
 
@@ -85,7 +85,7 @@ impl<S: SecretStore> Session<'_, S> {
 
     /// Reads a version.
     pub(crate) async fn read(&self, number: VersionNumber) -> Result<Version, RunError> {
-        self.caller.call("accessVersion", async || self.store.read_version(self.secret, number).await).await
+        self.caller.call(async || self.store.read_version(self.secret, number).await).await
     }
 }
 

@@ -1,9 +1,7 @@
 //! Outcome of a run, and the errors that end it early.
 
-use std::collections::BTreeMap;
-
 use daemon::retry::{Failure, Interrupted};
-use fleet_model::job::Reason;
+use fleet_model::job::{Calls, Reason};
 use kubernetes::KubernetesError;
 use secret_store::{ErrorKind, Operation, StoreError, VersionNumber};
 use serde::Serialize;
@@ -56,11 +54,13 @@ pub struct Details {
     pub versions_added: u32,
     /// Number of versions that were destroyed.
     pub versions_destroyed: u32,
-    /// Number of calls to the store by kind, failed ones included.
-    pub api_calls: BTreeMap<&'static str, u32>,
-    /// Number of calls to the management cluster by kind, failed ones included.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub k8s_api_calls: BTreeMap<&'static str, u32>,
+    /// Calls to the store by operation and status.
+    pub api_calls: Vec<Calls>,
+    /// Calls to the management cluster by operation and status.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub k8s_api_calls: Vec<Calls>,
+    /// Number of calls that were repeated after a failure.
+    pub retries: u32,
     /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use daemon::file::Readers;
+use fleet_model::job::Calls;
 use serde::Serialize;
 
 use crate::outcome::{Details, Outcome};
@@ -20,11 +21,27 @@ struct ResultFile<'a> {
 
 const MAX_MESSAGE: usize = 1024;
 
-/// The result as JSON. With its bounded message it fits the 4096 bytes of a termination message.
+/// The most bytes of a termination message; a longer one is cut, and then it is no JSON.
+const MAX_RESULT: usize = 4096;
+
+/// The result as JSON. It fits into a termination message: where it would not, the times of calls are left out, then the calls.
 pub fn render(outcome: &Outcome) -> String {
+    let without_times = |calls: &[Calls]| calls.iter().map(|call| Calls { ms: Vec::new(), ..call.clone() }).collect();
+    let Details { api_calls, k8s_api_calls, .. } = &outcome.details;
+    let counts = Details {
+        api_calls: without_times(api_calls),
+        k8s_api_calls: without_times(k8s_api_calls),
+        ..outcome.details.clone()
+    };
+    let none = Details { api_calls: Vec::new(), k8s_api_calls: Vec::new(), ..outcome.details.clone() };
+    let all = to_json(outcome, &outcome.details);
+    [counts, none].iter().fold(all, |text, less| if text.len() > MAX_RESULT { to_json(outcome, less) } else { text })
+}
+
+fn to_json(outcome: &Outcome, details: &Details) -> String {
     let status = if outcome.reason.is_success() { "success" } else { "failure" };
     let message = cut(&outcome.message, MAX_MESSAGE);
-    let file = ResultFile { status, reason: outcome.reason.to_string(), message, details: &outcome.details };
+    let file = ResultFile { status, reason: outcome.reason.to_string(), message, details };
     serde_json::to_string(&file).unwrap_or_default() + "\n"
 }
 
@@ -62,7 +79,7 @@ mod tests {
         assert_eq!(
             render(&outcome),
             "{\"status\":\"success\",\"reason\":\"SecretStored\",\"message\":\"stored\",\"details\":\
-             {\"secretVersion\":3,\"versionsAdded\":0,\"versionsDestroyed\":0,\"apiCalls\":{},\"durationMs\":0}}\n"
+             {\"secretVersion\":3,\"versionsAdded\":0,\"versionsDestroyed\":0,\"apiCalls\":[],\"retries\":0,\"durationMs\":0}}\n"
         );
     }
 
@@ -73,6 +90,21 @@ mod tests {
         let outcome =
             Outcome { reason: Reason::InvalidPullSecret, message: "é".repeat(4_000), details: Details::default() };
         assert!(render(&outcome).len() < 4_096);
+    }
+
+    #[test]
+    fn a_result_that_is_too_long_loses_the_times_of_calls_first() {
+        let calls = |number| Calls::group((0..number).map(|index| (format!("operation_{index}"), 200, 100_000)));
+        let rendered = |number| {
+            let details = Details { api_calls: calls(number), ..Details::default() };
+            let message = "é".repeat(4_000);
+            render(&Outcome { reason: Reason::StoreUnavailable, message, details })
+        };
+        for (number, has_calls, has_times) in [(10, true, true), (44, true, false), (100, false, false)] {
+            let text = rendered(number);
+            assert!(text.len() <= MAX_RESULT, "{}", text.len());
+            assert_eq!((text.contains("operation_9"), text.contains("100000")), (has_calls, has_times), "{text}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Runs the Job: the secret in the store, then the Kubernetes Secret for HyperShift; each phase reconciles on its own.
 
+use std::time::Duration;
+
+use daemon::calls::CallLog;
 use daemon::retry::Budget;
 use fleet_model::TraceContext;
-use fleet_model::job::Reason;
+use fleet_model::job::{Calls, Reason};
 use kubernetes::Cluster;
 use secret_store::{SecretStore, StoreError, VersionNumber};
 use tokio::time::Instant;
@@ -11,7 +14,7 @@ use tracing::{Instrument as _, error, info, info_span, warn};
 use crate::act::elapsed;
 use crate::outcome::{Details, KUBERNETES_SECRET_PHASE, Outcome, RunError, STORE_PHASE};
 use crate::session::{Caller, Session};
-use crate::settings::{Settings, Task};
+use crate::settings::{KubernetesSecretSettings, Settings, Task};
 
 mod dry_run;
 mod input;
@@ -66,13 +69,18 @@ async fn phases<S: SecretStore>(
     let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
     let goal = if input.is_some() { "storage" } else { "deletion" };
     info!(operation = "start", "Starting pull secret {goal} operation{mode}");
-    let store = budget.run(connect(&settings.store)).await??;
+    let (store_calls, kubernetes_calls) = (CallLog::default(), CallLog::default());
+    let store_settings = secret_store::Settings { calls: Some(store_calls.clone()), ..settings.store.clone() };
+    let store = budget.run(connect(&store_settings)).await??;
     info!(operation = "client-initialized", "Successfully initialized Secret Manager client");
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
     // Both clients are created before anything is written: an invalid kubeconfig fails at once.
     let cluster = match &settings.kubernetes_secret {
-        Some(kubernetes_secret) => Some(budget.run(Cluster::connect(&kubernetes_secret.cluster)).await??),
+        Some(KubernetesSecretSettings { cluster, .. }) => {
+            let settings = kubernetes::Settings { calls: Some(kubernetes_calls.clone()), ..cluster.clone() };
+            Some(budget.run(Cluster::connect(&settings)).await??)
+        }
         None => None,
     };
     let session = Session::new(&store, &settings.secret, budget);
@@ -86,9 +94,15 @@ async fn phases<S: SecretStore>(
         Some(input) => store_and_apply(&session, pass.as_ref(), input, details).await,
         None => remove_and_delete(&session, pass.as_ref(), settings).await,
     };
-    details.api_calls = session.caller.calls();
-    details.k8s_api_calls = caller.calls();
+    details.api_calls = summary(&store_calls);
+    details.k8s_api_calls = summary(&kubernetes_calls);
+    details.retries = session.caller.retries().saturating_add(caller.retries());
     result
+}
+
+fn summary(calls: &CallLog) -> Vec<Calls> {
+    let ms = |took: Duration| u32::try_from(took.as_millis()).unwrap_or(u32::MAX);
+    Calls::group(calls.calls().into_iter().map(|call| (call.operation.into_owned(), call.status_code, ms(call.took))))
 }
 
 async fn store_and_apply<S: SecretStore>(

@@ -1,7 +1,6 @@
-//! Makes a run's calls: each is counted, retried within the run's budget, and its retries are logged.
+//! Makes a run's calls: each is retried within the run's budget, and its retries are counted and logged.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ const BACKOFF: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::fro
 /// Makes calls for one phase of a run.
 pub(crate) struct Caller<'a> {
     budget: &'a Budget,
-    calls: RefCell<BTreeMap<&'static str, u32>>,
+    retries: Cell<u32>,
 }
 
 /// The store as a run uses it.
@@ -33,33 +32,21 @@ pub(crate) struct Session<'a, S> {
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(budget: &'a Budget) -> Self {
-        Self { budget, calls: RefCell::default() }
+        Self { budget, retries: Cell::default() }
     }
 
     /// Makes an idempotent call, with retries.
-    pub(crate) async fn call<T, E>(
-        &self,
-        name: &'static str,
-        mut attempt: impl AsyncFnMut() -> Result<T, E>,
-    ) -> Result<T, RunError>
+    pub(crate) async fn call<T, E>(&self, attempt: impl AsyncFnMut() -> Result<T, E>) -> Result<T, RunError>
     where
         E: Transient + Display,
         RunError: From<E>,
     {
-        let counted = async || {
-            self.count(name);
-            attempt().await
-        };
-        Ok(self.budget.retry(&RETRIES, log_retry, counted).await?)
+        let on_retry = |failures, wait, error: &E| self.count_retry(failures, wait, error);
+        Ok(self.budget.retry(&RETRIES, on_retry, attempt).await?)
     }
 
     /// Makes a call once: after a failure its effect must be observed before a retry.
-    pub(crate) async fn call_once<T>(
-        &self,
-        name: &'static str,
-        attempt: impl Future<Output = T>,
-    ) -> Result<T, RunError> {
-        self.count(name);
+    pub(crate) async fn call_once<T>(&self, attempt: impl Future<Output = T>) -> Result<T, RunError> {
         Ok(self.budget.run(attempt).await?)
     }
 
@@ -68,7 +55,7 @@ impl<'a> Caller<'a> {
         let delay = RETRIES.delay(failures, rand::random()).filter(|_| error.is_transient());
         let wait = delay.map(|delay| delay.max(error.retry_after().unwrap_or_default()));
         let Some(wait) = wait.filter(|wait| self.budget.has_time_for(*wait)) else { return Err(error.into()) };
-        log_retry(failures, wait, &error);
+        self.count_retry(failures, wait, &error);
         self.budget.pause(wait).await.map_err(|interrupted| Failure::Interrupted(interrupted, Some(error)).into())
     }
 
@@ -87,19 +74,16 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// Number of calls of each kind so far, failed ones included.
-    pub(crate) fn calls(&self) -> BTreeMap<&'static str, u32> {
-        self.calls.borrow().clone()
+    /// Number of calls so far that were repeated after a failure.
+    pub(crate) fn retries(&self) -> u32 {
+        self.retries.get()
     }
 
-    fn count(&self, name: &'static str) {
-        *self.calls.borrow_mut().entry(name).or_default() += 1;
+    fn count_retry(&self, failures: u32, wait: Duration, error: &impl Display) {
+        let retries = RETRIES.max_retries;
+        warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
+        self.retries.set(self.retries.get().saturating_add(1));
     }
-}
-
-fn log_retry(failures: u32, wait: Duration, error: &impl Display) {
-    let retries = RETRIES.max_retries;
-    warn!(operation = "retry", "Retry {failures}/{retries} after {:.1}s: {error}", wait.as_secs_f64());
 }
 
 // === impl Session ===

@@ -90,6 +90,7 @@ fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Se
         location: arguments.location.as_deref().map(str::parse).transpose().context("--location")?,
         endpoint: store::endpoint()?,
         call_timeout: store::CALL_TIMEOUT,
+        calls: None,
     })
 }
 

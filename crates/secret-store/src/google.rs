@@ -9,16 +9,16 @@ mod projects;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use daemon::calls;
 use google_cloud_auth::credentials::{self, Credentials};
 use google_cloud_gax::client_builder::internal::with_follow_redirects;
 use google_cloud_gax::options::RequestOptionsBuilder;
-use google_cloud_gax::paginator::ItemPaginator as _;
 use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_secretmanager_v1::Result as GoogleResult;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use google_cloud_wkt::FieldMask;
 use secrecy::SecretSlice;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::contract::{
     Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Secret, Version, VersionSummary,
@@ -80,7 +80,17 @@ impl GoogleSecretManager {
         resource: &str,
         request: impl Future<Output = GoogleResult<T>>,
     ) -> Result<T, StoreError> {
-        match timeout(self.settings.call_timeout, request).await {
+        let start = Instant::now();
+        let answered = timeout(self.settings.call_timeout, request).await;
+        if let Some(calls) = &self.settings.calls {
+            let status_code = match &answered {
+                Ok(Ok(_)) => 200,
+                Ok(Err(error)) => errors::status_code(error),
+                Err(_elapsed) => calls::TIMED_OUT,
+            };
+            calls.record(operation_name(operation), status_code, start.elapsed());
+        }
+        match answered {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(errors::classify(operation, resource, &error)),
             Err(_elapsed) => Err(errors::failed(operation, resource, ErrorKind::TimedOut)),
@@ -210,14 +220,16 @@ impl SecretStore for GoogleSecretManager {
 
     async fn list_versions(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {
         let path = self.path(secret);
-        let mut versions = Vec::new();
-        let mut pages = with_user_agent(self.client.list_secret_versions().set_parent(&path)).by_item();
-        while let Some(version) =
-            self.call(Operation::ListVersions, &path, async { pages.next().await.transpose() }).await?
-        {
-            versions.extend(convert::summary(&version));
+        let (mut versions, mut page) = (Vec::new(), String::new());
+        loop {
+            let request = self.client.list_secret_versions().set_parent(&path).set_page_token(&page);
+            let answer = self.call(Operation::ListVersions, &path, with_user_agent(request).send()).await?;
+            versions.extend(answer.versions.iter().filter_map(convert::summary));
+            page = answer.next_page_token;
+            if page.is_empty() {
+                return Ok(versions);
+            }
         }
-        Ok(versions)
     }
 
     async fn destroy_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
@@ -270,6 +282,24 @@ fn credentials(endpoint: &Endpoint) -> Result<Credentials, &'static str> {
     }
 }
 
+/// Returns the name of an operation in metrics: that of Google's API.
+fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Connect => "connect",
+        Operation::Find => "get_secret",
+        Operation::List => "list_secrets",
+        Operation::Create => "create_secret",
+        Operation::Update => "update_secret",
+        Operation::Delete => "delete_secret",
+        Operation::AddVersion => "add_secret_version",
+        Operation::ReadVersion => "access_secret_version",
+        Operation::FindVersion => "get_secret_version",
+        Operation::ListVersions => "list_secret_versions",
+        Operation::DestroyVersion => "destroy_secret_version",
+        Operation::CheckPermissions => "test_iam_permissions",
+    }
+}
+
 /// Names the program that calls.
 fn with_user_agent<R: RequestOptionsBuilder>(request: R) -> R {
     request.with_user_agent(concat!("pull-secret/", env!("CARGO_PKG_VERSION")))
@@ -288,6 +318,7 @@ mod tests {
             location: Some("europe-west1".parse().unwrap()),
             endpoint: Endpoint::Provider,
             call_timeout: Duration::from_secs(30),
+            calls: None,
         };
         assert_eq!(parent(&settings), "projects/my-project/locations/europe-west1");
         let address = address(&settings);

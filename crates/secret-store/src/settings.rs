@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use daemon::calls::CallLog;
+
 use crate::{Location, ProjectId};
 
 /// Project, location and endpoint of the secrets, and the time limit of a call.
@@ -18,6 +20,8 @@ pub struct Settings {
     pub endpoint: Endpoint,
     /// Time limit of a call, including the time for a token.
     pub call_timeout: Duration,
+    /// Record of each call, for a program that runs once.
+    pub calls: Option<CallLog>,
 }
 
 /// Endpoint of a store, and the identity that is sent to it.

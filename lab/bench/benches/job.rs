@@ -101,6 +101,7 @@ async fn mvp_run(emulator: &SecretManager, content: &str, latest: VersionNumber)
         location: None,
         endpoint: Endpoint::emulator(emulator.address().to_string()),
         call_timeout: Duration::from_secs(5),
+        calls: None,
     })
     .await
     .unwrap();

@@ -179,6 +179,7 @@ async fn store(host: &str, token_file: Option<PathBuf>, project: &str) -> Google
         location: None,
         endpoint: Endpoint::Emulator { host: host.to_owned(), token_file },
         call_timeout: Duration::from_secs(10),
+        calls: None,
     };
     GoogleSecretManager::connect(&settings).await.unwrap()
 }

@@ -24,6 +24,17 @@ pub const PROJECT: &str = "my-project-1";
 pub const CLUSTER: &str = "cls-123";
 pub const SECRET: &str = "hyperfleet-cls-123-pull-secret";
 
+/// The emulator's names of the methods that the quota of writes applies to.
+pub const STORE_WRITES: [&str; 5] = ["createSecret", "updateSecret", "addVersion", "destroyVersion", "deleteSecret"];
+
+/// Takes the calls out of a result: the number, the operation and the status of each entry. It must have a time for each call.
+pub fn calls(result: &mut Value, member: &str) -> Vec<String> {
+    let calls = result["details"].as_object_mut().unwrap().remove(member).unwrap();
+    let calls: Vec<fleet_model::job::Calls> = serde_json::from_value(calls).unwrap();
+    assert!(calls.iter().all(|call| call.times().count() == call.count as usize), "{calls:?}");
+    calls.iter().map(|call| format!("{} {} {}", call.count, call.operation, call.status_code)).collect()
+}
+
 /// A pull secret for `user:word-<name>`, so that each name is other content.
 pub fn pull_secret(name: &str) -> String {
     use base64::Engine as _;
@@ -58,6 +69,7 @@ impl Rig {
             location: None,
             endpoint: Endpoint::emulator(emulator.address().to_string()),
             call_timeout: Duration::from_secs(10),
+            calls: None,
         })
         .await
         .unwrap();

@@ -1,5 +1,6 @@
 //! Counts the end of a Job once, whatever restarts and however many replicas observe it.
 
+use fleet_model::names;
 use hyperfleet_client::Report;
 use kubernetes::job::JobEnd;
 use serde_json::Value;
@@ -14,6 +15,7 @@ const COUNTED_JOB: &str = "countedJob";
 /// The end of a Job that no stored report names.
 pub(super) struct JobEnded {
     pub(super) is_success: bool,
+    pub(super) attempt: u32,
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -25,6 +27,7 @@ impl JobEnded {
         let is_counted = counted == Some(&*job.uid);
         let (is_success, outcome) = (job.end == Some(JobEnd::Complete), observed.outcome(&job.uid).cloned());
         plan.data.insert(COUNTED_JOB.to_owned(), Value::from(job.uid.as_str()));
-        (!is_counted).then_some(Self { is_success, outcome })
+        let attempt = job.annotations.get(names::ANNOTATION_ATTEMPT).and_then(|text| text.parse().ok()).unwrap_or(1);
+        (!is_counted).then_some(Self { is_success, attempt, outcome })
     }
 }

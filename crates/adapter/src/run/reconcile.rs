@@ -18,7 +18,7 @@ use super::job_end::JobEnded;
 use crate::act::{Executor, Leftovers, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
-use crate::metrics::Handled;
+use crate::metrics::{Ended, Handled};
 use crate::observe::{self, JobSource, Observed};
 use crate::reason::Reason;
 use crate::report;
@@ -75,8 +75,9 @@ pub(crate) async fn reconcile(
         Ok(Reported::Stored(_)) => {
             context.metrics.reported("success");
             failures(context).stored(id);
-            if let Some(ended) = ended {
-                context.metrics.ended(id, ended.is_success, ended.outcome.as_ref());
+            if let Some(JobEnded { is_success, attempt, outcome }) = &ended {
+                let (is_success, attempt, outcome) = (*is_success, *attempt, outcome.as_ref());
+                context.metrics.ended(&Ended { cluster: id, is_success, attempt, outcome });
             }
             Ok(Reconciled { handled, requeue_after: plan.requeue_after })
         }

@@ -180,7 +180,10 @@ impl Kubelet {
             "clusterId": cluster, "secretName": format!("hyperfleet-{cluster}-pull-secret"), "secretVersion": 1,
             "gcpProject": project, "namespace": variable("MANAGEMENT_NAMESPACE"), "k8sSecretName": output,
             "generation": variable("GENERATION"),
-            "versionsAdded": 1, "durationMs": 12, "apiCalls": {"getSecret": 1, "addVersion": 1},
+            "versionsAdded": 1, "durationMs": 12, "apiCalls": [
+                {"operation": "get_secret", "statusCode": 404, "count": 1, "ms": [5]},
+                {"operation": "add_secret_version", "statusCode": 200, "count": 1, "ms": [245]},
+            ],
         });
         json!({"status": "success", "reason": "SecretStored", "message": "stored as version 1", "details": details})
     }

@@ -36,3 +36,38 @@ async fn another_replica_takes_over(#[case] kind: Kind) {
     second.stop().await;
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_job_is_counted_by_one_replica_and_by_cluster_on_request() {
+    let world = World::new(Kind::Emulator).await.unwrap();
+    let settings = "limits: {clusterIdLabel: true}";
+    let replicas = [world.replica(settings, Some("first")).await, world.replica(settings, Some("second")).await];
+    let sum = async |metric: &str, labels: &str| {
+        let [first, second] = &replicas;
+        first.count(metric, labels).await + second.count(metric, labels).await
+    };
+    let ids = ["cls-1", "cls-2", "cls-3"];
+    for id in ids {
+        world.ready(id).await;
+        world.publish_event(id).await;
+    }
+    for id in ids {
+        world.until_available(id, 1).await;
+    }
+    eventually(async || sum("pullsecret_job_total", "success").await == 3).await;
+    for id in ids {
+        for _ in 0..4 {
+            world.publish_event(id).await;
+        }
+    }
+    eventually(async || sum("pullsecret_adapter_events_processed_total", "").await == 15).await;
+    for id in ids {
+        assert_eq!(sum("pullsecret_job_total", &format!("cluster_id=\"{id}\"")).await, 1);
+    }
+    assert_eq!(sum("pullsecret_gcp_api_calls_total", "operation=\"get_secret\",status_code=\"404\"").await, 3);
+    assert_eq!(sum("pullsecret_gcp_api_duration_seconds_count", "operation=\"add_secret_version\"").await, 3);
+    for replica in replicas {
+        replica.stop().await;
+    }
+    world.end().await;
+}

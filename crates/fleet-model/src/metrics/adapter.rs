@@ -12,7 +12,7 @@ const BY_OPERATION: &[&str] = &["component", "version", "adapter_name", "operati
 /// `cluster_id` is set with `spec.limits.clusterIdLabel` only: one series per cluster.
 const BY_CLUSTER: &[&str] = &["cluster_id"];
 const BY_RESULT: &[&str] = &["cluster_id", "result"];
-const BY_RESULT_AND_REASON: &[&str] = &["cluster_id", "result", "reason"];
+const BY_CALL: &[&str] = &["operation", "status_code"];
 
 metrics! {
     /// Metrics of an adapter.
@@ -31,10 +31,14 @@ metrics! {
     ERRORS = Counter "hyperfleet_adapter_errors" by BY_ERROR;
     /// Events that were nacked, to be delivered again.
     NACKS = Counter "hyperfleet_adapter_nacks" by COMMON;
-    /// Malformed messages that were dead-lettered.
+    /// Messages that were dead-lettered: malformed, or out of attempts.
     DLQ_MESSAGES = Counter "hyperfleet_adapter_dlq_messages" by COMMON;
     /// Status reports: `success`, `discarded`, `gone` or `error`.
     STATUS_REPORTS = Counter "hyperfleet_adapter_status_reports" by BY_STATUS;
+    /// Time of the last reconcile pass that has succeeded, in Unix time; until there is one, of the start.
+    LAST_SUCCESSFUL_PASS = Gauge "hyperfleet_adapter_last_successful_pass_timestamp" in Seconds by COMMON;
+    /// Share of the quota of writes that the busiest project has used in the last minute, from 0.
+    STORE_QUOTA_USED = Gauge "hyperfleet_adapter_store_quota_used_ratio" by COMMON;
     /// Resources with a reconcile pass in progress.
     RESOURCES_IN_PROGRESS = Gauge "hyperfleet_adapter_resources_in_progress" by COMMON;
     /// 1 on the replica that reports ended Jobs.
@@ -52,18 +56,34 @@ metrics! {
 }
 
 metrics! {
-    /// Metrics of an adapter's Jobs, named by the adapter's type with `_` for `-`, such as `pullsecret_job_total`.
+    /// Metrics that are named by the adapter's type with `_` for `-`, such as `pullsecret_job_total`.
     JOB_METRICS:
+    /// Events that were processed: `success`, `skipped` or `failure`.
+    JOB_EVENTS = Counter "{adapter}_adapter_events_processed" by &["result"];
+    /// Status reports that were sent: `success`, `discarded`, `gone` or `failure`.
+    STATUS_UPDATES = Counter "{adapter}_adapter_status_updates" by &["result"];
     /// Jobs that were created.
     JOBS_CREATED = Counter "{adapter}_adapter_jobs_created" by BY_CLUSTER;
-    /// Jobs that ended: `success` or `failure`, with the reason that the Job reported.
-    JOBS = Counter "{adapter}_job" by BY_RESULT_AND_REASON;
+    /// Jobs that ended: `success` or `failure`.
+    JOBS = Counter "{adapter}_job" by BY_RESULT;
+    /// Jobs that failed, by the reason that they reported; `JobFailed` without one.
+    JOB_FAILURES = Counter "{adapter}_job_failures" by &["reason"];
     /// Duration of a run, as the Job reported it.
     JOB_DURATION = Histogram "{adapter}_job_duration" in Seconds by BY_RESULT;
+    /// The number of the attempt at a generation that a Job was, from 1.
+    JOB_ATTEMPTS = Histogram "{adapter}_job_attempts" by &[];
+    /// Calls that a run repeated after failures.
+    JOB_RETRIES = Histogram "{adapter}_job_retries" by &[];
     /// Secret versions that Jobs added.
     SECRET_VERSIONS_CREATED = Counter "{adapter}_secret_versions_created" by BY_CLUSTER;
-    /// Calls of Jobs to Google, by operation.
-    GCP_API_CALLS = Counter "{adapter}_gcp_api_calls" by &["operation"];
-    /// Calls of Jobs to Kubernetes, by operation.
-    K8S_API_CALLS = Counter "{adapter}_k8s_api_calls" by &["operation"];
+    /// Secret versions that Jobs destroyed.
+    SECRET_VERSIONS_DESTROYED = Counter "{adapter}_secret_versions_destroyed" by BY_CLUSTER;
+    /// Calls of Jobs to Google, by operation and HTTP status: 503 if it could not be reached, 504 without an answer in time.
+    GCP_API_CALLS = Counter "{adapter}_gcp_api_calls" by BY_CALL;
+    /// Duration of calls of Jobs to Google, by operation.
+    GCP_API_DURATION = Histogram "{adapter}_gcp_api_duration" in Seconds by &["operation"];
+    /// Calls of Jobs to Kubernetes, by operation and HTTP status: 503 if it could not be reached, 504 without an answer in time.
+    K8S_API_CALLS = Counter "{adapter}_k8s_api_calls" by BY_CALL;
+    /// Duration of calls of Jobs to Kubernetes, by operation.
+    K8S_API_DURATION = Histogram "{adapter}_k8s_api_duration" in Seconds by &["operation"];
 }

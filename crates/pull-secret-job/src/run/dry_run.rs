@@ -66,7 +66,7 @@ async fn permissions<S: SecretStore>(
         return Ok(Permissions { missing: BTreeSet::new(), unknown: needed.clone() });
     }
     let query = async || session.store.permissions(session.secret, needed).await;
-    session.caller.call("checkPermissions", query).await
+    session.caller.call(query).await
 }
 
 fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> RunError {
@@ -90,16 +90,14 @@ pub(super) async fn apply(
     }
     check_access(pass, plan.step).await?;
     match (plan.step, observed) {
-        (Step::Create, _) => {
-            pass.caller.call("createSecret", async || pass.cluster.create_secret(key, applied, true).await).await
-        }
+        (Step::Create, _) => pass.caller.call(async || pass.cluster.create_secret(key, applied, true).await).await,
         (Step::Apply, Some(observed)) => {
             let attempt = async || match pass.cluster.apply_secret(key, applied, observed, true).await {
                 // Another writer at the same moment: a run would observe again.
                 Err(error) if error.kind == ErrorKind::Changed => Ok(()),
                 other => other,
             };
-            pass.caller.call("patchSecret", attempt).await
+            pass.caller.call(attempt).await
         }
         _ => Ok(()),
     }
@@ -123,7 +121,7 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), RunError> {
     let key = &pass.kubernetes_secret.key;
     for verb in needed {
         let review = async || pass.cluster.may(*verb, key).await;
-        let access = pass.caller.call("reviewAccess", review).await?;
+        let access = pass.caller.call(review).await?;
         let state = if access.allowed { "held" } else { "missing" };
         log_line(&format!("Permission to {verb} secrets in namespace {}: {state}", key.namespace));
         if !access.allowed {

@@ -123,7 +123,7 @@ impl Pass<'_> {
             }
             found => found,
         };
-        self.caller.call("getSecret", find).await
+        self.caller.call(find).await
     }
 
     fn desired(
@@ -190,7 +190,7 @@ impl Pass<'_> {
             (Step::Create, _) => self.create(applied).await,
             (Step::Apply, Some(observed)) => {
                 let apply = async || self.cluster.apply_secret(key, applied, observed, false).await;
-                self.observe_again_on(ErrorKind::Changed, "patchSecret", apply).await
+                self.observe_again_on(ErrorKind::Changed, apply).await
             }
             (Step::Replace, Some(observed)) => {
                 warn!(operation = "replace-secret", "Replacing Kubernetes secret: {}", plan.why());
@@ -206,25 +206,24 @@ impl Pass<'_> {
 
     async fn create(&self, applied: &AppliedSecret) -> Result<Progress, RunError> {
         let key = &self.kubernetes_secret.key;
-        let created =
-            self.caller.call("createSecret", async || match self.cluster.create_secret(key, applied, false).await {
-                Ok(()) => Ok(Ok(())),
-                Err(error) if error.kind == ErrorKind::Forbidden => {
-                    match self.cluster.namespace_exists(&key.namespace).await? {
-                        Some(false) => Ok(Err(KubernetesError { kind: ErrorKind::NamespaceMissing, ..error })),
-                        _ => Err(error),
-                    }
+        let created = self.caller.call(async || match self.cluster.create_secret(key, applied, false).await {
+            Ok(()) => Ok(Ok(())),
+            Err(error) if error.kind == ErrorKind::Forbidden => {
+                match self.cluster.namespace_exists(&key.namespace).await? {
+                    Some(false) => Ok(Err(KubernetesError { kind: ErrorKind::NamespaceMissing, ..error })),
+                    _ => Err(error),
                 }
-                Err(error)
-                    if matches!(
-                        error.kind,
-                        ErrorKind::AlreadyExists | ErrorKind::Changed | ErrorKind::NamespaceMissing
-                    ) =>
-                {
-                    Ok(Err(error))
-                }
-                Err(error) => Err(error),
-            });
+            }
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::AlreadyExists | ErrorKind::Changed | ErrorKind::NamespaceMissing
+                ) =>
+            {
+                Ok(Err(error))
+            }
+            Err(error) => Err(error),
+        });
         Ok(match created.await? {
             Ok(()) => Progress::Done,
             Err(error) if error.kind == ErrorKind::NamespaceMissing => {
@@ -243,16 +242,15 @@ impl Pass<'_> {
             }
             Err(error) => Err(error),
         };
-        self.caller.call("deleteSecret", delete).await
+        self.caller.call(delete).await
     }
 
     async fn observe_again_on(
         &self,
         expected: ErrorKind,
-        name: &'static str,
         mut attempt: impl AsyncFnMut() -> Result<(), KubernetesError>,
     ) -> Result<Progress, RunError> {
-        let call = self.caller.call(name, async || match attempt().await {
+        let call = self.caller.call(async || match attempt().await {
             Ok(()) => Ok(Progress::Done),
             Err(error) if error.kind == expected => {
                 Ok(Progress::ObserveAgain("the Kubernetes Secret was changed concurrently", None))

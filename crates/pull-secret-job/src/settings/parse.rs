@@ -59,6 +59,7 @@ impl<'a> Parser<'a> {
                 location,
                 endpoint,
                 call_timeout: given.gcp_api_timeout,
+                calls: None,
             },
             trace,
             run_timeout: given.run_timeout,

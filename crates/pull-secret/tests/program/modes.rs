@@ -1,8 +1,8 @@
 //! Dry run, delete, generations, regional secrets.
 
 use emulators::secret_manager::Settings;
-use fleet_model::job::STORE_WRITES;
 use serde_json::Value;
+use testkit::rig::STORE_WRITES;
 
 use testkit::rig::{Outcome, Rig, pull_secret};
 

@@ -1,7 +1,7 @@
 //! The main job: stored, unchanged, rotated, pruned; what it calls, logs, labels and reports.
 
-use fleet_model::job::STORE_WRITES;
 use serde_json::json;
+use testkit::rig::STORE_WRITES;
 
 use testkit::rig::{Rig, SECRET, pull_secret};
 
@@ -160,6 +160,10 @@ async fn the_result_is_what_the_status_reporter_and_the_adapter_read() {
     let duration = result["details"].as_object_mut().unwrap().remove("durationMs");
     assert!(duration.is_some_and(|duration| duration.is_u64()));
     assert_eq!(
+        testkit::rig::calls(&mut result, "apiCalls"),
+        ["1 access_secret_version 200", "1 add_secret_version 200", "1 create_secret 200", "1 get_secret 404"]
+    );
+    assert_eq!(
         result,
         json!({
             "status": "success",
@@ -173,7 +177,7 @@ async fn the_result_is_what_the_status_reporter_and_the_adapter_read() {
                 "gcpProject": "my-project-1",
                 "versionsAdded": 1,
                 "versionsDestroyed": 0,
-                "apiCalls": {"getSecret": 1, "createSecret": 1, "addVersion": 1, "accessVersion": 1},
+                "retries": 0,
             },
         })
     );

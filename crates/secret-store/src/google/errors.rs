@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
+use daemon::calls;
 use google_cloud_gax::error::CredentialsError;
 use google_cloud_gax::error::rpc::{Code, Status, StatusDetails};
 use google_cloud_secretmanager_v1::Error;
@@ -49,6 +50,23 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
         None => detail,
     };
     StoreError { retry_after: retry_after(error), ..failed(operation, resource, kind).with_detail(detail) }
+}
+
+/// Returns the HTTP status of an answer that is an error; of a call without an answer that of its cause.
+pub(super) fn status_code(error: &Error) -> u16 {
+    if let Some(code) = error.http_status_code() {
+        code
+    } else if error.is_authentication() {
+        401
+    } else if error.is_timeout() {
+        calls::TIMED_OUT
+    } else if error.is_serialization() || error.is_binding() {
+        400
+    } else if error.is_deserialization() {
+        200
+    } else {
+        calls::UNREACHABLE
+    }
 }
 
 fn hint(operation: Operation, kind: ErrorKind) -> Option<String> {

@@ -38,7 +38,7 @@ impl GoogleProjects {
             return Ok(client.of_project(project));
         }
         let (endpoint, call_timeout) = (self.endpoint.clone(), self.call_timeout);
-        let settings = Settings { project, location: location.clone(), endpoint, call_timeout };
+        let settings = Settings { project, location: location.clone(), endpoint, call_timeout, calls: None };
         let client = GoogleSecretManager::connect(&settings).await?;
         if clients.len() < MAX_LOCATIONS {
             clients.insert(location, client.of_project(settings.project));

@@ -41,6 +41,7 @@ pub(crate) fn settings(address: SocketAddr) -> Settings {
         location: None,
         endpoint: Endpoint::emulator(address.to_string()),
         call_timeout: CALL_TIMEOUT,
+        calls: None,
     }
 }
 

@@ -40,6 +40,7 @@ impl Judge {
                     token_file: Some(world.store_token().into()),
                 },
                 call_timeout: Duration::from_secs(10),
+                calls: None,
             };
             stores.insert(life.project.clone(), GoogleSecretManager::connect(&settings).await.unwrap());
         }

@@ -57,6 +57,7 @@ impl<'a> World<'a> {
             location: None,
             endpoint: secret_manager.clone(),
             call_timeout: CALL,
+            calls: None,
         };
         let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
