@@ -15,6 +15,7 @@
 #   chromium     REAL_CHROMIUM; see chromium.sh
 #   schemathesis REAL_SCHEMATHESIS; see schemathesis.sh
 #   helm, crds   REAL_HELM, REAL_CRDS; see tools.sh
+#   promtool     REAL_PROMTOOL; see tools.sh
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -22,14 +23,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, node, chromium, schemathesis, helm or crds" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, node, chromium, schemathesis, helm, crds or promtool" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | pubsub | systemd | node | chromium | schemathesis | helm | crds) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool) parts+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -69,7 +70,7 @@ trap end EXIT
 for part in "${parts[@]}"; do
   if [[ $part == chromium || $part == schemathesis ]]; then # only got: whoever needs one starts it
     supervise "$here/$part.sh" get >>"$exports"
-  elif [[ $part == helm || $part == crds ]]; then
+  elif [[ $part == helm || $part == crds || $part == promtool ]]; then
     supervise "$here/tools.sh" get "$part" >>"$exports"
   else
     begun+=("$part")

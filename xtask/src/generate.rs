@@ -11,15 +11,54 @@ use fleet_model::job::Reason;
 use fleet_model::metrics::Catalogue;
 use fleet_model::names::{self, Group, Name};
 
-use crate::tree;
+use crate::{dashboards, tree};
 
+/// The folder of the dashboards.
+const DASHBOARDS: &str = "charts/pull-secret/monitoring/dashboards";
 const NOTE: &str = "<!-- Written by `cargo xtask gen`; change the code instead. -->\n";
 
-/// Writes the pages, or with `check` fails where one is not as it would be written.
+/// The section about expressions.
+const RATES: &str = "
+## Rates
+
+PromQL divides series with the same labels by each other, so a share needs sums on both sides; without them each series is divided by
+itself, which is always 1:
+
+    sum(rate(pullsecret_job_total{result=\"success\"}[5m])) / sum(rate(pullsecret_job_total[5m]))
+
+The runs beyond 300 seconds are `pullsecret_job_duration_seconds_count` minus `pullsecret_job_duration_seconds_bucket{le=\"300.0\"}`. Alerts and
+dashboards are in `charts/pull-secret/monitoring`; what to do about an alert is in the [runbooks](../operations/runbooks.md).
+";
+
+/// Writes the pages and dashboards, or with `check` fails where one is not as it would be written.
 pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
-    let folder = root.join("docs/reference");
+    let pages = reference_pages().map(|(name, page)| (format!("docs/reference/{name}"), page));
+    let dashboards =
+        dashboards::ALL.map(|dashboard| (format!("{DASHBOARDS}/{}.json", dashboard.name), dashboard.render()));
     let mut stale = Vec::new();
-    for (name, page) in [
+    for (name, page) in pages.into_iter().chain(dashboards) {
+        let path = root.join(&name);
+        if fs::read_to_string(&path).is_ok_and(|current| current == page) {
+            continue;
+        }
+        if check {
+            stale.push(name);
+        } else {
+            let folder = path.parent().context("the root is no page")?;
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            let mut file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            std::io::Write::write_all(&mut file, page.as_bytes())?;
+            tree::eprint(format_args!("gen: wrote {name}"));
+        }
+    }
+    if !stale.is_empty() {
+        bail!("not as the code has it: {}; run: cargo xtask gen", stale.join(", "));
+    }
+    Ok(())
+}
+
+fn reference_pages() -> [(&'static str, String); 16] {
+    [
         ("adapter-config.schema.json", format!("{:#}\n", adapter::config::schema())),
         ("adapter-settings.md", adapter_settings()),
         ("api-problems.md", api_problems()),
@@ -36,24 +75,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
         ("openapi-core.json", openapi_core()),
         ("sentinel-settings.md", sentinel_settings()),
         ("settings-aliases.md", settings_aliases()),
-    ] {
-        let path = folder.join(name);
-        if fs::read_to_string(&path).is_ok_and(|current| current == page) {
-            continue;
-        }
-        if check {
-            stale.push(name);
-        } else {
-            fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-            let mut file = fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-            std::io::Write::write_all(&mut file, page.as_bytes())?;
-            tree::eprint(format_args!("gen: wrote docs/reference/{name}"));
-        }
-    }
-    if !stale.is_empty() {
-        bail!("docs/reference is not as the code has it: {}; run: cargo xtask gen", stale.join(", "));
-    }
-    Ok(())
+    ]
 }
 
 fn command_line() -> String {
@@ -268,6 +290,7 @@ fn metrics_page() -> String {
             let _infallible = writeln!(page, "| `{series}` | {kind} | {} | {help} |", labels.join(", "));
         }
     }
+    page.push_str(RATES);
     let (placeholder, example) = (fleet_model::metrics::ADAPTER_TYPE, "pullsecret");
     let _infallible =
         write!(page, "\n`{placeholder}` stands for the adapter's type with `_` for `-`, such as `{example}`.\n");
@@ -279,6 +302,24 @@ mod tests {
     use daemon::settings::hint;
 
     use super::*;
+
+    /// The commands of the runbooks are those of the program.
+    #[test]
+    fn the_runbooks_commands_exist() {
+        let runbooks = fs::read_to_string(tree::root().join("docs/operations/runbooks.md")).unwrap();
+        let commands: Vec<_> = runbooks.lines().filter_map(|line| line.strip_prefix("    pull-secret ")).collect();
+        assert!(commands.len() > 10);
+        for command in commands {
+            // Quotes are around a search only, which has spaces.
+            let quoted = command
+                .split('"')
+                .enumerate()
+                .flat_map(|(index, part)| if index % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
+            let words = ["pull-secret"].into_iter().chain(quoted);
+            let parsed = pull_secret::cli::Cli::command().try_get_matches_from(words);
+            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+        }
+    }
 
     /// A variable that one program knows must not look like a misspelling of another program's.
     #[test]

@@ -2,6 +2,7 @@
 
 mod ci;
 mod circles;
+mod dashboards;
 mod generate;
 mod language;
 mod tidy;
@@ -22,7 +23,7 @@ struct Cli {
 enum Command {
     /// Check the rules that the compiler does not
     Tidy,
-    /// Write the pages of docs/reference from the code
+    /// Write the pages of docs/reference and the dashboards from the code
     Gen {
         /// Write nothing; fail if a page is not as it would be written
         #[arg(long)]

@@ -20,6 +20,7 @@ mod helm;
 mod installation;
 mod leaks;
 mod local;
+mod monitoring;
 mod processes;
 mod real_fleet;
 mod registry_keys;
