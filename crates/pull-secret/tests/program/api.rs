@@ -118,7 +118,7 @@ async fn the_grants_of_an_identity_are_printed() {
 /// The guide's certificate is served; a client trusts it by the guide's authority, and nothing by another one.
 #[tokio::test]
 async fn the_certificates_of_the_guide_are_served_and_trusted() {
-    let guide = include_str!("../../../../docs/guides/api.md");
+    let guide = include_str!("../../../../docs/guides/install.md");
     let commands: Vec<&str> = guide.lines().filter(|line| line.starts_with("    openssl ")).collect();
     let folder = tempfile::tempdir().unwrap();
     let make = async |folder: &Path| {
