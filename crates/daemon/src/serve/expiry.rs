@@ -2,15 +2,9 @@
 
 use std::path::Path;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-
-const SEQUENCE: u8 = 0x30;
-const VERSION: u8 = 0xa0;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
+use x509_parser::parse_x509_certificate;
 
 /// Returns the time, in Unix time, at which the first certificate of a PEM file expires; `None` if the file has none.
 pub fn certificate_expiry(file: &Path) -> Option<i64> {
@@ -18,49 +12,9 @@ pub fn certificate_expiry(file: &Path) -> Option<i64> {
     not_after(&certificate)
 }
 
-/// The `notAfter` of a certificate in DER (RFC 5280, section 4.1).
 fn not_after(certificate: &[u8]) -> Option<i64> {
-    let (outer, _rest) = element(certificate, SEQUENCE)?;
-    let (mut fields, _signature) = element(outer, SEQUENCE)?;
-    if fields.first() == Some(&VERSION) {
-        (_, fields) = any(fields)?;
-    }
-    for _serial_algorithm_issuer in 0..3 {
-        (_, fields) = any(fields)?;
-    }
-    let (validity, _rest) = element(fields, SEQUENCE)?;
-    let (_not_before, rest) = any(validity)?;
-    let text = |content: &[u8]| String::from_utf8(content.to_vec()).ok();
-    let time = match *rest.first()? {
-        UTC_TIME => {
-            let text = text(any(rest)?.0)?;
-            // Years from 50 on are of the twentieth century.
-            let century = if text.as_str() < "50" { "20" } else { "19" };
-            format!("{century}{text}")
-        }
-        GENERALIZED_TIME => text(any(rest)?.0)?,
-        _ => return None,
-    };
-    let time = DateTime::strptime("%Y%m%d%H%M%SZ", time).ok()?;
-    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
-}
-
-/// Splits off the first element, which must have this tag: its content, and what follows it.
-fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    if bytes.first() == Some(&tag) { any(bytes) } else { None }
-}
-
-fn any(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&first, rest) = bytes.get(1..)?.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            (digits.iter().fold(0, |length, digit| (length << 8) | usize::from(*digit)), rest)
-        }
-        _ => return None,
-    };
-    rest.split_at_checked(length)
+    let (_rest, certificate) = parse_x509_certificate(certificate).ok()?;
+    Some(certificate.validity().not_after.timestamp())
 }
 
 #[cfg(test)]
