@@ -56,6 +56,7 @@ use engine::Engine;
 pub use crate::scripted::ParseFaultError;
 pub use crate::start_error::StartError;
 pub use faults::Fault;
+pub use pods::allow_mounts;
 pub use settings::{Authorization, Call, PodLine, Settings};
 pub use tokens::User;
 

@@ -30,7 +30,13 @@ use cli::{Cli, Command, EmulatorCommand};
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let arguments = Cli::parse();
+    // Before anything starts a thread.
+    if let Err(error) = emulators::kubernetes::allow_mounts() {
+        output::note(format_args!("error: cannot map the user into a user namespace: {error}"));
+        return ExitCode::from(2);
+    }
+    let result = match arguments.command {
         Command::Up(arguments) => up::up(&arguments),
         Command::Demo(arguments) => up::demo(&arguments),
         Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {

@@ -51,6 +51,7 @@ use folder::PodFolder;
 use launch::{MessageFile, Prepared, Run, prepare};
 use log::{Log, PodLogs};
 use root::Isolation;
+pub use root::allow_mounts;
 use spec::{Container, Data, Pod, Sources};
 
 /// The node of Pods when none is registered.
@@ -59,7 +60,6 @@ const NODE: &str = "emulator";
 /// Delay before a failed write is retried.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
-/// The node.
 struct Runner {
     store: Arc<Store>,
     settings: Settings,
@@ -76,7 +76,7 @@ struct Runner {
 struct Machine {
     uid: String,
     facts: Facts,
-    /// True if the Pod has ended according to its status, and so never starts again.
+    /// True once its status says so; it never starts again.
     has_ended: bool,
     orders: Option<UnboundedSender<Order>>,
     /// Removed with all its volumes when the Pod and its process are gone.
@@ -107,8 +107,11 @@ pub(crate) async fn run(store: Arc<Store>, settings: Settings) {
     }
     let logs = Arc::new(PodLogs::forwarding_to(settings.pod_lines.clone()));
     store.serve_logs(Arc::clone(&logs) as Arc<dyn super::store::Logs>);
-    let isolation = Isolation::probe().await;
     let folder = PodFolder::make(settings.pods_dir.as_deref());
+    let isolation = match &folder {
+        Ok(folder) => Isolation::probe(folder.path()).await,
+        Err(_) => Isolation::Rewriting,
+    };
     let (machines, processes, queue) = (BTreeMap::new(), JoinSet::new(), Queue::default());
     Runner { store, settings, isolation, folder, logs, machines, processes, queue }.run().await;
 }
@@ -273,7 +276,7 @@ impl Runner {
         machine.facts.begin(now, self.settings.back_off);
         // Reconciled once more, to report that it runs or why it does not.
         self.queue.add(key.clone());
-        let Prepared { command, message } = match prepared {
+        let Prepared { launch, message } = match prepared {
             Ok(prepared) => prepared,
             Err(problem) => {
                 machine.facts.life = Life::Ended(Exit::not_started(problem, now));
@@ -285,7 +288,7 @@ impl Runner {
         let (key, uid, store) = (key.clone(), machine.uid.clone(), Arc::clone(&self.store));
         let folder = machine.folder.clone();
         self.processes.spawn(async move {
-            let result = child::run(command, &log, received).await;
+            let result = child::run(launch, &log, received).await;
             drop(folder);
             Ended { key, uid, started: now, finished: store.now(), result, message, log }
         });

@@ -1,5 +1,7 @@
 //! Selection of objects by labels and fields.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::meta;
@@ -122,21 +124,21 @@ impl Test {
 }
 
 /// The value of a selectable field of an object, as text.
-fn field(object: &Value, key: &str) -> String {
+fn field<'a>(object: &'a Value, key: &str) -> Cow<'a, str> {
     match key {
-        "metadata.name" => return meta::name(object).to_owned(),
-        "metadata.namespace" => return meta::namespace(object).to_owned(),
-        "source" => return text(object, "/source/component").to_owned(),
+        "metadata.name" => return meta::name(object).into(),
+        "metadata.namespace" => return meta::namespace(object).into(),
+        "source" => return text(object, "/source/component").into(),
         _ => {}
     }
     match object.pointer(&format!("/{}", key.replace('.', "/"))) {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => text.into(),
         Some(Value::Null) | None => match key {
-            "spec.unschedulable" | "spec.hostNetwork" => "false".to_owned(),
-            "status.successful" => "0".to_owned(),
-            _ => String::new(),
+            "spec.unschedulable" | "spec.hostNetwork" => "false".into(),
+            "status.successful" => "0".into(),
+            _ => "".into(),
         },
-        Some(other) => other.to_string(),
+        Some(other) => other.to_string().into(),
     }
 }
 

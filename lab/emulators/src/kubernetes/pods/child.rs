@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::log::Log;
+use super::root::Launch;
 
 /// Maximum time that output is read from a process that has left the process group.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -27,14 +28,11 @@ pub(crate) enum Order {
 /// A process group that does not outlive this.
 struct Group(Option<Pid>);
 
-/// Runs a command until it ends and all of its output is in the log.
-pub(crate) async fn run(
-    mut command: Command,
-    log: &Log,
-    mut orders: UnboundedReceiver<Order>,
-) -> io::Result<ExitStatus> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
+/// Runs a program until it ends and all of its output is in the log.
+pub(crate) async fn run(mut launch: Launch, log: &Log, mut orders: UnboundedReceiver<Order>) -> io::Result<ExitStatus> {
+    launch.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    launch.command.process_group(0).kill_on_drop(true);
+    let mut child = launch.spawn().await?;
     let group = Group::of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let output = async { tokio::join!(copy(stdout, log), copy(stderr, log)) };

@@ -34,11 +34,14 @@ impl PodFolder {
 
     /// Makes the folder of a Pod, which is removed with its value.
     pub(super) fn of_pod(&self) -> io::Result<TempDir> {
-        let folder = match self {
+        Builder::new().prefix("pod-").permissions(Permissions::from_mode(0o700)).tempdir_in(self.path())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
             Self::Kept(path) => path,
             Self::Temporary(folder) => folder.path(),
-        };
-        Builder::new().prefix("pod-").permissions(Permissions::from_mode(0o700)).tempdir_in(folder)
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! From a Pod to the command that stands for its container: volumes written, environment resolved, paths mapped.
 //!
 //! The image's program takes the place of `command`'s first word (or of the image's entry point); the rest of `command` and
-//! `args` are its arguments. The environment is what the Pod says, plus `PATH` and `TERMINATION_LOG_PATH`.
+//! `args` are its arguments. The environment is what the Pod says, plus `PATH`, `SSL_CERT_FILE` and
+//! `TERMINATION_LOG_PATH`.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -19,12 +20,16 @@ use super::volumes::{Content, content};
 /// Default PATH of a container.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The bundles of the machine's trusted certificate authorities. The images name theirs too (`Containerfile`): without that, a
+/// program reads it and a folder with the same certificates.
+const CERTIFICATE_BUNDLES: [&str; 2] = ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt"];
+
 /// A termination message is no longer than this.
 const MESSAGE_BYTES: u64 = 4096;
 
 /// A container that can be started.
 pub(crate) struct Prepared {
-    pub(crate) command: Command,
+    pub(crate) launch: Launch,
     pub(crate) message: MessageFile,
 }
 
@@ -70,28 +75,38 @@ pub(crate) fn prepare(
     let failed = |error: io::Error| format!("cannot make the container's folders: {error}");
     make_folders_of(&mounts).map_err(failed)?;
     let message = message_file(container, &scratch).map_err(failed)?;
-    let idle = run.folder.join("work");
-    make_folder(&idle, 0o555).map_err(failed)?;
-    let mut working_folder =
-        if container.working_dir.is_empty() { idle.clone() } else { container.working_dir.clone().into() };
     let mut arguments: Vec<String> =
         container.command.iter().skip(1).chain(&container.args).map(|text| expand(text, &environment)).collect();
     let seen = PathBuf::from(container.message_path());
+    add_image_environment(&mut environment);
+    mounts.push(Mount { path: seen.clone(), source: message.path.clone(), read_only: false });
+    let (working_folder, view) = match run.isolation {
+        Isolation::Namespace(roots) => {
+            add_message_path(&mut environment, &seen);
+            let working_folder = if container.working_dir.is_empty() { "/" } else { &container.working_dir };
+            (PathBuf::from(working_folder), Some(roots.view(mounts).map_err(failed)?))
+        }
+        Isolation::Rewriting => {
+            rewrite(&mut environment, &mut arguments, &mounts);
+            add_message_path(&mut environment, &message.path);
+            let idle = run.folder.join("work");
+            make_folder(&idle, 0o555).map_err(failed)?;
+            let wanted = rewritten(&container.working_dir, &mounts);
+            (if wanted.is_empty() { idle } else { wanted.into() }, None)
+        }
+    };
+    let mut command = Command::new(run.program);
+    command.args(arguments).env_clear().envs(environment).current_dir(working_folder);
+    let launch = Launch { command, view };
+    Ok(Prepared { launch, message })
+}
+
+/// Adds what the environment of the image would be.
+fn add_image_environment(environment: &mut Environment) {
     environment.entry("PATH".to_owned()).or_insert_with(|| PATH.to_owned());
-    if *run.isolation == Isolation::Rewriting {
-        mounts.push(Mount { path: seen.clone(), source: message.path.clone(), read_only: false });
-        rewrite(&mut environment, &mut arguments, &mounts);
-        working_folder = rewritten(&working_folder.to_string_lossy(), &mounts).into();
-        add_message_path(&mut environment, &message.path);
-    } else {
-        add_message_path(&mut environment, &seen);
-        mounts.push(Mount { path: seen, source: message.path.clone(), read_only: false });
-        mounts.push(Mount { path: idle.clone(), source: idle, read_only: true });
+    if let Some(bundle) = CERTIFICATE_BUNDLES.iter().find(|path| Path::new(path).is_file()) {
+        environment.entry("SSL_CERT_FILE".to_owned()).or_insert_with(|| (*bundle).to_owned());
     }
-    let program = run.program.to_path_buf();
-    let launch = Launch { program, arguments, environment, working_folder, mounts, scratch };
-    let command = run.isolation.command(&launch).map_err(failed)?;
-    Ok(Prepared { command, message })
 }
 
 fn add_message_path(environment: &mut Environment, path: &Path) {

@@ -1,47 +1,66 @@
 //! A private view of the file system for a container: the machine's own, with the Pod's volumes at their mount paths.
 //!
-//! With mount namespaces (as root, or where users may make user namespaces), the process gets a new root of
-//! bind mounts of its own. Without them, volumes stay in a folder, and values of the environment and arguments that
+//! With the right to mount (as root, of a user namespace too), the process starts in a mount namespace of its own, whose
+//! root is made of bind mounts. Without it, volumes stay in a folder, and values of the environment and arguments that
 //! begin with a mount path are rewritten to that folder ([`rewritten`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-use tokio::process::Command;
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_bind_recursive, mount_change, mount_remount};
+use rustix::process::{chdir, chroot, getegid, geteuid};
+use rustix::thread::UnshareFlags;
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 /// The entries of `/dev` once something is added to it, as container runtimes do.
 const DEVICES: [&str; 12] =
     ["null", "zero", "full", "random", "urandom", "tty", "fd", "stdin", "stdout", "stderr", "shm", "pts"];
 
-/// The paths of the tools that make a namespace.
-const TOOL_FOLDERS: [&str; 6] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/local/bin", "/usr/local/sbin"];
-
-/// Mounts, then becomes the program. No variable is assigned: the shell would pass it on.
-const SCRIPT: &str = r#""$1" --all --fstab "$2" >&2 || exit 125; shift 2; exec "$@""#;
-
-/// Variables that the shell adds to the environment.
-const SHELL_VARIABLES: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
-
 /// The isolation of a container from the machine's files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Isolation {
-    /// A mount namespace, in a user namespace of its own if need be.
-    Namespace { tools: Tools, user: bool },
+    /// A mount namespace.
+    Namespace(Arc<Roots>),
     /// None: paths are rewritten.
     Rewriting,
 }
 
-/// The tools of a namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tools {
-    unshare: PathBuf,
-    sh: PathBuf,
-    mount: PathBuf,
-    chroot: PathBuf,
-    env: PathBuf,
+/// The roots of containers, one for all that mount at the same paths.
+#[derive(Debug)]
+pub(crate) struct Roots {
+    /// Parent of their folders.
+    folder: PathBuf,
+    made: Mutex<BTreeMap<Vec<Target>, Arc<Root>>>,
+}
+
+/// A path at which a container has a mount.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+/// A folder with something to mount on for everything that a container sees.
+#[derive(Debug)]
+struct Root {
+    folder: PathBuf,
+    binds: Vec<Bind>,
+}
+
+/// The machine's own file or folder in a new root.
+#[derive(Debug)]
+struct Bind {
+    source: PathBuf,
+    target: PathBuf,
 }
 
 /// A folder or file that the container sees at a path.
@@ -52,93 +71,199 @@ pub(crate) struct Mount {
     pub(crate) read_only: bool,
 }
 
-/// A program with all that it is started with. It has no `Debug`: its environment may hold secrets.
+/// A program with all that it is started with.
 pub(crate) struct Launch {
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<String>,
-    pub(crate) environment: BTreeMap<String, String>,
-    pub(crate) working_folder: PathBuf,
-    pub(crate) mounts: Vec<Mount>,
-    /// An empty folder for what it takes to start it.
-    pub(crate) scratch: PathBuf,
+    /// It has its program, arguments, environment and working folder.
+    pub(crate) command: Command,
+    pub(crate) view: Option<View>,
+}
+
+/// The files that a container sees.
+pub(crate) struct View {
+    root: Arc<Root>,
+    mounts: Vec<Mount>,
 }
 
 impl Isolation {
-    /// The best that this machine allows, found by trying it.
-    pub(crate) async fn probe() -> Self {
-        let Some(tools) = Tools::find() else { return Self::Rewriting };
-        for user in [false, true] {
-            let isolation = Self::Namespace { tools: tools.clone(), user };
-            if isolation.works().await.unwrap_or(false) {
-                return isolation;
+    /// The best that this process may have, found by trying it. Roots are made in `folder`.
+    pub(crate) async fn probe(folder: &Path) -> Self {
+        let roots = Arc::new(Roots { folder: folder.to_path_buf(), made: Mutex::default() });
+        let path = PathBuf::from("/emulator-probe/volume");
+        let mounts = vec![Mount { path: path.clone(), source: folder.to_path_buf(), read_only: true }];
+        let works = match roots.view(mounts) {
+            Ok(view) => within(view, move || Ok(path.is_dir())).await.unwrap_or(false),
+            Err(_) => false,
+        };
+        if works { Self::Namespace(roots) } else { Self::Rewriting }
+    }
+}
+
+impl Launch {
+    /// Starts the program.
+    pub(crate) async fn spawn(self) -> io::Result<Child> {
+        let Self { mut command, view } = self;
+        let Some(view) = view else { return command.spawn() };
+        let runtime = Handle::current();
+        let start = move || {
+            let _entered = runtime.enter();
+            command.spawn()
+        };
+        within(view, start).await
+    }
+}
+
+/// Gives an ordinary user's process the right to mount, as root of a user namespace of its own, if the machine allows that.
+/// Other threads may not run yet.
+///
+/// # Errors
+///
+/// The process has a user namespace, but its user could not be mapped into it, so it cannot go on.
+#[expect(deprecated, reason = "only files that threads do not share make it unsafe, and those stay shared")]
+#[expect(clippy::disallowed_methods, reason = "files of the kernel are written in place")]
+pub fn allow_mounts() -> io::Result<()> {
+    let (user, group) = (geteuid(), getegid());
+    if user.is_root() || !may_map_itself() {
+        return Ok(());
+    }
+    rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+}
+
+/// True if another process of this user can do it. There is no way back from a user namespace, and some distributions
+/// (`AppArmor` on Ubuntu) let a process make one but not map its user into it.
+fn may_map_itself() -> bool {
+    let mut attempt = std::process::Command::new("unshare");
+    attempt.args(["--user", "--map-root-user", "--mount", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    attempt.status().is_ok_and(|status| status.success())
+}
+
+/// Runs `work` in a thread that sees other files than the rest of the process, as do the processes that it starts.
+async fn within<T: Send + 'static>(view: View, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    let run = move || {
+        // A container that is no longer wanted is not waited for; its process ends with its handle.
+        drop(sender.send(view.enter().and_then(|()| work())));
+    };
+    thread::Builder::new().name("container".to_owned()).spawn(run)?;
+    receiver.await.map_err(io::Error::other)?
+}
+
+impl View {
+    /// Moves the calling thread into a mount namespace with these files.
+    #[expect(deprecated, reason = "only files that threads do not share make it unsafe, and those stay shared")]
+    fn enter(&self) -> io::Result<()> {
+        rustix::thread::unshare(UnshareFlags::NEWNS)?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        let Root { folder, binds } = &*self.root;
+        mount_bind(folder, folder)?;
+        for Bind { source, target } in binds {
+            match mount_bind_recursive(source, target) {
+                // What has gone meanwhile is not missed.
+                Err(rustix::io::Errno::NOENT) => {}
+                done => done?,
             }
         }
-        Self::Rewriting
-    }
-
-    pub(crate) async fn works(&self) -> io::Result<bool> {
-        let folder = tempfile::Builder::new().prefix("pod-probe-").tempdir()?;
-        let scratch = folder.path().join("scratch");
-        fs::create_dir(&scratch)?;
-        let source = folder.path().join("volume");
-        fs::create_dir(&source)?;
-        let test = "/emulator-probe/volume";
-        let mounts = vec![Mount { path: test.into(), source, read_only: true }];
-        let arguments = ["-d", test].map(str::to_owned).to_vec();
-        let program = tool("test").ok_or(io::ErrorKind::NotFound)?;
-        let (environment, working_folder) = (BTreeMap::new(), PathBuf::from("/"));
-        let launch = Launch { program, arguments, environment, working_folder, mounts, scratch };
-        let output = self.command(&launch)?.kill_on_drop(true).output().await?;
-        Ok(output.status.success())
-    }
-
-    /// The command that starts a program so.
-    pub(crate) fn command(&self, launch: &Launch) -> io::Result<Command> {
-        let Launch { program, arguments, environment, working_folder, mounts, scratch } = launch;
-        let Self::Namespace { tools, user } = self else {
-            let mut command = Command::new(program);
-            command.args(arguments).env_clear().envs(environment).current_dir(working_folder);
-            return Ok(command);
-        };
-        let root = scratch.join("root");
-        let table = scratch.join("fstab");
-        File::create_new(&table)?.write_all(build(&root, mounts, scratch)?.as_bytes())?;
-        let mut command = Command::new(&tools.unshare);
-        if *user {
-            command.args(["--user", "--map-root-user"]);
+        for Mount { path, source, read_only } in &self.mounts {
+            let target = below(folder, path);
+            mount_bind(source, &target)?;
+            if *read_only {
+                protect(&target)?;
+            }
         }
-        command.args(["--mount", "--propagation", "private", "--"]);
-        command.arg(&tools.sh).args(["-c", SCRIPT, "sh"]).arg(&tools.mount).arg(&table);
-        command.arg(&tools.chroot).arg(&root).arg(&tools.env);
-        command.args(SHELL_VARIABLES.iter().flat_map(|name| ["-u", name]));
-        command.arg(format!("--chdir={}", working_folder.display()));
-        // A shell drops variables with such names.
-        let odd = environment.iter().filter(|(name, _)| !is_shell_name(name));
-        command.args(odd.map(|(name, value)| format!("{name}={value}")));
-        command.arg(program).args(arguments).env_clear().envs(environment).current_dir("/");
-        Ok(command)
+        // Containers share what lies between the mounts.
+        protect(folder)?;
+        chroot(folder)?;
+        Ok(chdir("/")?)
     }
 }
 
-impl Tools {
-    fn find() -> Option<Self> {
-        Some(Self {
-            unshare: tool("unshare")?,
-            sh: tool("sh")?,
-            mount: tool("mount")?,
-            chroot: tool("chroot")?,
-            env: tool("env")?,
-        })
+/// Makes a bind mount read-only. In a user namespace its other flags may not be taken away.
+fn protect(mount: &Path) -> io::Result<()> {
+    let flags = statvfs(mount)?.f_flag;
+    let pairs = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ];
+    let kept: MountFlags = pairs.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, flag)| flag).collect();
+    Ok(mount_remount(mount, MountFlags::BIND | MountFlags::RDONLY | kept, c"")?)
+}
+
+impl Roots {
+    /// The files of a container with these mounts.
+    pub(crate) fn view(&self, mut mounts: Vec<Mount>) -> io::Result<View> {
+        for mount in &mut mounts {
+            mount.path = resolved(&mount.path);
+        }
+        mounts.sort_by(|one, other| one.path.cmp(&other.path));
+        let mut targets = Vec::new();
+        for (index, mount) in mounts.iter().enumerate() {
+            let outer = mounts.iter().take(index).rev().find(|outer| mount.path.starts_with(&outer.path));
+            match outer.and_then(|outer| Some((outer, mount.path.strip_prefix(&outer.path).ok()?))) {
+                Some((outer, rest)) => place(&outer.source.join(rest), mount.source.is_dir())?,
+                None => targets.push(Target { path: mount.path.clone(), is_folder: mount.source.is_dir() }),
+            }
+        }
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = if let Some(root) = made.get(&targets) {
+            Arc::clone(root)
+        } else {
+            let folder = self.folder.join(format!("root-{}", made.len()));
+            let root = Arc::new(Root::make(folder, &targets)?);
+            made.insert(targets, Arc::clone(&root));
+            root
+        };
+        Ok(View { root, mounts })
     }
 }
 
-fn tool(name: &str) -> Option<PathBuf> {
-    TOOL_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+impl Root {
+    /// Makes the folders of a new root. Entries that the machine's folders around `targets` get later are not seen in it.
+    fn make(folder: PathBuf, targets: &[Target]) -> io::Result<Self> {
+        let missing = || targets.iter().filter(|target| !target.path.exists());
+        let mut opened = BTreeSet::from([PathBuf::from("/")]);
+        for target in missing() {
+            let existing = target.path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+            opened.extend(existing.ancestors().map(Path::to_path_buf));
+        }
+        let mut binds = Vec::new();
+        for original in &opened {
+            binds.extend(open(&folder, original, &opened)?);
+        }
+        // What holds the new root comes first, or it would show everything mounted before it a second time.
+        binds.sort_by_key(|bind| !folder.starts_with(&bind.source));
+        for target in missing() {
+            place(&below(&folder, &target.path), target.is_folder)?;
+        }
+        Ok(Self { folder, binds })
+    }
 }
 
-fn is_shell_name(name: &str) -> bool {
-    name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-        && !name.starts_with(|first: char| first.is_ascii_digit())
+/// A folder in the new root whose entries are those of the machine's own, one by one, so that others can be added.
+fn open(root: &Path, folder: &Path, opened: &BTreeSet<PathBuf>) -> io::Result<Vec<Bind>> {
+    fs::create_dir_all(below(root, folder))?;
+    let mut binds = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (source, kind) = (entry.path(), entry.file_type()?);
+        let is_device = entry.file_name().to_str().is_some_and(|name| DEVICES.contains(&name));
+        if opened.contains(&source) || (folder == Path::new("/dev") && !is_device) {
+            continue;
+        }
+        let target = below(root, &source);
+        if kind.is_symlink() {
+            symlink(fs::read_link(&source)?, &target)?;
+            continue;
+        }
+        place(&target, kind.is_dir())?;
+        binds.push(Bind { source, target });
+    }
+    Ok(binds)
 }
 
 /// `text` with the mount path at its beginning replaced by the folder that stands for it.
@@ -151,67 +276,9 @@ pub(crate) fn rewritten(text: &str, mounts: &[Mount]) -> String {
     longest.map_or_else(|| text.to_owned(), |(mount, rest)| format!("{}{rest}", mount.source.display()))
 }
 
-/// Makes the folders of a new root, and the table of what is mounted on them.
-fn build(root: &Path, mounts: &[Mount], scratch: &Path) -> io::Result<String> {
-    let mut mounts: Vec<Mount> = mounts.to_vec();
-    for mount in &mut mounts {
-        mount.path = resolved(&mount.path);
-    }
-    mounts.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut opened = BTreeSet::from([PathBuf::from("/")]);
-    let mut own = Vec::new();
-    for (index, mount) in mounts.iter().enumerate() {
-        let outer = mounts.iter().take(index).rev().find(|outer| mount.path.starts_with(&outer.path));
-        if let Some((outer, rest)) = outer.and_then(|outer| Some((outer, mount.path.strip_prefix(&outer.path).ok()?))) {
-            place(&outer.source.join(rest), &mount.source)?;
-        } else if !mount.path.exists() {
-            let existing = mount.path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
-            opened.extend(existing.ancestors().map(Path::to_path_buf));
-        }
-        own.push(line(&mount.source, &below(root, &mount.path), if mount.read_only { "bind,ro" } else { "bind" }));
-    }
-    let mut table = Vec::new();
-    for folder in &opened {
-        table.extend(open(root, folder, &opened)?);
-    }
-    // What holds the new root comes first, or it would show everything mounted before it a second time.
-    table.sort_by_key(|(original, _)| !scratch.starts_with(original));
-    for mount in &mounts {
-        let target = below(root, &mount.path);
-        if !mount.path.exists() {
-            place(&target, &mount.source)?;
-        }
-    }
-    Ok(table.into_iter().map(|(_, line)| line).chain(own).collect())
-}
-
-/// A folder in the new root whose entries are those of the machine's own, one by one, so that others can be added.
-fn open(root: &Path, folder: &Path, opened: &BTreeSet<PathBuf>) -> io::Result<Vec<(PathBuf, String)>> {
-    fs::create_dir_all(below(root, folder))?;
-    let mut table = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (original, kind) = (entry.path(), entry.file_type()?);
-        let is_device = entry.file_name().to_str().is_some_and(|name| DEVICES.contains(&name));
-        if opened.contains(&original) || (folder == Path::new("/dev") && !is_device) {
-            continue;
-        }
-        let target = below(root, &original);
-        if kind.is_symlink() {
-            symlink(fs::read_link(&original)?, &target)?;
-            continue;
-        }
-        place(&target, &original)?;
-        // What has gone meanwhile is not missed.
-        let options = if kind.is_dir() { "rbind,nofail" } else { "bind,nofail" };
-        table.push((original.clone(), line(&original, &target, options)));
-    }
-    Ok(table)
-}
-
-/// Something for `source` to be mounted on.
-fn place(target: &Path, source: &Path) -> io::Result<()> {
-    if source.is_dir() {
+/// Something to mount a folder or a file on.
+fn place(target: &Path, is_folder: bool) -> io::Result<()> {
+    if is_folder {
         return fs::create_dir_all(target);
     }
     if let Some(parent) = target.parent() {
@@ -233,12 +300,4 @@ fn resolved(path: &Path) -> PathBuf {
 
 fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
-}
-
-fn line(source: &Path, target: &Path, options: &str) -> String {
-    let escaped = |path: &Path| {
-        let text = path.to_string_lossy();
-        text.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012")
-    };
-    format!("{} {} none {options} 0 0\n", escaped(source), escaped(target))
 }

@@ -229,8 +229,8 @@ fn live_key(writing: &Writing<'_>) -> String {
 /// Restores the members that a write cannot change.
 fn carry_over(writing: &Writing<'_>, live: &Value, object: &mut Value) {
     if writing.part == Part::Status {
-        let status = object.get("status").cloned();
-        let managed = object.pointer("/metadata/managedFields").cloned();
+        let status = take(object, &["status"]);
+        let managed = take(object, &["metadata", "managedFields"]);
         *object = live.clone();
         match status {
             Some(status) => set(object, &["status"], status),

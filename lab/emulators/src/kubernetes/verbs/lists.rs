@@ -118,8 +118,8 @@ pub(super) fn list(engine: &Engine, ask: &Ask, selector: &Selector) -> Result<An
         }
         let namespace = Some(ask.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         let behind = |object: &&Object| {
-            let key = (meta::namespace(object), meta::name(object));
-            mark.as_ref().is_none_or(|mark| key > (mark.namespace.as_str(), mark.name.as_str()))
+            let key = || (meta::namespace(object), meta::name(object));
+            mark.as_ref().is_none_or(|mark| key() > (mark.namespace.as_str(), mark.name.as_str()))
         };
         let fitting = state.list(&ask.resource, namespace).filter(behind).filter(|object| selector.matches(object));
         Ok((fitting.cloned().collect::<Vec<_>>(), revision))
