@@ -71,7 +71,6 @@ bench-nodes:
 bench-syncer:
 	hack/measure-syncer.sh
 
-# The number is read when the tests of docker-config are compiled, and when the others run.
 fuzz: export FUZZ_INPUTS ?= 1000000
 fuzz: ## Damage a million documents, searches, bodies, events, results and preconditions
 	cargo test --locked --release --workspace --lib -- fuzz

@@ -4,14 +4,34 @@
 
 use std::collections::BTreeMap;
 
+use damage::{Random, inputs};
 use message_broker::{Data, Event, Format, Message};
 use serde::Deserialize;
 use serde_json::Value;
-use testkit::fuzz::{Random, inputs};
 
 use crate::config::Config;
 use crate::outcome::Outcome;
 use crate::run::trigger;
+
+/// Inputs of an ordinary run.
+const INPUTS: u64 = 3_000;
+
+/// Words that mean something here, and pieces of YAML.
+const WORDS: &[&[u8]] = &[
+    b"&a",
+    b"*a",
+    b"!!",
+    b"- ",
+    b"\n",
+    b"\t",
+    b"  ",
+    b"%",
+    b"../",
+    b"\xe2\x80\xae",
+    b"99999999999999999999",
+    b"application/json",
+    b"1.0",
+];
 
 const EVENTS: &str = include_str!("../tests/corpus/events.json");
 const RESULTS: &str = include_str!("../tests/corpus/results.json");
@@ -61,6 +81,10 @@ struct Counts {
     without_id: u64,
 }
 
+fn damaged_text(random: &mut Random, text: &str) -> String {
+    String::from_utf8_lossy(&random.damaged(text.as_bytes(), WORDS)).into_owned()
+}
+
 fn damaged_message(random: &mut Random, corpus: &[Sample]) -> Message {
     let sample = random.pick(corpus);
     let mut attributes = sample.attributes.clone();
@@ -71,11 +95,11 @@ fn damaged_message(random: &mut Random, corpus: &[Sample]) -> Message {
             1 => drop(attributes.insert(name, (*random.pick(&VALUES)).to_owned())),
             _ => {
                 let value = attributes.get(&name).cloned().unwrap_or_default();
-                attributes.insert(name, random.damaged_text(&value));
+                attributes.insert(name, damaged_text(random, &value));
             }
         }
     }
-    Message { body: random.damaged(sample.body.as_bytes()), attributes }
+    Message { body: random.damaged(sample.body.as_bytes(), WORDS), attributes }
 }
 
 /// An event that was read is written and read again as the same one.
@@ -104,7 +128,7 @@ fn check_round_trip(event: &Event, seed: u64) {
 fn damaged_events_name_a_resource_or_none() {
     let corpus: Vec<Sample> = serde_json::from_str(EVENTS).unwrap();
     let mut counts = Counts::default();
-    for seed in 0..inputs() {
+    for seed in 0..inputs(INPUTS) {
         let message = damaged_message(&mut Random::new(seed), &corpus);
         let event = match Event::decode(&message) {
             Ok(event) => event,
@@ -127,18 +151,18 @@ fn damaged_events_name_a_resource_or_none() {
     }
     let Counts { refused, of_resource, of_another_kind, without_id } = counts;
     let least = [refused, of_resource, of_another_kind, without_id].into_iter().min();
-    assert!(least > Some(inputs() / 100), "{counts:?}");
+    assert!(least > Some(inputs(INPUTS) / 100), "{counts:?}");
 }
 
 #[test]
 fn damaged_results_are_no_more_than_results() {
     let corpus: Vec<Value> = serde_json::from_str(RESULTS).unwrap();
     let mut successes = 0;
-    for seed in 0..inputs() {
+    for seed in 0..inputs(INPUTS) {
         let mut random = Random::new(seed);
         let text = random.pick(&corpus).to_string();
         let exit_code = *random.pick(&[0, 1, 2, 4, 75, 143]);
-        let outcome = Outcome::of(exit_code, &random.damaged_text(&text));
+        let outcome = Outcome::of(exit_code, &damaged_text(&mut random, &text));
         successes += u64::from(outcome.is_success);
         assert!(outcome.message.len() <= 1024, "seed {seed}");
         let is_word = |reason: &String| {
@@ -147,14 +171,14 @@ fn damaged_results_are_no_more_than_results() {
         assert!(outcome.reason.as_ref().is_none_or(is_word), "seed {seed}: {outcome:?}");
         assert!(!outcome.data().contains_key("durationMs"), "seed {seed}");
     }
-    assert!(successes > inputs() / 100 && successes < inputs(), "{successes}");
+    assert!(successes > inputs(INPUTS) / 100 && successes < inputs(INPUTS), "{successes}");
 }
 
 #[test]
 fn damaged_configurations_are_refused_with_a_reason_or_valid() {
-    let (mut valid, all) = (0, inputs().div_ceil(30));
+    let (mut valid, all) = (0, inputs(INPUTS).div_ceil(30));
     for seed in 0..all {
-        let text = Random::new(seed).damaged_text(CONFIGURATION);
+        let text = damaged_text(&mut Random::new(seed), CONFIGURATION);
         let read = Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new());
         match read.and_then(Config::plan) {
             Ok(_) => valid += 1,

@@ -24,7 +24,6 @@ pub mod broker;
 pub mod cluster;
 pub mod environment;
 pub mod fleet;
-pub mod fuzz;
 pub mod go;
 pub mod go_api;
 pub mod http;

@@ -1,11 +1,12 @@
 //! Documents are kept whole, written alike, and mean the same as before.
 
+use damage::Random;
 use proptest::prelude::*;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
 use super::Document;
-use crate::document::tests::documents::{Random, model};
+use crate::document::tests::documents::model;
 use crate::{Limits, parse};
 
 fn read(text: &str) -> Document {

@@ -1,10 +1,11 @@
 //! Equal meaning is equal bytes, and the normal form means what the document meant.
 
+use damage::Random;
 use proptest::prelude::*;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
-use crate::document::tests::documents::{Random, model};
+use crate::document::tests::documents::model;
 use crate::{Document, Limits};
 
 fn read(text: &str) -> Document {

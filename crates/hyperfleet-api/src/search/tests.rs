@@ -1,7 +1,5 @@
 //! Tests of the search language: tables of examples, properties, and both databases against the evaluation in memory.
 
-#[path = "../../tests/rig/damage.rs"]
-mod damage;
 mod databases;
 mod errors;
 mod fields;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use damage::Random;
 use proptest::prelude::*;
 
 /// The meaning of a document, apart from its spelling.
@@ -23,31 +24,9 @@ pub(crate) struct ModelEntry {
     pub(crate) token: Option<String>,
 }
 
-/// A small generator (splitmix64), so that a seed reproduces a failure.
-pub(crate) struct Random(u64);
-
 enum Node {
     Text(String),
     Object(Vec<(String, Self)>),
-}
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap() % sides
-    }
-
-    fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[self.roll(choices.len())].clone()
-    }
 }
 
 impl Model {
@@ -93,13 +72,15 @@ impl ModelEntry {
     /// One of the spellings that both readers take alike.
     fn key(&self, random: &mut Random) -> String {
         let host = &self.host;
-        random.pick(&[
-            host.clone(),
-            format!("https://{host}"),
-            format!("http://{host}/"),
-            format!("http://{host}/v2/"),
-            format!("https://{host}/v1/"),
-        ])
+        random
+            .pick(&[
+                host.clone(),
+                format!("https://{host}"),
+                format!("http://{host}/"),
+                format!("http://{host}/v2/"),
+                format!("https://{host}/v1/"),
+            ])
+            .clone()
     }
 
     fn node(&self, random: &mut Random) -> Node {
@@ -168,7 +149,7 @@ fn model_entry() -> impl Strategy<Value = ModelEntry> {
 }
 
 fn blanks(random: &mut Random) -> &'static str {
-    random.pick(&["", "", "", " ", "\n", "\t", "\r\n", " \n  "])
+    random.pick::<&str>(&["", "", "", " ", "\n", "\t", "\r\n", " \n  "])
 }
 
 fn quote(value: &str, random: &mut Random, text: &mut String) {

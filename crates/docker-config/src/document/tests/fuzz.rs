@@ -1,9 +1,10 @@
 //! Credential documents damaged at random: parsing, merging and looking up never panic, and lose no registry.
 //!
-//! The corpus is `tests/corpus`; `FUZZ_INPUTS`, set while this is compiled, is the number of inputs of a long run. That nothing
+//! The corpus is `tests/corpus`; the variable `FUZZ_INPUTS` is the number of inputs of a long run. That nothing
 //! secret is shown is in `laws`: damage may turn a value into a name, which is shown.
 
-use crate::document::tests::documents::Random;
+use damage::{Random, inputs};
+
 use crate::lookup::Image;
 use crate::merge::{ConflictPolicy, InvalidEntries, Policy, Source, admit, merge};
 use crate::{Document, Limits};
@@ -19,61 +20,9 @@ const CORPUS: &[&str] = &[
     include_str!("../../../tests/corpus/faults.json"),
 ];
 
-/// Pieces that parsers stumble over.
-const PIECES: &[&[u8]] = &[
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b"\"",
-    b":",
-    b",",
-    b"\\",
-    b"\\u0000",
-    b"\\ud800",
-    b"null",
-    b"true",
-    b"1e999",
-    b"-0",
-    b"\0",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"auths",
-    b"AUTHS",
-    b"auth",
-    b"Auth",
-    b"=",
-    b"*",
-    b"://",
-    b"/v1/",
-    b"@",
-    b"index.docker.io",
-    b"[::1]:5000",
-];
-
-fn inputs() -> u64 {
-    let given = option_env!("FUZZ_INPUTS").and_then(|text| text.parse().ok());
-    given.unwrap_or(INPUTS)
-}
-
-/// A document of the corpus with a few bytes removed, replaced, repeated or inserted.
-fn damaged(random: &mut Random) -> Vec<u8> {
-    let mut bytes = CORPUS[random.roll(CORPUS.len())].as_bytes().to_vec();
-    for _ in 0..random.roll(6) {
-        let (at, length) = (random.roll(bytes.len() + 1), random.roll(12));
-        let end = (at + length).min(bytes.len());
-        match random.roll(4) {
-            0 => drop(bytes.drain(at..end)),
-            1 => drop(bytes.splice(at..end, PIECES[random.roll(PIECES.len())].iter().copied())),
-            2 => {
-                let repeated = bytes[at..end].to_vec();
-                bytes.splice(at..at, repeated);
-            }
-            _ => drop(bytes.splice(at..at, PIECES[random.roll(PIECES.len())].iter().copied())),
-        }
-    }
-    bytes
-}
+/// Words that mean something here.
+const WORDS: &[&[u8]] =
+    &[b"auths", b"AUTHS", b"auth", b"Auth", b"://", b"/v1/", b"@", b"index.docker.io", b"[::1]:5000"];
 
 /// Everything that is done with a document, and all that is shown of it.
 fn use_it(bytes: &[u8], original: &Document) -> String {
@@ -104,8 +53,10 @@ fn use_it(bytes: &[u8], original: &Document) -> String {
 fn damaged_documents_are_survived() {
     let original =
         Document::parse(br#"{"auths": {"quay.io": {"auth": "b3JpZ2luYWw6cHc="}}}"#, &Limits::default()).unwrap();
-    for seed in 0..inputs() {
-        let shown = use_it(&damaged(&mut Random::new(seed)), &original);
+    for seed in 0..inputs(INPUTS) {
+        let mut random = Random::new(seed);
+        let document = random.pick(CORPUS);
+        let shown = use_it(&random.damaged(document.as_bytes(), WORDS), &original);
         let is_forged = |character: char| character.is_control() && character != '\n';
         assert!(!shown.contains(is_forged), "seed {seed}: {shown}");
     }

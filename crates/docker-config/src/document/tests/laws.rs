@@ -1,9 +1,10 @@
 //! Laws of parsing, digests and secrecy, over made-up documents.
 
+use damage::Random;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::documents::{Model, Random, model};
+use super::documents::{Model, model};
 use super::{digest, read};
 use crate::{Entry, Limits, Problem, parse};
 

@@ -2,7 +2,8 @@
 //!
 //! The corpus is `tests/corpus/searches.txt`; the variable `FUZZ_INPUTS` is the number of inputs of a long run.
 
-use super::damage::{Random, inputs};
+use damage::{Random, inputs};
+
 use super::properties::check;
 use super::*;
 
@@ -11,8 +12,8 @@ const INPUTS: u64 = 5_000;
 
 const CORPUS: &str = include_str!("../../../tests/corpus/searches.txt");
 
-/// Pieces that parsers stumble over.
-const PIECES: &[&[u8]] = &[
+/// Words that mean something here.
+const WORDS: &[&[u8]] = &[
     b" and ",
     b" or ",
     b" not ",
@@ -21,31 +22,22 @@ const PIECES: &[&[u8]] = &[
     b" ilike ",
     b" between ",
     b" is ",
-    b"null",
     b"(",
     b")",
     b"((((((((",
-    b"[",
-    b",",
     b"'",
     b"''",
-    b"\"",
     b"`",
-    b"\\",
     b"%",
     b"_",
-    b"=",
     b"!=",
     b"<>",
     b"<=",
     b";",
     b"--",
     b"$1",
-    b"\0",
     b"\n",
-    b"\xff",
     b"\xc3\xa9",
-    b"1e999",
     b"-",
     b"9223372036854775808",
     b"1.5Ki",
@@ -56,7 +48,6 @@ const PIECES: &[&[u8]] = &[
     b"spec.",
     b"status.conditions.",
     b"created_time",
-    b"true",
     b"name",
 ];
 
@@ -70,7 +61,7 @@ fn damaged_searches_are_survived() {
     for seed in 0..number {
         let mut random = Random::new(seed);
         let line = random.pick(&corpus);
-        let damaged = random.damage(line.as_bytes(), PIECES);
+        let damaged = random.damaged(line.as_bytes(), WORDS);
         let text = String::from_utf8_lossy(&damaged);
         check(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}: {text:?}"));
         parsed += u64::from(Search::parse(&text).is_ok());
