@@ -100,6 +100,14 @@ impl Selector {
             && self.fields.iter().all(|wanted| wanted.test.holds(Some(&field(object, &wanted.key))))
     }
 
+    /// The one value that a label must have, if the selector says so.
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.iter().find_map(|wanted| match &wanted.test {
+            Test::In(values) if wanted.key == key && values.len() == 1 => values.first().map(String::as_str),
+            _ => None,
+        })
+    }
+
     /// The one name that is asked for, if the selector says so.
     pub(crate) fn name(&self) -> Option<&str> {
         self.fields.iter().find_map(|wanted| match &wanted.test {

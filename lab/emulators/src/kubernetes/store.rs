@@ -32,7 +32,7 @@ mod writing;
 
 pub(crate) use change::{Change, Event, Key, Object};
 pub(crate) use delete::{Deletion, Propagation};
-pub(crate) use index::controller;
+pub(crate) use index::{JOB_LABEL, controller};
 pub(crate) use state::State;
 pub(crate) use writing::{Manager, Part, Writing};
 

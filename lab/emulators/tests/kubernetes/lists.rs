@@ -40,6 +40,31 @@ async fn selects(#[case] path: &str, #[case] query: &str, #[case] wanted: &str) 
     assert!(list["items"].as_array().unwrap().iter().all(|item| item.get("kind").is_none()));
 }
 
+/// Selection by this label is indexed: it follows the label of every Pod, also of one without a Job, and each change of it.
+#[tokio::test]
+async fn selects_pods_by_the_label_of_their_job() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let server = server().await;
+    for (name, job) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let metadata = json!({"name": name, "labels": {"job-name": job, "tier": name}});
+        server
+            .post(PODS, &json!({"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}))
+            .await
+            .expect(201);
+    }
+    let selected = async |path: &str, selector: &str| {
+        names(&server.get(&format!("{path}?labelSelector={selector}")).await.expect(200))
+    };
+    assert_eq!(selected(PODS, "job-name%3Dx").await, "ac");
+    assert_eq!(selected(PODS, "job-name%3Dx,tier!%3Da").await, "c");
+    assert_eq!(selected(PODS, "job-name%20in%20(x,y)").await, "abc");
+    assert_eq!(selected("/api/v1/namespaces/kube-system/pods", "job-name%3Dx").await, "");
+    assert_eq!(selected("/api/v1/pods", "job-name%3Dx").await, "ac");
+    server.merge(&format!("{PODS}/a"), &json!({"metadata": {"labels": {"job-name": "y"}}})).await.expect(200);
+    assert_eq!(selected(PODS, "job-name%3Dx").await, "c");
+    assert_eq!(selected(PODS, "job-name%3Dy").await, "ab");
+}
+
 #[rstest]
 #[case("labelSelector=a%20b", "unable to parse requirement")]
 #[case("fieldSelector=spec.x%3D1", "field label not supported: spec.x")]

@@ -1,4 +1,5 @@
-//! Finds objects by their uid, by the uid of an owner, and Pods by their controller, without a walk through all objects.
+//! Finds objects by their uid, by the uid of an owner, and Pods by their controller or their Job's label, without a walk
+//! through all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +15,17 @@ pub(super) type Location = (String, Key);
 /// A controller of Pods: namespace, kind and name, whichever uid.
 type Controller = (String, String, String);
 
+/// The label with a Job's name that its Pods have. Selection by it is indexed, as each end of a Job is looked up by it.
+pub(crate) const JOB_LABEL: &str = "job-name";
+
 /// The indexes of all stored objects.
 #[derive(Default)]
 pub(super) struct Index {
     by_uid: BTreeMap<String, Location>,
     by_owner: BTreeMap<String, BTreeSet<Location>>,
     pods: BTreeMap<Controller, BTreeSet<String>>,
+    /// By namespace and value of the label.
+    pods_of_jobs: BTreeMap<Key, BTreeSet<String>>,
 }
 
 // === impl Index ===
@@ -34,6 +40,9 @@ impl Index {
         if let Some(controller) = controller_of_pod(storage, object) {
             self.pods.entry(controller).or_default().insert(meta::name(object).to_owned());
         }
+        if let Some(job) = job_of_pod(storage, object) {
+            self.pods_of_jobs.entry(job).or_default().insert(meta::name(object).to_owned());
+        }
     }
 
     pub(super) fn remove(&mut self, storage: &str, object: &Value) {
@@ -44,6 +53,9 @@ impl Index {
         }
         if let Some(controller) = controller_of_pod(storage, object) {
             take(&mut self.pods, &controller, meta::name(object));
+        }
+        if let Some(job) = job_of_pod(storage, object) {
+            take(&mut self.pods_of_jobs, &job, meta::name(object));
         }
     }
 
@@ -61,6 +73,11 @@ impl Index {
     pub(super) fn pods_of(&self, (namespace, name): &Key, kind: &str) -> impl Iterator<Item = &String> {
         self.pods.get(&(namespace.clone(), kind.to_owned(), name.clone())).into_iter().flatten()
     }
+
+    /// The names of the Pods that have this Job in [`JOB_LABEL`].
+    pub(super) fn pods_of_job(&self, namespace: &str, job: &str) -> impl Iterator<Item = &String> {
+        self.pods_of_jobs.get(&(namespace.to_owned(), job.to_owned())).into_iter().flatten()
+    }
 }
 
 /// The controller of an object, if it has one.
@@ -75,6 +92,11 @@ fn location(storage: &str, object: &Value) -> Location {
 fn controller_of_pod(storage: &str, object: &Value) -> Option<Controller> {
     let owner = controller(object).filter(|_| storage == "pods")?;
     Some((meta::namespace(object).to_owned(), text(owner, "/kind").to_owned(), text(owner, "/name").to_owned()))
+}
+
+fn job_of_pod(storage: &str, object: &Value) -> Option<Key> {
+    let job = object.pointer("/metadata/labels")?.get(JOB_LABEL)?.as_str().filter(|_| storage == "pods")?;
+    Some((meta::namespace(object).to_owned(), job.to_owned()))
 }
 
 fn take<K, Q, V, W>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &Q, value: &W)

@@ -67,6 +67,12 @@ impl State {
         objects.take_while(wanted).map(|(_, object)| object)
     }
 
+    /// The Pods that have this Job in [`JOB_LABEL`](super::index::JOB_LABEL), in the order of their names.
+    pub(crate) fn pods_of_job(&self, namespace: &str, job: &str) -> impl Iterator<Item = &Object> {
+        let names = self.index.pods_of_job(namespace, job);
+        names.filter_map(|name| self.objects.get("pods")?.get(&(namespace.to_owned(), name.clone())))
+    }
+
     /// The object at a location.
     pub(super) fn at(&self, (storage, key): &Location) -> Option<&Object> {
         self.objects.get(storage)?.get(key)

@@ -8,7 +8,7 @@ use super::super::ask::{Ask, Form};
 use super::super::engine::Engine;
 use super::super::selectors::Selector;
 use super::super::status::{About, Cause, Status};
-use super::super::store::Object;
+use super::super::store::{JOB_LABEL, Object};
 use super::super::value::{set, text};
 use super::super::{meta, tables, views};
 
@@ -121,8 +121,13 @@ pub(super) fn list(engine: &Engine, ask: &Ask, selector: &Selector) -> Result<An
             let key = || (meta::namespace(object), meta::name(object));
             mark.as_ref().is_none_or(|mark| key() > (mark.namespace.as_str(), mark.name.as_str()))
         };
-        let fitting = state.list(&ask.resource, namespace).filter(behind).filter(|object| selector.matches(object));
-        Ok((fitting.cloned().collect::<Vec<_>>(), revision))
+        let fits = |object: &&Object| behind(object) && selector.matches(object);
+        let job = selector.label(JOB_LABEL).filter(|_| ask.resource.storage == "pods");
+        let fitting: Vec<_> = match namespace.zip(job) {
+            Some((namespace, job)) => state.pods_of_job(namespace, job).filter(fits).cloned().collect(),
+            None => state.list(&ask.resource, namespace).filter(fits).cloned().collect(),
+        };
+        Ok((fitting, revision))
     })?;
     let page = all.get(..limit.unwrap_or(all.len()).min(all.len())).unwrap_or_default();
     let left = all.len() - page.len();
