@@ -199,7 +199,8 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
         }
     };
     let (readiness, prune, measure) = (watch_readiness(parts), prune_changes(parts), measure(parts));
-    tokio::join!(readiness, prune, measure, reseal(parts), parts.store.follow(), reloading);
+    let checkpoints = parts.store.database().make_checkpoints();
+    tokio::join!(readiness, prune, measure, reseal(parts), parts.store.follow(), checkpoints, reloading);
     Ok(())
 }
 

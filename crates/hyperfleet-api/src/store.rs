@@ -3,6 +3,7 @@
 mod batch;
 mod causes;
 mod change;
+mod checkpoint;
 mod connect;
 pub mod database;
 mod effects;

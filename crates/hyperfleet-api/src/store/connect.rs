@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -12,6 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tokio::time::timeout;
 
+use super::checkpoint;
 use super::database::{Database, Pools};
 use super::{Store, StoreError};
 
@@ -112,6 +114,7 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
         .pragma("case_sensitive_like", "ON")
         // What a statement needs to undo itself is otherwise a file, created and removed with each write.
         .pragma("temp_store", "MEMORY")
+        .pragma("wal_autocheckpoint", checkpoint::LIMIT)
         .statement_cache_capacity(200);
     let common = || {
         SqlitePoolOptions::new()
@@ -129,6 +132,7 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
                 Box::pin(async move { connection.ping().await.map(|()| !connection.is_in_transaction()) })
             })
             .connect_lazy_with(options),
+        log: Arc::default(),
     })
 }
 

@@ -13,6 +13,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Sqlite};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::checkpoint::WriteAheadLog;
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
@@ -40,6 +41,8 @@ pub(super) enum Pools {
         readers: SqlitePool,
         /// The single connection for writes.
         writer: SqlitePool,
+        /// Commits since the last checkpoint.
+        log: Arc<WriteAheadLog>,
     },
     /// A server.
     Postgres(PgPool),
@@ -53,6 +56,8 @@ pub struct Transaction {
     interrupt: Option<Interrupt>,
     /// The turn of a search on SQLite; it ends with the transaction.
     turn: Option<OwnedSemaphorePermit>,
+    /// Notes a commit of writes; only on SQLite.
+    log: Option<Arc<WriteAheadLog>>,
     meter: QueryMeter,
 }
 
@@ -106,6 +111,10 @@ impl Database {
     /// Returns the maximum number of connections that read at the same time.
     pub(super) fn readers(&self) -> u32 {
         self.pools.readers()
+    }
+
+    pub(super) fn pools(&self) -> &Pools {
+        &self.pools
     }
 
     /// Returns the meter of its statements.
@@ -206,19 +215,23 @@ impl Database {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
             Pools::Postgres(pool) => Lease::begin(pool, BEGIN_WRITE).await.map(Open::Postgres),
         };
-        self.opened(open)
+        let mut transaction = self.opened(open)?;
+        if let Pools::Sqlite { log, .. } = &self.pools {
+            transaction.log = Some(Arc::clone(log));
+        }
+        Ok(transaction)
     }
 
     fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
         let meter = self.meter.clone();
-        open.map(|open| Transaction { open, interrupt: None, turn: None, meter })
+        open.map(|open| Transaction { open, interrupt: None, turn: None, log: None, meter })
             .map_err(|error| self.meter.failed(error.into()))
     }
 
     /// Closes all connections.
     pub async fn close(&self) {
         match &self.pools {
-            Pools::Sqlite { readers, writer } => {
+            Pools::Sqlite { readers, writer, .. } => {
                 readers.close().await;
                 writer.close().await;
             }
@@ -230,7 +243,7 @@ impl Database {
     pub fn connections(&self) -> (u32, u32) {
         let count = |size: u32, idle: usize| (size, size.saturating_sub(u32::try_from(idle).unwrap_or(u32::MAX)));
         match &self.pools {
-            Pools::Sqlite { readers, writer } => {
+            Pools::Sqlite { readers, writer, .. } => {
                 let (open, used) = count(readers.size(), readers.num_idle());
                 let (more, more_used) = count(writer.size(), writer.num_idle());
                 (open + more, used + more_used)
@@ -298,11 +311,14 @@ impl Transaction {
 
     /// Commits the transaction. Changes may be published only after it.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let Self { open, meter, interrupt: _until_the_end, turn: _likewise } = self;
+        let Self { open, log, meter, interrupt: _until_the_end, turn: _likewise } = self;
         let committed = async {
             match open {
                 Open::Sqlite(transaction) => transaction.commit().await?,
                 Open::Postgres(lease) => lease.end("COMMIT").await?,
+            }
+            if let Some(log) = log {
+                log.committed();
             }
             Ok(())
         };
