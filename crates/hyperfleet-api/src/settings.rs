@@ -8,6 +8,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::authorization::Grants;
 use crate::entity::Registry;
@@ -44,7 +45,8 @@ impl Settings {
         let notes = loaded.notes().to_vec();
         loaded.then(|mut settings| {
             settings.notes = Notes(notes.into_iter().chain(rules::notes(&settings)).collect());
-            let mut faults = rules::faults(&settings);
+            let mut faults = settings.database.read_files();
+            faults.extend(rules::faults(&settings));
             match environment.text("DATABASE_URL") {
                 Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
                     settings.database.dialect = Dialect::Postgres;
@@ -170,10 +172,39 @@ fn cannot_read(setting: &str, file: &Path, error: &std::io::Error) -> String {
     format!("{setting}: {}", unreadable(&file.to_string_lossy(), error))
 }
 
-fn secret_text(file: &Path, setting: &str) -> Result<SecretString, String> {
+impl DatabaseSettings {
+    /// Takes what files hold, as HyperFleet's chart mounts a Secret with them; returns every fault.
+    fn read_files(&mut self) -> Vec<String> {
+        let Self { host, host_file, port, port_file, name, name_file, username, username_file, .. } = self;
+        let mut role = username.take().unwrap_or_default();
+        let faults = [
+            take(host, host_file.as_deref(), "database.host_file"),
+            take(port, port_file.as_deref(), "database.port_file"),
+            take(name, name_file.as_deref(), "database.name_file"),
+            take(&mut role, username_file.as_deref(), "database.username_file"),
+        ];
+        *username = Some(role).filter(|role| !role.is_empty());
+        faults.into_iter().filter_map(Result::err).collect()
+    }
+}
+
+/// Replaces a value by that of a file, if one is given.
+fn take<T: FromStr>(value: &mut T, file: Option<&Path>, setting: &str) -> Result<(), String> {
+    let Some(file) = file else { return Ok(()) };
+    let parsed = text(file, setting)?.parse();
+    *value = parsed.map_err(|_repeats_it| format!("{setting}: {} holds no such value", file.display()))?;
+    Ok(())
+}
+
+/// The text of a file without surrounding blanks.
+fn text(file: &Path, setting: &str) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| cannot_read(setting, file, &error))?;
-    let text = SecretString::from(text.trim().to_owned());
-    if text.expose_secret().is_empty() { Err(format!("{setting}: is empty")) } else { Ok(text) }
+    let text = text.trim();
+    if text.is_empty() { Err(format!("{setting}: {} is empty", file.display())) } else { Ok(text.to_owned()) }
+}
+
+fn secret_text(file: &Path, setting: &str) -> Result<SecretString, String> {
+    text(file, setting).map(SecretString::from)
 }
 
 fn key(file: &Path, setting: &str) -> Result<SecretSlice<u8>, String> {

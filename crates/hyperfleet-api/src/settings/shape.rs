@@ -135,12 +135,20 @@ daemon::settings! {
         pub path: PathBuf = Row::at("database.path").flag("db-path").default("hyperfleet.db"),
         /// Host of PostgreSQL
         pub host: String = Row::at("database.host").flag("db-host").default("localhost"),
+        /// File that holds the host; it takes precedence
+        pub host_file: Option<PathBuf> = Row::at("database.host_file"),
         /// Port of PostgreSQL
         pub port: u16 = Row::at("database.port").flag("db-port").default("5432"),
+        /// File that holds the port; it takes precedence
+        pub port_file: Option<PathBuf> = Row::at("database.port_file"),
         /// Name of the database
         pub name: String = Row::at("database.name").flag("db-name").default("hyperfleet"),
+        /// File that holds the name of the database; it takes precedence
+        pub name_file: Option<PathBuf> = Row::at("database.name_file"),
         /// Role that connects to the database
         pub username: Option<String> = Row::at("database.username").flag("db-username"),
+        /// File that holds the name of the role; it takes precedence
+        pub username_file: Option<PathBuf> = Row::at("database.username_file"),
         /// Password of the role
         pub password: Option<SecretString> = Row::at("database.password"),
         /// File that holds the password of the role

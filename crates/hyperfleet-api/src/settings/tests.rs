@@ -33,6 +33,43 @@ fn a_database_url_takes_postgresql() {
     assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
 }
 
+/// HyperFleet's chart gives the database by five files of a mounted Secret.
+#[test]
+fn the_database_is_read_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = [
+        ("HOST", " 127.0.0.1\n"),
+        ("PORT", "6543\n"),
+        ("NAME", "fleet"),
+        ("USERNAME", "api\n"),
+        ("PASSWORD", "hunter2\n"),
+    ];
+    let files = held.map(|(name, text)| {
+        let path = folder.path().join(name);
+        daemon::file::replace(&path, text.as_bytes()).unwrap();
+        (format!("HYPERFLEET_DATABASE_{name}_FILE"), path.to_string_lossy().into_owned())
+    });
+    let mut variables: Variables<'_> = files.iter().map(|(name, path)| (name.as_str(), path.as_str())).collect();
+    let file = "database: {dialect: postgres, host: elsewhere, port: 1, name: other, username: nobody}";
+    let settings = loaded(file, &variables).unwrap();
+    let source = settings.source(&variables).unwrap();
+    let Source::Postgres { host, port, name, username, password, .. } = &source else { panic!("{source:?}") };
+    assert_eq!((host.as_str(), *port, name.as_str()), ("127.0.0.1", 6543, "fleet"));
+    assert_eq!((username.as_deref(), password.as_ref().unwrap().expose_secret()), (Some("api"), "hunter2"));
+    assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
+
+    daemon::file::replace(&folder.path().join("HOST"), b"db.example.com").unwrap();
+    daemon::file::replace(&folder.path().join("PORT"), b"high").unwrap();
+    daemon::file::replace(&folder.path().join("NAME"), b" \n").unwrap();
+    variables.insert("HYPERFLEET_DATABASE_USERNAME_FILE", "/absent");
+    let faults = loaded(file, &variables).unwrap_err().join("\n");
+    for fault in
+        ["/PORT holds no such value", "/NAME is empty", "database.username_file: ", "/absent", "database.ssl.mode: "]
+    {
+        assert!(faults.contains(fault), "{fault}: {faults}");
+    }
+}
+
 #[rstest]
 #[case("postgresql://user:hunter2@db.example.com/name", false)]
 #[case("postgresql://user:hunter2@db.example.com:5432/name?sslmode=prefer", false)]
