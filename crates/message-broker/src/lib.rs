@@ -53,6 +53,8 @@ pub mod name;
 pub mod pubsub;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
+#[cfg(any(feature = "pubsub", feature = "rabbitmq"))]
+mod receiving;
 pub mod settings;
 
 pub use broker::Broker;

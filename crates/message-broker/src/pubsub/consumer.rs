@@ -4,7 +4,6 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use daemon::backoff::Backoff;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use google_cloud_pubsub::model::Message as Wire;
@@ -22,14 +21,9 @@ use crate::message::Message;
 use crate::name::Subscription;
 use crate::pubsub::client::PubSub;
 use crate::pubsub::errors;
+use crate::receiving::{Receiving, unless_outage};
 use crate::settings::Consume;
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
-
-/// Back-off while the broker refuses the identity, which only a change of credentials or permissions ends.
-const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_mins(1));
-
-/// Back-off between attempts to open a stream.
-const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Maximum lease of the client library, whose default is an hour; the lease of the delivery decides.
 const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
@@ -44,11 +38,8 @@ pub(super) struct Consumer {
     pubsub: PubSub,
     subscription: Subscription,
     consume: Consume,
-    reporter: HealthReporter,
+    receiving: Receiving,
     stream: Option<MessageStream>,
-    failures: u32,
-    /// True if the broker refused the identity at the last attempt.
-    is_refused: bool,
     delayed: Delayed,
 }
 
@@ -78,15 +69,13 @@ impl Consumer {
             capacity: Arc::new(Semaphore::new(consume.concurrency().into())),
             closed: CancellationToken::new(),
         };
-        Self { pubsub, subscription, consume, reporter, stream: None, failures: 0, is_refused: false, delayed }
+        let receiving = Receiving::new(subscription.clone(), reporter);
+        Self { pubsub, subscription, consume, receiving, stream: None, delayed }
     }
 
     /// Attempts to open the first stream, so that a permanent problem is an error at once.
     pub(super) async fn try_to_begin(&mut self) -> Result<(), BrokerError> {
-        match self.begin().await {
-            Err(error) if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut) => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        unless_outage(self.begin().await)
     }
 
     async fn begin(&mut self) -> Result<(), BrokerError> {
@@ -107,27 +96,13 @@ impl Consumer {
         {
             Ok(stream) => {
                 self.stream = Some(stream);
-                let _was_receiving = self.reporter.report(Ok(()));
+                self.receiving.began();
                 Ok(())
             }
             Err(error) => {
-                self.failed(&error);
+                self.receiving.failed(&error);
                 Err(error)
             }
-        }
-    }
-
-    fn failed(&mut self, error: &BrokerError) {
-        self.stream = None;
-        self.failures = self.failures.saturating_add(1);
-        let is_known = self.reporter.report(Err(error.clone()));
-        self.is_refused = error.kind.is_refusal();
-        match (self.is_refused, is_known) {
-            (true, true) => {}
-            (true, false) => {
-                tracing::error!(subscription = %self.subscription, %error, "not receiving, as the broker refuses this identity");
-            }
-            (false, _) => tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying"),
         }
     }
 }
@@ -136,17 +111,13 @@ impl Source for Consumer {
     async fn receive(&mut self) -> Received {
         loop {
             let Some(stream) = &mut self.stream else {
-                if self.failures > 0 {
-                    let backoff = if self.is_refused { REFUSED } else { RECONNECT };
-                    sleep(backoff.nominal(self.failures)).await;
-                }
+                self.receiving.back_off().await;
                 let _reported_in_health = self.begin().await;
                 continue;
             };
-            let gone = || BrokerError::new(Operation::Receive, &self.subscription, ErrorKind::Unavailable);
             match stream.next().await {
                 Some(Ok((wire, handler))) => {
-                    self.failures = 0;
+                    self.receiving.recovered();
                     // Pub/Sub counts only with a dead-letter topic.
                     let attempt = handler.delivery_attempt().and_then(|attempt| u32::try_from(attempt).ok());
                     let message = message(wire);
@@ -157,9 +128,14 @@ impl Source for Consumer {
                 }
                 Some(Err(error)) => {
                     let error = errors::classify(Operation::Receive, self.subscription.id.as_str(), &error);
-                    self.failed(&error);
+                    self.stream = None;
+                    self.receiving.failed(&error);
                 }
-                None => self.failed(&gone().with_detail("the stream has ended")),
+                None => {
+                    let error = BrokerError::new(Operation::Receive, &self.subscription, ErrorKind::Unavailable);
+                    self.stream = None;
+                    self.receiving.failed(&error.with_detail("the stream has ended"));
+                }
             }
         }
     }

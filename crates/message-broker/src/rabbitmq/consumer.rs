@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use daemon::backoff::Backoff;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, SelectAll, once, select_all};
@@ -26,14 +25,9 @@ use crate::name::Subscription;
 use crate::rabbitmq::link::{Call, Connector, Route};
 use crate::rabbitmq::settings::Settings;
 use crate::rabbitmq::{link, topology};
+use crate::receiving::{Receiving, unless_outage};
 use crate::settings::Consume;
 use fleet_model::names::message::{ATTEMPT, DEAD_LETTER_REASON, DEAD_LETTER_SOURCE};
-
-/// Back-off while the broker refuses the identity, which only a change of credentials or permissions ends.
-const REFUSED: Backoff = Backoff::doubling(Duration::from_secs(30), Duration::from_mins(1));
-
-/// Back-off between attempts to open a session.
-const RECONNECT: Backoff = Backoff::doubling(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Delay before a message that could not be settled is requeued.
 const UNSETTLED_DELAY: Duration = Duration::from_secs(1);
@@ -42,12 +36,9 @@ pub(super) struct Consumer {
     settings: Settings,
     subscription: Subscription,
     consume: Consume,
-    reporter: HealthReporter,
+    receiving: Receiving,
     connector: Connector,
     session: Option<Session>,
-    failures: u32,
-    /// True if the broker refused the identity at the last attempt.
-    is_refused: bool,
 }
 
 struct Session {
@@ -87,24 +78,13 @@ impl Consumer {
         consume: Consume,
         reporter: HealthReporter,
     ) -> Self {
-        Self {
-            settings,
-            subscription,
-            consume,
-            reporter,
-            connector: Connector::default(),
-            session: None,
-            failures: 0,
-            is_refused: false,
-        }
+        let receiving = Receiving::new(subscription.clone(), reporter);
+        Self { settings, subscription, consume, receiving, connector: Connector::default(), session: None }
     }
 
     /// Attempts to open the first session, so that a permanent problem is an error at once.
     pub(super) async fn try_to_begin(&mut self) -> Result<(), BrokerError> {
-        match self.begin().await {
-            Err(error) if !matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut) => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        unless_outage(self.begin().await)
     }
 
     async fn begin(&mut self) -> Result<(), BrokerError> {
@@ -119,28 +99,15 @@ impl Consumer {
             .unwrap_or_else(|_| Err(BrokerError::new(Operation::Connect, &self.subscription, ErrorKind::TimedOut)));
         match begun {
             Ok(session) => {
-                (self.session, self.failures) = (Some(session), 0);
-                let _was_receiving = self.reporter.report(Ok(()));
+                self.session = Some(session);
+                self.receiving.recovered();
+                self.receiving.began();
                 Ok(())
             }
             Err(error) => {
-                self.failed(&error);
+                self.receiving.failed(&error);
                 Err(error)
             }
-        }
-    }
-
-    fn failed(&mut self, error: &BrokerError) {
-        self.session = None;
-        self.failures = self.failures.saturating_add(1);
-        let is_known = self.reporter.report(Err(error.clone()));
-        self.is_refused = error.kind.is_refusal();
-        match (self.is_refused, is_known) {
-            (true, true) => {}
-            (true, false) => {
-                tracing::error!(subscription = %self.subscription, %error, "not receiving, as the broker refuses this identity");
-            }
-            (false, _) => tracing::warn!(subscription = %self.subscription, %error, "not receiving; retrying"),
         }
     }
 }
@@ -149,16 +116,16 @@ impl Source for Consumer {
     async fn receive(&mut self) -> Received {
         loop {
             let Some(session) = &mut self.session else {
-                if self.failures > 0 {
-                    let backoff = if self.is_refused { REFUSED } else { RECONNECT };
-                    sleep(backoff.nominal(self.failures)).await;
-                }
+                self.receiving.back_off().await;
                 let _reported_in_health = self.begin().await;
                 continue;
             };
             match session.receive().await {
                 Ok(received) => return received,
-                Err(error) => self.failed(&error),
+                Err(error) => {
+                    self.session = None;
+                    self.receiving.failed(&error);
+                }
             }
         }
     }
