@@ -303,24 +303,6 @@ mod tests {
 
     use super::*;
 
-    /// The commands of the runbooks are those of the program.
-    #[test]
-    fn the_runbooks_commands_exist() {
-        let runbooks = fs::read_to_string(tree::root().join("docs/operations/runbooks.md")).unwrap();
-        let commands: Vec<_> = runbooks.lines().filter_map(|line| line.strip_prefix("    pull-secret ")).collect();
-        assert!(commands.len() > 10);
-        for command in commands {
-            // Quotes are around a search only, which has spaces.
-            let quoted = command
-                .split('"')
-                .enumerate()
-                .flat_map(|(index, part)| if index % 2 == 1 { vec![part] } else { part.split_whitespace().collect() });
-            let words = ["pull-secret"].into_iter().chain(quoted);
-            let parsed = pull_secret::cli::Cli::command().try_get_matches_from(words);
-            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
-        }
-    }
-
     /// A variable that one program knows must not look like a misspelling of another program's.
     #[test]
     fn no_variable_is_one_edit_away_from_another() {

@@ -3,6 +3,8 @@
 mod ci;
 mod circles;
 mod dashboards;
+#[cfg(test)]
+mod documents;
 mod generate;
 mod language;
 mod tidy;

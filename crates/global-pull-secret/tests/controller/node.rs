@@ -32,6 +32,7 @@ async fn a_private_image_is_pulled_when_the_additional_secret_is_applied_and_ref
     machine.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
     the_specifications_three_commands(&machine);
     the_documented_commands(&machine);
+    the_commands_of_the_admins_guide(&machine);
     assert_eq!(machine.registries_of_kubelet_file(), [machine.registry.as_str(), "original.example.com"]);
     assert_eq!(machine.kubelet_starts(), restarts + 1, "one change is one restart");
 
@@ -144,6 +145,30 @@ fn the_documented_commands(machine: &Machine) {
     let log = machine.kubectl(&["logs", "-n", SYSTEM, name.trim()]);
     assert!(log.contains("\"reason\":\"Applied\""), "{log}");
     assert!(!log.contains(&machine.password) && !log.contains(&machine.auth()), "the syncer's log has a credential");
+}
+
+/// Every line that needs a cluster, as it is written; each with what an admin finds in its answer.
+fn the_commands_of_the_admins_guide(machine: &Machine) {
+    let guide = include_str!("../../../../docs/guides/hosted-cluster-admin.md");
+    let lines = guide.lines().filter_map(|line| line.strip_prefix("    "));
+    let answers: Vec<_> = lines
+        .filter(|line| line.starts_with("kubectl ") || line.starts_with("global-pull-secret explain"))
+        .map(|line| machine.run_line(line))
+        .collect();
+    let expected = [
+        "global-pull-secret-syncer",
+        "kubernetes.io/dockerconfigjson",
+        "Running",
+        "Events:",
+        "RolledOut=True",
+        machine.registry.as_str(),
+        "quay.io/team/app:1",
+    ];
+    assert_eq!(answers.len(), expected.len(), "{answers:?}");
+    for (answer, expected) in answers.iter().zip(expected) {
+        assert!(answer.contains(expected), "{expected} is missing: {answer}");
+        assert!(!answer.contains(&machine.password) && !answer.contains(&machine.auth()), "an answer has a credential");
+    }
 }
 
 fn cells(table: &str, line: usize) -> Vec<&str> {

@@ -131,6 +131,23 @@ impl Machine {
         self.kubectl(&[message, &["--namespace", &self.namespace]].concat())
     }
 
+    /// The output of a command line of a guide, as its reader runs it: both programs on PATH, the kubeconfig in the environment.
+    pub(crate) fn run_line(&self, line: &str) -> String {
+        let tools = self.folder.path().join("tools");
+        fs::create_dir_all(&tools).unwrap();
+        for (name, program) in [("kubectl", self.kubectl.as_ref()), ("global-pull-secret", PROGRAM)] {
+            let link = tools.join(name);
+            if !link.exists() {
+                std::os::unix::fs::symlink(program, link).unwrap();
+            }
+        }
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).env("KUBECONFIG", &self.kubeconfig).env("HOME", self.folder.path());
+        let output = command.env("PATH", format!("{}:/usr/bin:/bin", tools.display())).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        text(&output)
+    }
+
     /// `kubectl apply` of a file with the object.
     pub(crate) fn apply(&self, object: &Value) -> Result<String, String> {
         let file = self.folder.path().join("object.yaml");
@@ -206,6 +223,9 @@ impl Drop for Machine {
     }
 }
 
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_global-pull-secret");
+
 /// Ends with its value.
 pub(crate) struct Controller {
     child: Child,
@@ -217,7 +237,7 @@ impl Controller {
     pub(crate) fn start(machine: &Machine) -> Self {
         let log = machine.folder.path().join("controller.log");
         let output = File::create(&log).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_global-pull-secret"));
+        let mut command = Command::new(PROGRAM);
         command.args(["run", "--kubeconfig", &machine.kubeconfig, "--control-plane-namespace", &machine.namespace]);
         command.args(["--syncer-image", &machine.syncer_image, "--syncer-priority-class", "system-node-critical"]);
         command.args(["--health-port", "0", "--metrics-port", "0"]).stdin(Stdio::null());
