@@ -4,14 +4,19 @@
 //! colours nor a legend.
 
 mod badge;
+mod causes;
 mod endpoints;
 mod escape;
 mod frame;
 mod overview;
+mod plain;
 mod resource;
 mod table;
 mod time;
 
+use fleet_model::cause::Causes;
+use fleet_model::condition::condition_type;
+use fleet_model::names::condition::RECONCILED;
 use jiff::Timestamp;
 
 use crate::entity::{Descriptor, Registry};
@@ -25,6 +30,8 @@ use crate::tenancy::Reach;
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
                                            base-uri 'none'; frame-ancestors 'none'";
 
+/// Maximum number of resources that are grouped by cause: their conditions are read for each view, some 20 µs each.
+const MAX_GROUPED: i64 = 20_000;
 /// The last page number that is accepted.
 const LAST_PAGE: i64 = 100_000;
 /// Maximum number of transitions on a resource's page.
@@ -41,6 +48,8 @@ pub struct OverviewRequest<'a> {
     pub search: Option<&'a str>,
     /// The page number, counted from 1.
     pub page: Option<&'a str>,
+    /// True if the page is to load itself again from time to time.
+    pub refreshes: bool,
     /// The `Host` header, for the command that creates a first resource.
     pub host: Option<&'a str>,
 }
@@ -58,20 +67,47 @@ pub async fn overview(
     let search = request.search.unwrap_or_default().trim();
     // People follow links and do not type page numbers, so an invalid number shows the first page.
     let page = request.page.and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, LAST_PAGE);
-    let found = match Search::parse(search) {
-        Ok(search) => {
-            let offset = (page - 1) * overview::PAGE_SIZE;
-            let query = Query { search, offset, ..Query::of_kind(&descriptor.kind, reach, overview::PAGE_SIZE) };
-            Ok(service.store().list(&query).await?)
-        }
-        Err(error) => Err(error),
-    };
     let mut counts = Vec::new();
     for filter in overview::filters(descriptor) {
         counts.push((filter, count(service, descriptor, reach, filter.search).await?));
     }
-    let host = request.host;
-    Ok(overview::show(&overview::Overview { registry, descriptor, search, page, found, counts, host, now }))
+    let not_reconciled = counts.iter().find(|(filter, _)| filter.search == overview::NOT_RECONCILED);
+    let is_grouped = page == 1 && not_reconciled.is_some_and(|(_, count)| *count <= MAX_GROUPED);
+    let plain = plain::search(search);
+    let mut causes = Vec::new();
+    let found = match Search::parse(plain.as_deref().unwrap_or(search)) {
+        Ok(parsed) => {
+            let offset = (page - 1) * overview::PAGE_SIZE;
+            let query =
+                Query { search: parsed, offset, ..Query::of_kind(&descriptor.kind, reach, overview::PAGE_SIZE) };
+            if is_grouped {
+                causes = self::causes(service, descriptor, &query).await?;
+            }
+            Ok(service.store().list(&query).await?)
+        }
+        Err(error) => Err(error),
+    };
+    let OverviewRequest { host, refreshes, .. } = *request;
+    Ok(overview::show(&overview::Overview {
+        registry,
+        descriptor,
+        search,
+        plain,
+        page,
+        found,
+        causes,
+        counts,
+        refreshes,
+        host,
+        now,
+    }))
+}
+
+/// Groups the resources of a query that are not reconciled by the first adapter that blocks them.
+async fn causes(service: &Service, descriptor: &Descriptor, query: &Query) -> Result<Vec<Causes>, Rejection> {
+    let adapters = descriptor.required_adapters.iter().map(|adapter| condition_type(adapter));
+    let conditions: Vec<_> = adapters.chain([RECONCILED.to_owned()]).collect();
+    Ok(service.store().causes(query, RECONCILED, &conditions).await?)
 }
 
 /// Renders the page of one resource within reach.
@@ -79,6 +115,7 @@ pub async fn resource(
     service: &Service,
     address: &Address<'_>,
     reach: &Reach,
+    refreshes: bool,
     now: Timestamp,
 ) -> Result<String, Rejection> {
     let resource = service.get(address, reach).await?;
@@ -88,7 +125,7 @@ pub async fn resource(
         let query = Query { owner_id: Some(resource.id.clone()), ..Query::of_kind(&descriptor.kind, reach, CHILDREN) };
         children.push((descriptor, service.store().list(&query).await?));
     }
-    Ok(resource::show(&resource::Details { registry: service.registry(), resource, history, children, now }))
+    Ok(resource::show(&resource::Details { registry: service.registry(), resource, history, children, refreshes, now }))
 }
 
 /// Renders the list of endpoints.

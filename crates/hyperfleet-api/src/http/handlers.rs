@@ -50,7 +50,8 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::OpenApiPage => Ok(html(page::openapi(api.service().registry()))),
         Route::Page(None) => overview(api, &parameters, headers, &request).await,
         Route::Page(Some(address)) => {
-            Ok(html(page::resource(api.service(), &address, &request.reach, request.time).await?))
+            let refreshes = parameters.first("refresh").is_some();
+            Ok(html(page::resource(api.service(), &address, &request.reach, refreshes, request.time).await?))
         }
         Route::Collection { descriptor, owner_id } if post => {
             let (descriptor, creation) = creation(api, descriptor, owner_id, body)?;
@@ -330,6 +331,7 @@ async fn overview(
         kind: parameters.first("kind"),
         search: parameters.first("search"),
         page: parameters.first("page"),
+        refreshes: parameters.first("refresh").is_some(),
         host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
     };
     Ok(html(page::overview(api.service(), &request, reach, *time).await?))

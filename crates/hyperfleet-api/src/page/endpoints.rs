@@ -44,7 +44,7 @@ pub(super) fn show(registry: &Registry) -> String {
         (section("Any kind", &any))
         (section("Tombstones", &tombstones))
     };
-    frame::page(&Frame { title: "API", navigation: navigation(registry, None), main, as_of: None })
+    frame::page(&Frame { title: "API", navigation: navigation(registry, None), main, as_of: None, refresh: None })
 }
 
 fn endpoints_of_kind(descriptor: &Descriptor, parent: Option<&Descriptor>) -> Vec<Endpoint> {

@@ -17,17 +17,31 @@ pub(super) struct Frame<'a> {
     pub(super) main: Markup,
     /// The time of the data, for the footer.
     pub(super) as_of: Option<Timestamp>,
+    /// Reloading of a page with data.
+    pub(super) refresh: Option<Refresh>,
 }
+
+/// Reloading without a script: by a header line of the page, while the reader wants it.
+#[derive(Debug)]
+pub(super) struct Refresh {
+    pub(super) is_on: bool,
+    /// The path of the page without it.
+    pub(super) path: String,
+}
+
+/// Seconds between two reloads.
+const REFRESH: u32 = 10;
 
 /// Renders a page.
 pub(super) fn page(frame: &Frame<'_>) -> String {
-    let Frame { title, navigation, main, as_of } = frame;
+    let Frame { title, navigation, main, as_of, refresh } = frame;
+    let refreshes = refresh.as_ref().is_some_and(|refresh| refresh.is_on);
     let body = html! {
         a class="skip" href="#main" { "Skip to content" }
         header { a class="brand" href="/" { "HyperFleet" } (navigation) }
         main id="main" { (main) }
         @if let Some(now) = *as_of {
-            footer { "As of " (exactly(now)) ". Reload to refresh." }
+            footer { "As of " (exactly(now)) ". " @if let Some(refresh) = refresh { (refresh.link()) } }
         }
     };
     let page = html! {
@@ -36,6 +50,7 @@ pub(super) fn page(frame: &Frame<'_>) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                @if refreshes { meta http-equiv="refresh" content=(REFRESH); }
                 meta name="color-scheme" content="light dark";
                 // Without an icon a browser requests /favicon.ico, which is a 404.
                 link rel="icon" href="data:,";
@@ -46,6 +61,20 @@ pub(super) fn page(frame: &Frame<'_>) -> String {
         }
     };
     page.into_string()
+}
+
+impl Refresh {
+    /// The link that begins or ends the reloading.
+    fn link(&self) -> Markup {
+        let separator = if self.path.contains('?') { '&' } else { '?' };
+        html! {
+            @if self.is_on {
+                "Reloads every " (REFRESH) " seconds. " a href=(self.path) { "Stop" }
+            } @else {
+                a href={ (self.path) (separator) "refresh=on" } { "Reload every " (REFRESH) " seconds" }
+            }
+        }
+    }
 }
 
 /// Links to the overview of each kind, and to the API's endpoints.
@@ -76,7 +105,7 @@ pub(super) fn in_order(registry: &Registry) -> Vec<&Descriptor> {
 
 /// The path of a kind's overview, narrowed by a search.
 pub(super) fn overview_path(descriptor: &Descriptor, search: &str, page: i64) -> String {
-    let mut query = form_urlencoded::Serializer::new("/?".to_owned());
+    let mut query = form_urlencoded::Serializer::for_suffix("/?".to_owned(), "/?".len());
     query.append_pair("kind", &descriptor.kind);
     if !search.is_empty() {
         query.append_pair("search", search);

@@ -1,12 +1,14 @@
 //! The overview of a kind: counts, a search, and one row per resource.
 
 use fleet_model::Status;
+use fleet_model::cause::Causes;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::badge::{Badge, Tone};
-use super::frame::{self, Frame, capitalised, navigation, overview_path, resource_path, wrappable};
+use super::causes::{self, Section};
+use super::frame::{self, Frame, Refresh, capitalised, navigation, overview_path, resource_path, wrappable};
 use super::table::Table;
 use super::time::ago;
 use crate::entity::{BASE_PATH, Descriptor, Registry};
@@ -24,9 +26,15 @@ pub(super) struct Overview<'a> {
     pub(super) descriptor: &'a Descriptor,
     /// The search as the caller wrote it.
     pub(super) search: &'a str,
+    /// The search in the search language if the caller wrote plain words.
+    pub(super) plain: Option<String>,
     pub(super) page: i64,
     pub(super) found: Result<Page<Resource>, SearchError>,
+    /// By the adapter that blocks them.
+    pub(super) causes: Vec<Causes>,
     pub(super) counts: Vec<(Filter, i64)>,
+    /// True if the page loads itself again from time to time.
+    pub(super) refreshes: bool,
     pub(super) host: Option<&'a str>,
     pub(super) now: Timestamp,
 }
@@ -41,8 +49,10 @@ pub(super) struct Filter {
 }
 
 const ALL: Filter = Filter { search: "", label: "in all", tone: Tone::Neutral };
+/// The search for resources that are not reconciled.
+pub(super) const NOT_RECONCILED: &str = "status.conditions.Reconciled='False'";
 const FILTERS: [Filter; 3] = [
-    Filter { search: "status.conditions.Reconciled='False'", label: "✗ not reconciled", tone: Tone::Bad },
+    Filter { search: NOT_RECONCILED, label: "✗ not reconciled", tone: Tone::Bad },
     Filter { search: "status.conditions.Reconciled='True'", label: "✓ reconciled", tone: Tone::Good },
     DELETING,
 ];
@@ -67,11 +77,23 @@ pub(super) fn show(overview: &Overview<'_>) -> String {
             Err(error) => { (invalid_search(overview.search, error)) }
             Ok(_) if total == 0 => { (welcome(overview)) }
             Ok(found) if found.items.is_empty() => { (no_match(overview, found.total)) }
-            Ok(found) => { (table(overview, found)) (pages(overview, found.total)) }
+            Ok(found) => {
+                (causes::show(&Section {
+                    registry: overview.registry,
+                    descriptor: overview.descriptor,
+                    search: overview.plain.as_deref().unwrap_or(overview.search),
+                    causes: &overview.causes,
+                    now: overview.now,
+                }))
+                section id="list" aria-label=(title) { (table(overview, found)) }
+                (pages(overview, found.total))
+            }
         }
     };
     let navigation = navigation(overview.registry, Some(overview.descriptor));
-    frame::page(&Frame { title: &title, navigation, main, as_of: Some(overview.now) })
+    let path = overview_path(overview.descriptor, overview.search, overview.page);
+    let refresh = Some(Refresh { is_on: overview.refreshes, path });
+    frame::page(&Frame { title: &title, navigation, main, as_of: Some(overview.now), refresh })
 }
 
 fn summary(overview: &Overview<'_>) -> Markup {
@@ -96,13 +118,14 @@ fn form(overview: &Overview<'_>) -> Markup {
             input type="hidden" name="kind" value=(overview.descriptor.kind);
             label for="search" { "Search" }
             input type="search" id="search" name="search" value=(overview.search)
-                placeholder="labels.region = 'eu' and generation > 1"
+                placeholder="a name, or labels.region = 'eu' and generation > 1"
                 autocomplete="off" autocapitalize="off" spellcheck="false"
                 aria-invalid=[is_invalid.then_some("true")] aria-describedby=[is_invalid.then_some("fault")];
             button { "Search" }
             @if !overview.search.is_empty() {
                 a href=(overview_path(overview.descriptor, "", 1)) { "Show all" }
             }
+            @if overview.plain.is_some() { small { "Names that contain it, or the id" } }
         }
     }
 }
@@ -118,6 +141,7 @@ fn invalid_search(search: &str, error: &SearchError) -> Markup {
             h2 { "Invalid search" }
             p { (error.to_string()) }
             @if let Some(marker) = marker { (marker) }
+            p { "For names that contain a word, write the word alone." }
             p {
                 "Searchable fields: "
                 code { "id, name, generation, created_time, updated_time, deleted_time, owner_id" } ", "

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fleet_model::{Report, Status, Transition};
+use fleet_model::condition::known_time;
+use fleet_model::{Condition, Report, Status, Transition, names};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::badge::{Badge, Tone};
-use super::frame::{self, Frame, capitalised, navigation, overview_path, resource_path, wrappable};
+use super::frame::{self, Frame, Refresh, capitalised, navigation, overview_path, resource_path, wrappable};
 use super::table::Table;
 use super::time::{ago, exactly};
 use crate::entity::{Descriptor, Registry};
@@ -22,12 +23,14 @@ pub(super) struct Details<'a> {
     pub(super) resource: Resource,
     pub(super) history: Page<Transition>,
     pub(super) children: Vec<(&'a Descriptor, Page<Resource>)>,
+    /// True if the page loads itself again from time to time.
+    pub(super) refreshes: bool,
     pub(super) now: Timestamp,
 }
 
 /// Renders the page.
 pub(super) fn show(details: &Details<'_>) -> String {
-    let Details { registry, resource, history, children, now } = details;
+    let Details { registry, resource, history, children, refreshes, now } = details;
     let descriptor = registry.kind(&resource.kind);
     let required = descriptor.map_or(&[][..], |descriptor| &descriptor.required_adapters);
     let main = html! {
@@ -39,6 +42,7 @@ pub(super) fn show(details: &Details<'_>) -> String {
         }
         h1 { (resource.name) }
         (state(resource, *now))
+        (next_step(resource, required))
         (reports(resource, required, *now))
         (conditions(resource, *now))
         (timeline(history))
@@ -49,7 +53,9 @@ pub(super) fn show(details: &Details<'_>) -> String {
         }))
     };
     let navigation = navigation(registry, None);
-    frame::page(&Frame { title: &resource.name, navigation, main, as_of: Some(*now) })
+    let path = resource_path(registry, &resource.kind, &resource.id).unwrap_or_default();
+    let refresh = Some(Refresh { is_on: *refreshes, path });
+    frame::page(&Frame { title: &resource.name, navigation, main, as_of: Some(*now), refresh })
 }
 
 fn section(id: &str, heading: &str, content: &Markup) -> Markup {
@@ -78,6 +84,17 @@ fn state(resource: &Resource, now: Timestamp) -> Markup {
                     (resource.deleted_by.as_deref().unwrap_or("an unknown caller"))
                 }
             }
+        }
+    }
+}
+
+/// The command that evaluates the preconditions and asks Kubernetes too, of which this server knows nothing.
+fn next_step(resource: &Resource, required: &[String]) -> Markup {
+    let report = resource.state.reports.get(names::ADAPTER);
+    let is_done = Badge::adapter(resource, report).tone == Tone::Good;
+    html! {
+        @if !is_done && required.iter().any(|name| name == names::ADAPTER) {
+            p { "Why, and what to do: " code { "pull-secret explain cluster " (resource.id) } }
         }
     }
 }
@@ -162,13 +179,18 @@ fn conditions(resource: &Resource, now: Timestamp) -> Markup {
                 wrappable(&condition.kind),
                 Badge::status(condition.status).show(),
                 html! { (condition.observed_generation) },
-                ago(condition.last_transition_time, now),
+                ago(since(condition), now),
                 reason_or_dash(condition.reason.as_deref()),
                 text_or_dash(condition.message.as_deref()),
             ],
         );
     }
     section("conditions", "Conditions", &table.finish())
+}
+
+/// The time since which status and reason are what they are; of conditions from before that was stored, of the status.
+fn since(condition: &Condition) -> Timestamp {
+    known_time(condition.reason_since_time).unwrap_or(condition.last_transition_time)
 }
 
 fn timeline(history: &Page<Transition>) -> Markup {

@@ -54,7 +54,8 @@ impl Service {
 
     /// Groups the resources that match the query and whose condition of that type is not true.
     pub async fn causes(&self, query: &Query, condition: &str) -> Result<Causes, Failure> {
-        Ok(self.store().causes(query, condition).await?)
+        let mut causes = self.store().causes(query, condition, &[condition.to_owned()]).await?;
+        Ok(causes.pop().unwrap_or_default())
     }
 
     async fn find(&self, address: &Address<'_>, reach: &Reach) -> Result<Stored, Failure> {

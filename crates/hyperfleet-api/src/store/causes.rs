@@ -21,19 +21,20 @@ struct Conditions {
 }
 
 impl Store {
-    /// Groups the resources that match the query and whose condition of that type is not true at their generation. Order and
-    /// page of the query have no effect.
+    /// Groups the resources that match the query and whose condition of the type `overall` is not true at their generation:
+    /// each below the first of the conditions that is not, or below the last one. Order and page of the query have no effect.
+    /// There is one group of causes for each of the conditions.
     ///
     /// The index of conditions tells which resources these are; only of them the conditions are read, which have the message.
-    pub async fn causes(&self, query: &Query, condition: &str) -> Result<Causes, StoreError> {
+    pub async fn causes(&self, query: &Query, overall: &str, conditions: &[String]) -> Result<Vec<Causes>, StoreError> {
         let mut snapshot = self.database().snapshot_of_search().await?;
-        let mut grouping = Grouping::default();
+        let mut groupings: Vec<Grouping> = conditions.iter().map(|_| Grouping::default()).collect();
         let total = total(&mut snapshot, query).await?;
         let (mut found, mut last) = (0_u64, String::new());
         loop {
-            let rows = batch(&mut snapshot, query, condition, &last).await?;
+            let rows = batch(&mut snapshot, query, overall, &last).await?;
             for row in &rows {
-                last = add(&mut grouping, row, condition)?;
+                last = add(&mut groupings, row, conditions)?;
             }
             found += rows.len() as u64;
             if i64::try_from(rows.len()).is_ok_and(|count| count < BATCH) {
@@ -41,8 +42,10 @@ impl Store {
             }
         }
         snapshot.commit().await?;
-        grouping.count_done(total.saturating_sub(found));
-        Ok(grouping.causes(condition))
+        if let Some(last) = groupings.last_mut() {
+            last.count_done(total.saturating_sub(found));
+        }
+        Ok(groupings.into_iter().zip(conditions).map(|(grouping, condition)| grouping.causes(condition)).collect())
     }
 }
 
@@ -72,17 +75,22 @@ async fn batch(snapshot: &mut Transaction, query: &Query, condition: &str, last:
     snapshot.fetch(sql, parameters).await
 }
 
-/// Adds a resource to the groups; returns its id.
-fn add(grouping: &mut Grouping, row: &Row, condition: &str) -> Result<String, StoreError> {
+/// Adds a resource to the groups of the condition that blocks it; returns its id.
+fn add(groupings: &mut [Grouping], row: &Row, types: &[String]) -> Result<String, StoreError> {
     let (id, name) = (row.text(0)?, row.text(1)?);
     let Conditions { conditions } = json(&row.text(5)?, "resources.state")?;
-    grouping.add(&Observed {
+    let resource = Observed {
         id: &id,
         name: &name,
         generation: generation(row.number(2)?, "resources.generation")?,
         updated_time: time(row.number(3)?)?,
         is_terminating: row.optional_number(4)?.is_some(),
-        condition: conditions.iter().find(|one| one.kind == condition),
-    });
+        condition: None,
+    };
+    let observed = |kind: &String| Observed { condition: conditions.iter().find(|one| one.kind == *kind), ..resource };
+    let blocking = types.iter().position(|kind| !observed(kind).is_done()).unwrap_or(types.len().saturating_sub(1));
+    if let Some((grouping, kind)) = groupings.get_mut(blocking).zip(types.get(blocking)) {
+        grouping.add(&observed(kind));
+    }
     Ok(id)
 }

@@ -33,6 +33,7 @@ const ATTRIBUTES: &[&str] = &[
     "datetime",
     "for",
     "href",
+    "http-equiv",
     "id",
     "lang",
     "method",
@@ -118,9 +119,11 @@ impl Node {
         cells.map(|cell| (cell.attr("data-head").unwrap().to_owned(), cell.text())).collect()
     }
 
-    /// The row headers, from top to bottom.
+    /// The row headers, from top to bottom; of an overview those of the list of resources.
     pub(crate) fn row_names(&self) -> Vec<String> {
-        self.all("th").into_iter().filter(|head| head.attr("scope") == Some("row")).map(Self::text).collect()
+        let list = self.select(&|node| node.attr("id") == Some("list"));
+        let table = list.first().copied().unwrap_or(self);
+        table.all("th").into_iter().filter(|head| head.attr("scope") == Some("row")).map(Self::text).collect()
     }
 
     /// Checks the structure that screen readers rely on.

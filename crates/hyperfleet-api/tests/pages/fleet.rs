@@ -135,7 +135,7 @@ impl Fleet {
 
     /// A cluster's page, parsed.
     pub(crate) async fn page(&self, id: &str) -> Node {
-        Node::parse(&page::resource(&self.service, &address(id), &Reach::Unlimited, self.now).await.unwrap())
+        Node::parse(&page::resource(&self.service, &address(id), &Reach::Unlimited, false, self.now).await.unwrap())
     }
 
     /// Serves the fleet over HTTP.

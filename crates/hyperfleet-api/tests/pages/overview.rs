@@ -129,6 +129,102 @@ async fn an_invalid_search_is_marked_at_its_column() {
     assert!(page.id("main").text().contains("None of the clusters match."));
 }
 
+/// The rows of the causes: the adapter, the count, the reason, since when, the message, the examples.
+fn causes(page: &Node) -> Vec<String> {
+    let Some(table) = page.all("table").into_iter().find(|table| table.text().contains("Blocked by")) else {
+        return Vec::new();
+    };
+    table.all("tbody")[0].all("tr").into_iter().map(Node::text).collect()
+}
+
+#[tokio::test]
+async fn causes_are_named_once_for_each_cluster_and_most_clusters_first() {
+    let fleet = Fleet::new().await;
+    assert!(causes(&fleet.overview(&OverviewRequest::default()).await).is_empty());
+    fleet.reconciled("calm", 7200).await;
+    assert!(causes(&fleet.overview(&OverviewRequest::default()).await).is_empty());
+    for (name, age) in [("checkout-us", 600), ("checkout-eu", 900)] {
+        let id = fleet.failing(name, age).await;
+        fleet.report(&id, available("validation", 2, "True", "Valid", "the spec is valid"), age - 70).await;
+        fleet
+            .report(&id, available("pullsecret", 2, "False", "PreconditionsNotMet", "waiting for dns"), age - 70)
+            .await;
+    }
+    let silent = fleet.cluster("silent", 300).await;
+    let page = fleet.overview(&OverviewRequest::default()).await;
+    page.check_accessibility();
+    assert_eq!(
+        causes(&page),
+        [
+            "dns2ZoneNotFound14 min agothe zone eu.example.com does not exist: create it or correct spec.dns.zone\
+             checkout-us, checkout-eu",
+            "validation1no report5 min ago–silent",
+        ],
+        "the adapter that waits for dns is no cause of its own"
+    );
+
+    // Each count leads to the clusters that it counts, also within a search.
+    let served = fleet.serve().await;
+    for (search, expected) in
+        [("", vec![vec!["checkout-us", "checkout-eu"], vec!["silent"]]), ("eu", vec![vec!["checkout-eu"]])]
+    {
+        let page = fleet.overview(&OverviewRequest { search: Some(search), ..OverviewRequest::default() }).await;
+        let table = page.all("table").into_iter().find(|table| table.text().contains("Blocked by")).unwrap();
+        let rows = table.all("tbody")[0].all("tr");
+        assert_eq!(rows.len(), expected.len(), "{search}");
+        for (row, names) in rows.into_iter().zip(expected) {
+            let url = format!("{}{}", served.base, row.all("a")[0].attr("href").unwrap());
+            let linked = Node::parse(&reqwest::get(&url).await.unwrap().text().await.unwrap());
+            assert_eq!(linked.row_names(), names, "{url}");
+        }
+    }
+    let second_page = OverviewRequest { page: Some("2"), ..OverviewRequest::default() };
+    assert!(causes(&fleet.overview(&second_page).await).is_empty());
+    assert!(fleet.page(&silent).await.id("main").text().contains("Not reconciled"));
+}
+
+#[tokio::test]
+async fn plain_words_find_names_and_ids() {
+    let fleet = Fleet::new().await;
+    let id = fleet.reconciled("payments-eu", 7200).await;
+    fleet.reconciled("payments-us", 7100).await;
+    for (search, expected) in [
+        ("payments", vec!["payments-us", "payments-eu"]),
+        ("EU pay", vec!["payments-eu"]),
+        (id.as_str(), vec!["payments-eu"]),
+        ("nothing", vec![]),
+    ] {
+        let page = fleet.overview(&OverviewRequest { search: Some(search), ..OverviewRequest::default() }).await;
+        page.check_accessibility();
+        assert_eq!(page.row_names(), expected, "{search}");
+        assert_eq!(page.id("search").attr("value"), Some(search), "the words stay in the form");
+    }
+    let page = fleet.overview(&OverviewRequest { search: Some("name like x"), ..OverviewRequest::default() }).await;
+    assert_eq!(page.id("fault").attr("role"), Some("alert"), "words of the search language are not names");
+}
+
+/// A reload would take what a reader is typing, so it is off unless asked for.
+#[tokio::test]
+async fn pages_reload_only_if_asked() {
+    let fleet = Fleet::new().await;
+    let id = fleet.failing("troubled", 600).await;
+    let served = fleet.serve().await;
+    let get = async |path: &str| {
+        let answer = reqwest::get(format!("{}{path}", served.base)).await.unwrap();
+        Node::parse(&answer.text().await.unwrap())
+    };
+    let reloads = |page: &Node| page.all("meta").iter().any(|meta| meta.attr("http-equiv") == Some("refresh"));
+    for path in ["/?kind=Cluster&search=troubled".to_owned(), format!("/ui/clusters/{id}")] {
+        let page = get(&path).await;
+        assert!(!reloads(&page), "{path}");
+        let on = page.all("footer")[0].all("a")[0].attr("href").unwrap().to_owned();
+        let page = get(&on).await;
+        page.check_accessibility();
+        assert!(reloads(&page) && page.id("main").text().contains("troubled"), "{on}");
+        assert_eq!(page.all("footer")[0].all("a")[0].attr("href"), Some(path.as_str()), "the way back");
+    }
+}
+
 #[tokio::test]
 async fn large_fleets_are_paged_with_bounded_size() {
     let fleet = Fleet::new().await;
@@ -144,7 +240,7 @@ async fn large_fleets_are_paged_with_bounded_size() {
         let text = fleet.overview_text(&OverviewRequest { page: Some(number), ..OverviewRequest::default() }).await;
         assert!(text.len() < 200_000, "page {number} has {} bytes", text.len());
         let page = Node::parse(&text);
-        assert_eq!(page.all("caption")[0].text(), format!("{expected}, newest first"));
+        assert_eq!(page.id("list").all("caption")[0].text(), format!("{expected}, newest first"));
         assert_eq!(page.class("pages")[0].all("a").into_iter().map(Node::text).collect::<Vec<_>>(), ways);
         names.extend(page.row_names());
     }
@@ -154,7 +250,7 @@ async fn large_fleets_are_paged_with_bounded_size() {
     assert!(past_the_end.id("main").text().contains("There are no clusters on page 4."));
     for invalid in ["0", "-1", "x", "99999999999999999999"] {
         let page = fleet.overview(&OverviewRequest { page: Some(invalid), ..OverviewRequest::default() }).await;
-        assert_eq!(page.all("caption")[0].text(), "1 to 100 of 205, newest first", "{invalid}");
+        assert_eq!(page.id("list").all("caption")[0].text(), "1 to 100 of 205, newest first", "{invalid}");
     }
 }
 
