@@ -13,7 +13,7 @@ use crate::tree;
 /// Folders and files with commands for people.
 const PAGES: [&str; 3] = ["README.md", "docs/guides", "docs/operations"];
 
-/// What ends the words of a program: redirections, pipes, a comment, the next command.
+/// Words that end a program's words: redirections, pipes, a comment, the next command.
 const ENDS: [&str; 8] = [">", "<", "|", "&", "&&", ";", "#", "2>/dev/null"];
 
 /// A program's parser, by its name.

@@ -50,7 +50,7 @@ fn the_database_is_read_from_files() {
         (format!("HYPERFLEET_DATABASE_{name}_FILE"), path.to_string_lossy().into_owned())
     });
     let mut variables: Variables<'_> = files.iter().map(|(name, path)| (name.as_str(), path.as_str())).collect();
-    let file = "database: {dialect: postgres, host: elsewhere, port: 1, name: other, username: nobody}";
+    let file = "database: {dialect: postgres, host: elsewhere, port: 1, name: other, username: other}";
     let settings = loaded(file, &variables).unwrap();
     let source = settings.source(&variables).unwrap();
     let Source::Postgres { host, port, name, username, password, .. } = &source else { panic!("{source:?}") };

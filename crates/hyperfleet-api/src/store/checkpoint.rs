@@ -4,11 +4,8 @@
 //! common disk. A passive checkpoint by another connection lets writes go on. As it stops at the commit that was the last
 //! when it began, a log that has become long is also emptied by the connection that writes, which has little left to copy.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
-use tokio::sync::Notify;
 
 use super::database::{Database, Pools};
 use super::error::StoreError;
@@ -19,35 +16,15 @@ mod tests;
 /// Pages in the log at which a commit makes a checkpoint after all, because this one has fallen behind: 64 MiB.
 pub(super) const LIMIT: &str = "16384";
 
-/// Commits between two checkpoints. One commit of many requests writes some dozens of pages.
-const COMMITS: u32 = 32;
-
 /// Pages in the log from which on it is emptied by the connection that writes: 8 MiB.
 const LONG: i64 = 2048;
-
-/// Counts the commits that are only in the log.
-#[derive(Debug, Default)]
-pub(super) struct WriteAheadLog {
-    commits: AtomicU32,
-    is_due: Notify,
-}
-
-impl WriteAheadLog {
-    /// Notes a commit.
-    pub(super) fn committed(&self) {
-        if self.commits.fetch_add(1, Ordering::Relaxed) + 1 >= COMMITS {
-            self.is_due.notify_one();
-        }
-    }
-}
 
 impl Database {
     /// Makes checkpoints when they are due; never returns. PostgreSQL makes its own.
     pub async fn make_checkpoints(&self) {
-        let Pools::Sqlite { log, .. } = self.pools() else { return std::future::pending().await };
+        let Pools::Sqlite { commits, .. } = self.pools() else { return std::future::pending().await };
         loop {
-            log.is_due.notified().await;
-            log.commits.store(0, Ordering::Relaxed);
+            commits.are_enough().await;
             if let Err(error) = self.checkpoint().await {
                 // Commits make checkpoints at the limit.
                 tracing::debug!(operation = "checkpoint", %error, "cannot copy the write-ahead log; retrying");

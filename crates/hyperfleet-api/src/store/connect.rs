@@ -132,7 +132,7 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
                 Box::pin(async move { connection.ping().await.map(|()| !connection.is_in_transaction()) })
             })
             .connect_lazy_with(options),
-        log: Arc::default(),
+        commits: Arc::default(),
     })
 }
 

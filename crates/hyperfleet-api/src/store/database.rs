@@ -13,7 +13,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Sqlite};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::checkpoint::WriteAheadLog;
+use super::commits::Commits;
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters, Value};
@@ -42,7 +42,7 @@ pub(super) enum Pools {
         /// The single connection for writes.
         writer: SqlitePool,
         /// Commits since the last checkpoint.
-        log: Arc<WriteAheadLog>,
+        commits: Arc<Commits>,
     },
     /// A server.
     Postgres(PgPool),
@@ -57,7 +57,7 @@ pub struct Transaction {
     /// The turn of a search on SQLite; it ends with the transaction.
     turn: Option<OwnedSemaphorePermit>,
     /// Notes a commit of writes; only on SQLite.
-    log: Option<Arc<WriteAheadLog>>,
+    commits: Option<Arc<Commits>>,
     meter: QueryMeter,
 }
 
@@ -216,15 +216,15 @@ impl Database {
             Pools::Postgres(pool) => Lease::begin(pool, BEGIN_WRITE).await.map(Open::Postgres),
         };
         let mut transaction = self.opened(open)?;
-        if let Pools::Sqlite { log, .. } = &self.pools {
-            transaction.log = Some(Arc::clone(log));
+        if let Pools::Sqlite { commits, .. } = &self.pools {
+            transaction.commits = Some(Arc::clone(commits));
         }
         Ok(transaction)
     }
 
     fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
         let meter = self.meter.clone();
-        open.map(|open| Transaction { open, interrupt: None, turn: None, log: None, meter })
+        open.map(|open| Transaction { open, interrupt: None, turn: None, commits: None, meter })
             .map_err(|error| self.meter.failed(error.into()))
     }
 
@@ -311,14 +311,14 @@ impl Transaction {
 
     /// Commits the transaction. Changes may be published only after it.
     pub async fn commit(self) -> Result<(), StoreError> {
-        let Self { open, log, meter, interrupt: _until_the_end, turn: _likewise } = self;
+        let Self { open, commits, meter, interrupt: _until_the_end, turn: _likewise } = self;
         let committed = async {
             match open {
                 Open::Sqlite(transaction) => transaction.commit().await?,
                 Open::Postgres(lease) => lease.end("COMMIT").await?,
             }
-            if let Some(log) = log {
-                log.committed();
+            if let Some(commits) = commits {
+                commits.add();
             }
             Ok(())
         };

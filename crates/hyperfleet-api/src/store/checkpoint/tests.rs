@@ -5,6 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 
 use super::*;
+use crate::store::commits::{COMMITS, Commits};
 use crate::store::sql::Parameters;
 use crate::store::tests::on_sqlite;
 
@@ -34,11 +35,13 @@ fn size(path: &str) -> u64 {
 
 #[test]
 fn a_checkpoint_is_due_after_enough_commits() {
-    let log = WriteAheadLog::default();
-    (1..COMMITS).for_each(|_| log.committed());
-    assert_eq!(log.is_due.notified().now_or_never(), None);
-    log.committed();
-    assert_eq!(log.is_due.notified().now_or_never(), Some(()));
+    let commits = Commits::default();
+    for _ in 0..2 {
+        (1..COMMITS).for_each(|_| commits.add());
+        assert_eq!(commits.are_enough().now_or_never(), None);
+        commits.add();
+        assert_eq!(commits.are_enough().now_or_never(), Some(()));
+    }
 }
 
 /// Without checkpoints, the rows of so few commits would stay in the log.
