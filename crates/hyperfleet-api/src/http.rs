@@ -1,7 +1,7 @@
 //! The HTTP layer: routing, authentication, limits, and the response to every request.
 
 mod access;
-pub mod audit;
+mod audit;
 pub mod auth;
 mod causes;
 mod digests;
@@ -27,6 +27,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::{Chain, Operation, Record};
 use crate::metrics::Metrics;
 use crate::sealed::Keyring;
 use crate::service::Service;
@@ -48,6 +49,8 @@ pub struct Parts {
     pub service: Service,
     /// The authentication of callers.
     pub authentication: Authentication,
+    /// The audit records of this process.
+    pub audit: Chain,
     /// The metrics.
     pub metrics: Metrics,
     /// The document at `/openapi`.
@@ -85,6 +88,11 @@ impl Api {
     /// Creates an API from its parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
+    }
+
+    /// Records the beginning or the end of this process's audit records.
+    pub fn record(&self, operation: Operation) {
+        self.parts.audit.append(&Record::of_process(operation, self.now()));
     }
 
     /// The encryption keys of pull secrets.

@@ -55,6 +55,7 @@
 //! assert_eq!(error, Err(Some(1)));
 //! ```
 
+pub mod audit;
 pub mod authorization;
 pub mod decide;
 pub mod entity;

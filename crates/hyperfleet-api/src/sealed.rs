@@ -224,6 +224,12 @@ pub fn take(spec: &mut Map<String, Value>) -> Result<PullSecretInput, Refused> {
     Document::check(value).map(PullSecretInput::New)
 }
 
+/// True if a spec as a client gives it has the content of a pull secret, not only its placeholder.
+pub fn is_given(spec: &Map<String, Value>) -> bool {
+    let data = spec.get("pullSecret").and_then(|secret| secret.get("data"));
+    data.is_some_and(|data| !data.is_null() && data.get("redacted") != Some(&Value::Bool(true)))
+}
+
 /// Sets `pullSecret.data`.
 pub fn put(spec: &mut Map<String, Value>, value: Value) {
     if let Some(secret) = spec.get_mut("pullSecret").and_then(Value::as_object_mut) {

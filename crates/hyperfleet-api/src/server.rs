@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::{Chain, Operation};
 use crate::entity;
 use crate::http::auth::Authentication;
 use crate::http::jwt::Issuers;
@@ -94,8 +95,8 @@ impl Server {
         for note in &settings.notes.0 {
             tracing::warn!(operation = "start", "{note}");
         }
-        let path = settings.server.openapi_schema_path.as_deref();
-        let document = spec_schema::document(path, &registry).map_err(fault)?;
+        let document =
+            spec_schema::document(settings.server.openapi_schema_path.as_deref(), &registry).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
         let authentication = authentication(&settings, &registry)?;
         let serve_options = serve_options(&settings)?;
@@ -110,6 +111,7 @@ impl Server {
         let api = Api::new(Parts {
             service,
             authentication,
+            audit: Chain::new(),
             metrics: metrics.clone(),
             openapi,
             version: build.version,
@@ -154,6 +156,7 @@ impl Server {
     /// Fails only on a database that this version cannot use.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StoreError> {
         let Self { api, probes, parts } = self;
+        parts.api.record(Operation::BeginAudit);
         // The first requests wait for a short migration instead of failing.
         let prepared = tokio::time::timeout(FIRST_MIGRATION, migrate(&parts));
         let prepared = tokio::select! {
@@ -180,6 +183,7 @@ impl Server {
                 api_stop.cancel();
                 ended
             });
+            parts.api.record(Operation::EndAudit);
             // A connection that was cut off may never close.
             let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
             ended
@@ -247,8 +251,7 @@ async fn watch_readiness(parts: &ServerParts) {
         let is_unwritable = parts.metrics.unwritable.get() != 0 || parts.store.is_full();
         let writes = is_unwritable || passes.fetch_add(1, Ordering::Relaxed).is_multiple_of(PASSES_PER_WRITE);
         let timeout = parts.settings.health.db_ping_timeout;
-        let ping = tokio::time::timeout(timeout, parts.store.ping()).await;
-        match ping {
+        match tokio::time::timeout(timeout, parts.store.ping()).await {
             Ok(Ok(())) if writes => probe_write(parts).await,
             Ok(Ok(())) => Readiness::Ready,
             Ok(Err(_)) => Readiness::NotReady("database unavailable".to_owned()),

@@ -4,6 +4,7 @@ mod batch;
 mod causes;
 mod change;
 mod checkpoint;
+mod commits;
 mod connect;
 pub mod database;
 mod effects;

@@ -11,7 +11,7 @@ use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::log;
 use daemon::output;
-use hyperfleet_api::http::audit;
+use hyperfleet_api::audit;
 use hyperfleet_api::reload::Source;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;

@@ -61,6 +61,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: EventsCommand,
     },
+    /// Show if audit records were changed or are missing
+    #[command(arg_required_else_help = true)]
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
     /// Check a pull secret and say what is wrong with it, with places and without values
     Validate(ValidateArguments),
     /// Run the fleet plane on this machine, for development and tests: runs the program `pull-secret-local`
@@ -118,6 +124,25 @@ A run that finds the newest version to hold the pull secret already writes nothi
 cluster's is never touched. Flags come before environment variables; a blank value counts as missing. The log is on \
 stdout, one JSON object a line. In a cluster the identity comes from Workload Identity, on a workstation from \
 `gcloud auth application-default login`.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Verify the audit records in the log of `pull-secret api`
+    ///
+    /// Each process has a chain of records, in which each has a number and the hash of the one before. Other lines are skipped.
+    /// Exits with 0 if every chain is unbroken, with 1 if a record was changed or is missing, or if there is no record.
+    Verify(VerifyArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// The log, as JSON lines, in one file or several; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArguments {

@@ -4,6 +4,7 @@ pub mod cli;
 
 mod adapter;
 mod api;
+mod audit;
 mod broker;
 mod client;
 mod events;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use cli::{Cli, Command, ExplainCommand, RunJobCommand};
+use cli::{AuditCommand, Cli, Command, ExplainCommand, RunJobCommand};
 use daemon::output;
 
 /// Runs the command that the process was started with.
@@ -64,6 +65,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Adapter(arguments) => adapter::adapter(*arguments),
         Command::Events { command } => events::events(command),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
+        Command::Audit { command: AuditCommand::Verify(arguments) } => audit::verify(&arguments),
         Command::Validate(arguments) => validate::validate(&arguments),
         Command::Local { arguments } => local::run(arguments),
         Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(arguments),

@@ -26,7 +26,7 @@ use crate::options::{Options, SecretManager};
 const COMPONENTS: Components = &[
     ("adapter", "adapter"),
     ("daemon", "local"),
-    (hyperfleet_api::http::audit::TARGET, "api"),
+    (hyperfleet_api::audit::TARGET, "api"),
     ("hyperfleet_api", "api"),
     ("hyperfleet_client", "client"),
     ("kubernetes", "cluster"),
@@ -39,7 +39,7 @@ const COMPONENTS: Components = &[
 const CRATES: &[&str] = &[
     "adapter",
     "daemon",
-    hyperfleet_api::http::audit::TARGET,
+    hyperfleet_api::audit::TARGET,
     "hyperfleet_api",
     "hyperfleet_client",
     "kubernetes",

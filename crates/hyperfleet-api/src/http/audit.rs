@@ -1,17 +1,19 @@
-//! Audit records: every read of a pull secret and every denied call, as log lines of their own target.
+//! Audit records of calls: every read and write of a pull secret and every denied call.
 
 use std::net::IpAddr;
 
+use jiff::Timestamp;
+
+use crate::audit::{Chain, Operation, Record};
 use crate::resource::Resource;
 use crate::service::Caller;
 use crate::tenancy;
 
-/// The target of audit records in the log.
-pub const TARGET: &str = "audit";
-
 /// One call that is recorded. Holds no credential.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
+    pub(super) chain: &'a Chain,
+    pub(super) time: Timestamp,
     pub(super) request_id: &'a str,
     pub(super) method: &'a str,
     /// The path, shortened and escaped.
@@ -24,71 +26,32 @@ pub(super) struct Call<'a> {
     pub(super) resource: Option<&'a Resource>,
 }
 
-/// The fields that every record has.
-struct Fields {
-    issuer: String,
-    subject: String,
-    tenancy: String,
-    remote: String,
-    kind: String,
-    id: String,
-    incarnation: String,
-    generation: i64,
-}
-
 impl Call<'_> {
     /// Records that a caller got a pull secret, and the grant that allowed it.
     pub(super) fn read(&self, because: &str) {
-        let Fields { issuer, subject, tenancy, remote, kind, id, incarnation, generation } = self.fields();
-        let Self { request_id, method, path, .. } = self;
-        tracing::info!(
-            target: TARGET,
-            operation = "read-pull-secret",
-            allowed = true,
-            request_id,
-            method,
-            path,
-            issuer,
-            subject,
-            tenancy,
-            remote,
-            kind,
-            id,
-            incarnation,
-            generation,
-            because,
-            "pull secret read"
-        );
+        self.record(Operation::ReadPullSecret, because);
+    }
+
+    /// Records that a caller stored a pull secret.
+    pub(super) fn written(&self) {
+        self.record(Operation::WritePullSecret, "");
     }
 
     /// Records that a call was denied, and what was missing.
     pub(super) fn denied(&self, because: &str) {
-        let Fields { issuer, subject, tenancy, remote, kind, id, incarnation, generation } = self.fields();
-        let Self { request_id, method, path, .. } = self;
-        tracing::warn!(
-            target: TARGET,
-            operation = "deny",
-            allowed = false,
-            request_id,
-            method,
-            path,
-            issuer,
-            subject,
-            tenancy,
-            remote,
-            kind,
-            id,
-            incarnation,
-            generation,
-            because,
-            "call denied"
-        );
+        self.record(Operation::Deny, because);
     }
 
-    fn fields(&self) -> Fields {
+    fn record(&self, operation: Operation, because: &str) {
         let (caller, resource) = (self.caller, self.resource);
         let identity = caller.map(|caller| caller.identity.clone()).unwrap_or_default();
-        Fields {
+        self.chain.append(&Record {
+            operation,
+            allowed: operation != Operation::Deny,
+            because: because.to_owned(),
+            request_id: self.request_id.to_owned(),
+            method: self.method.to_owned(),
+            path: self.path.to_owned(),
             issuer: identity.issuer,
             subject: identity.subject,
             tenancy: caller.map(|caller| tenancy::text(&caller.tenancy)).unwrap_or_default(),
@@ -97,6 +60,7 @@ impl Call<'_> {
             id: resource.map(|resource| resource.id.clone()).unwrap_or_default(),
             incarnation: resource.map(|resource| resource.created_time.to_string()).unwrap_or_default(),
             generation: resource.map_or(0, |resource| resource.generation.into()),
-        }
+            time: self.time,
+        });
     }
 }

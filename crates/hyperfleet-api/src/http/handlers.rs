@@ -22,6 +22,7 @@ use crate::page;
 use crate::problem::{Code, FieldError, Problem, Rejection};
 use crate::render;
 use crate::resource::Resource;
+use crate::sealed;
 use crate::search::Fields;
 use crate::service::{Address, Caller, Reported};
 use crate::store::{Query, StoreError};
@@ -36,6 +37,12 @@ pub(super) struct AuthenticatedRequest<'a> {
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
     pub(super) caller: &'a Caller,
+}
+
+/// A request that changes a resource, and its audit record.
+struct Write<'a> {
+    request: RequestInfo,
+    call: Call<'a>,
 }
 
 /// Handles a request.
@@ -59,10 +66,12 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
             caller.permissions.allow(Verb::Create, scope).map_err(Problem::from)?;
             check_id(&creation, caller, scope)?;
             let request = RequestInfo::now(caller, scope, request.time);
-            create(api, descriptor, owner_id, creation, &request).await
+            create(api, descriptor, owner_id, creation, &Write { request, call }).await
         }
         Route::Collection { descriptor, owner_id } => list(api, (descriptor, owner_id), &parameters, caller).await,
-        Route::Item(address) if *method == Method::PATCH => patch(api, &address, headers, body, &request).await,
+        Route::Item(address) if *method == Method::PATCH => {
+            patch(api, &address, headers, body, &Write { request, call }).await
+        }
         Route::Item(address) if *method == Method::DELETE => {
             let resource = api.service().delete(&address, &request).await?;
             api.parts.metrics.reconciliation_started(&resource, api.service().registry());
@@ -93,11 +102,15 @@ async fn patch(
     address: &Address<'_>,
     headers: &HeaderMap,
     body: &[u8],
-    request: &RequestInfo,
+    write: &Write<'_>,
 ) -> Result<Response, Rejection> {
     let expected = if_match(headers)?;
     let patch = body::patch(body::object(body)?)?;
-    let resource = api.service().patch(address, patch, expected, request).await?;
+    let is_given = patch.spec.as_ref().is_some_and(sealed::is_given);
+    let resource = api.service().patch(address, patch, expected, &write.request).await?;
+    if is_given {
+        Call { resource: Some(&resource), ..write.call }.written();
+    }
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::OK, &resource))
 }
@@ -245,9 +258,13 @@ async fn create(
     descriptor: &Descriptor,
     owner_id: Option<&str>,
     creation: Creation,
-    request: &RequestInfo,
+    write: &Write<'_>,
 ) -> Result<Response, Rejection> {
-    let resource = api.service().create(descriptor, owner_id, creation, request).await?;
+    let is_given = creation.spec.as_ref().is_some_and(sealed::is_given);
+    let resource = api.service().create(descriptor, owner_id, creation, &write.request).await?;
+    if is_given {
+        Call { resource: Some(&resource), ..write.call }.written();
+    }
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::CREATED, &resource))
 }

@@ -60,6 +60,8 @@ async fn handle(State(api): State<Api>, request: Request) -> Response {
     if let Some(Rejection { problem, .. }) = rejection.as_ref().filter(|rejection| is_denial(&rejection.problem)) {
         let path = excerpt(uri.path());
         let call = Call {
+            chain: &api.parts.audit,
+            time: api.now(),
             request_id: &id,
             method: method.as_str(),
             path: &path,
@@ -192,8 +194,16 @@ async fn handle_route(
     let shows_digests = route.is_public() || caller.permissions.pull_secrets(subject).reads;
     let body = if writes { read(api, body).await? } else { Bytes::new() };
     let path = excerpt(head.uri.path());
-    let call =
-        Call { request_id, method: head.method.as_str(), path: &path, peer, caller: Some(&*caller), resource: None };
+    let call = Call {
+        chain: &api.parts.audit,
+        time: api.now(),
+        request_id,
+        method: head.method.as_str(),
+        path: &path,
+        peer,
+        caller: Some(&*caller),
+        resource: None,
+    };
     let request = AuthenticatedRequest {
         call,
         method: &head.method,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::rig::log::logged;
 use crate::rig::tokens::{Issuer, granted};
-use crate::rig::{Answer, DONE, Kind, Rig, cluster, file, path_of, report, unique};
+use crate::rig::{Answer, DONE, Kind, Rig, cluster, file, merged, path_of, report, unique};
 
 rules! {
     shared: ;
@@ -218,6 +218,17 @@ async fn denied_calls_and_read_secrets_are_audited(kind: Kind) {
     let of_denied = record(denied.header("x-request-id"));
     for part in common.iter().chain(&["deny", &*stranger, "get on Cluster"]) {
         assert!(of_denied.contains(part), "{part} is missing in {of_denied}");
+    }
+    let written = cluster(&unique("c"));
+    let written = merged(
+        written,
+        json!({ "spec": { "pullSecret": { "data": "{\"auths\":{\"quay.io\":{\"auth\":\"dTpwYXNzd29yZA==\"}}}" } } }),
+    );
+    let created = fleet.as_of("root", "POST /clusters", written).await.is(201);
+    let log = logged();
+    let of_write = log.lines().find(|line| line.contains(created.header("x-request-id")) && line.contains("remote"));
+    for part in ["write-pull-secret", "root", created.body()["id"].as_str().unwrap()] {
+        assert!(of_write.unwrap().contains(part), "{part} is missing in {of_write:?}");
     }
     let token = fleet.issuer.bearer(json!({ "sub": "auditor-adapter" }));
     assert!(!log.contains("dTpwYXNzd29yZA") && !log.contains(&token[20..60]));

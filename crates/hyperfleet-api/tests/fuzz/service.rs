@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::Request;
+use hyperfleet_api::audit::Chain;
 use hyperfleet_api::entity::Registry;
 use hyperfleet_api::http::auth::Authentication;
 use hyperfleet_api::http::streams::Streams;
@@ -39,6 +40,7 @@ impl Served {
             Metrics::register(&mut prometheus_client::registry::Registry::default(), "0", store.database().meter());
         let keyring = Keyring::new(vec![("key".to_owned(), vec![7; 32].into())], None);
         let api = Api::new(Parts {
+            audit: Chain::new(),
             service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),
             authentication: Authentication::default(),
             metrics,

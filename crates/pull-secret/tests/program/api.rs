@@ -43,6 +43,41 @@ async fn the_commands_of_the_guide_work() {
     assert_eq!(stop(child).await, Some(0));
 }
 
+/// The log of a server is verified from its beginning to its end; one with a line less is not.
+#[tokio::test]
+async fn the_audit_records_of_a_server_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("api.log");
+    let ports = ["--server-port", "0", "--health-port", "0", "--metrics-port", "0"];
+    let server = program(folder.path(), &ports).stdout(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let log_with = async |operation: &str| {
+        loop {
+            let text = std::fs::read_to_string(&log).unwrap();
+            if text.contains(operation) {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    log_with("begin-audit").await;
+    assert_eq!(stop(server).await, Some(0));
+    let whole = log_with("end-audit").await;
+    let verify = async |text: &str, output: &str| {
+        let file = folder.path().join("copy.log");
+        daemon::file::replace(&file, text.as_bytes()).unwrap();
+        let mut command = Command::new(testkit::program::path("pull-secret"));
+        command.args(["audit", "verify"]).arg(&file).args(["--output", output]).output().await.unwrap()
+    };
+    let verified = verify(&whole, "table").await;
+    assert!(verified.status.success() && output_text(&verified).contains("complete"), "{}", output_text(&verified));
+    let lines = whole.lines().filter(|line| !line.contains("begin-audit"));
+    let broken = verify(&lines.collect::<Vec<_>>().join("\n"), "json").await;
+    let chains: Value = serde_json::from_slice(&broken.stdout).unwrap();
+    assert_eq!((broken.status.code(), &chains[0]["fault"]["missing"]["first"]), (Some(1), &Value::from(1)), "{chains}");
+    let none = verify("{}", "table").await;
+    assert_eq!((none.status.code(), output_text(&none).contains("no audit record")), (Some(1), true));
+}
+
 #[tokio::test]
 async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
