@@ -11,7 +11,7 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deploy fmt demo real-parts bench fuzz image image-push image-global image-syncer image-dev clean tests-on-real-parts
+.PHONY: help build test lint deploy fmt demo real-parts bench fuzz binary image image-push image-dev images images-push clean tests-on-real-parts
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,24 +77,33 @@ fuzz: ## Damage a million documents, searches, bodies, events, results and preco
 	cargo test --locked --release --package hyperfleet-api --test fuzz -- --nocapture
 	cargo bench --locked --package precondition --bench fuzz
 
-image: ## Build the container image
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
-	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG) -f Containerfile .
+binary: ## Leave the release binary pull-secret in this folder
+	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
+	cp target/release/pull-secret pull-secret
 
-image-global: ## Build the container image of the Global Pull Secret controller
-	$(CONTAINER_TOOL) build --target global-pull-secret \
-	  -t $(IMAGE_REGISTRY)/global-pull-secret:$(IMAGE_TAG) -f Containerfile .
+IMAGES := pull-secret global-pull-secret sync-global-pullsecret
+image = $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
 
-image-syncer: ## Build the container image of the node syncer
-	$(CONTAINER_TOOL) build --target sync-global-pullsecret \
-	  -t $(IMAGE_REGISTRY)/sync-global-pullsecret:$(IMAGE_TAG) -f Containerfile .
+image: ## Build the container image IMAGE_NAME: pull-secret, global-pull-secret or sync-global-pullsecret
+	@echo "Building $(IMAGE_KIND)image $(image)..."
+	$(CONTAINER_TOOL) build --target $(IMAGE_NAME) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
+	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(image) -f Containerfile .
 
 image-push: image ## Build and push the container image
-	$(CONTAINER_TOOL) push $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
+	@echo "Pushing $(IMAGE_KIND)image $(image)..."
+	$(CONTAINER_TOOL) push $(image)
 
-image-dev: ## Build and push quay.io/QUAY_USER/pull-secret:dev-COMMIT
+image-dev: ## Build and push quay.io/QUAY_USER/IMAGE_NAME:dev-COMMIT
 	@if [ -z "$(QUAY_USER)" ]; then echo "Error: QUAY_USER is not set" >&2; exit 1; fi
-	$(MAKE) image-push IMAGE_REGISTRY=quay.io/$(QUAY_USER) IMAGE_TAG=$(DEV_TAG)
+	@$(MAKE) --no-print-directory image-push IMAGE_KIND="dev " IMAGE_REGISTRY=quay.io/$(QUAY_USER) IMAGE_TAG=$(DEV_TAG)
+
+images: $(addprefix image-of-,$(IMAGES)) ## Build all container images
+images-push: $(addprefix image-push-of-,$(IMAGES)) ## Build and push all container images
+.PHONY: $(addprefix image-of-,$(IMAGES)) $(addprefix image-push-of-,$(IMAGES))
+$(addprefix image-of-,$(IMAGES)): image-of-%:
+	@$(MAKE) --no-print-directory image IMAGE_NAME=$*
+$(addprefix image-push-of-,$(IMAGES)): image-push-of-%:
+	@$(MAKE) --no-print-directory image-push IMAGE_NAME=$*
 
 clean: ## Remove what was built
 	cargo clean

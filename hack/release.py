@@ -21,12 +21,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Each binary: its folder in target/, and the target of the Containerfile that holds it; None is the last one.
-BINARIES = {
-    "pull-secret": ("release", None),
-    "global-pull-secret": ("release", "global-pull-secret"),
-    "sync-global-pullsecret": ("node", "sync-global-pullsecret"),
-}
+# Each binary, which is also a target of the Containerfile, and its folder in target/.
+BINARIES = {"pull-secret": "release", "global-pull-secret": "release", "sync-global-pullsecret": "node"}
 
 
 def fail(message):
@@ -85,7 +81,7 @@ def build(version, out):
     """Builds the binaries and their SBOMs into OUT; returns the digest of each file."""
     run("make", "build", f"VERSION={version}")
     run("cargo", "cyclonedx", "--format", "json", "--describe", "binaries", "--no-build-deps")
-    for name, (profile, _) in BINARIES.items():
+    for name, profile in BINARIES.items():
         shutil.copy2(ROOT / "target" / profile / name, out / name)
         shutil.copy2(ROOT / "crates" / name / f"{name}_bin.cdx.json", out / f"{name}.cdx.json")
     for leftover in ROOT.glob("*/**/*_bin.cdx.json"):
@@ -99,11 +95,10 @@ def build(version, out):
 def push_images(version, registry, out):
     """Builds and pushes the images; returns the digest of each."""
     digests = {}
-    for name, (_, target) in BINARIES.items():
+    for name in BINARIES:
         image, file = f"{registry}/{name}:{version}", out / f"{name}.digest"
-        stage = ["--target", target] if target else []
         variables = [f"--build-arg=VERSION={version}", f"--build-arg=COMMIT={commit()}", f"--build-arg=BUILD_DATE={committed_at()}"]
-        run("podman", "build", *stage, *variables, "--tag", image, "--file", "Containerfile", ".")
+        run("podman", "build", "--target", name, *variables, "--tag", image, "--file", "Containerfile", ".")
         run("podman", "push", "--digestfile", file, image)
         digests[f"{registry}/{name}"] = file.read_text().strip()
         file.unlink()

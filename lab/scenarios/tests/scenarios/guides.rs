@@ -169,6 +169,39 @@ fn the_commands_of_the_readme_are_targets_of_the_makefile() {
     }
 }
 
+/// The targets, variables and output lines that the specification of the Job documents.
+#[test]
+fn images_are_built_and_pushed_by_the_specifications_targets() {
+    let make = |arguments: &str| {
+        let mut command = std::process::Command::new("make");
+        command.args(["-s", "CONTAINER_TOOL=true", "COMMIT=f1bf914"]).args(arguments.split(' '));
+        let output = command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
+        (String::from_utf8(output.stdout).unwrap(), error)
+    };
+    for (arguments, expected) in [
+        (
+            "image-dev QUAY_USER=your-username",
+            "Building dev image quay.io/your-username/pull-secret:dev-f1bf914...\n\
+             Pushing dev image quay.io/your-username/pull-secret:dev-f1bf914...\n",
+        ),
+        (
+            "image-push IMAGE_TAG=v1.0.0",
+            "Building image quay.io/openshift-hyperfleet/pull-secret:v1.0.0...\n\
+             Pushing image quay.io/openshift-hyperfleet/pull-secret:v1.0.0...\n",
+        ),
+        (
+            "images IMAGE_TAG=v1.0.0 IMAGE_REGISTRY=quay.io/myorg",
+            "Building image quay.io/myorg/pull-secret:v1.0.0...\n\
+             Building image quay.io/myorg/global-pull-secret:v1.0.0...\n\
+             Building image quay.io/myorg/sync-global-pullsecret:v1.0.0...\n",
+        ),
+    ] {
+        assert_eq!(make(arguments), (expected.to_owned(), String::new()), "{arguments}");
+    }
+    assert_eq!(make("image-dev"), (String::new(), "Error: QUAY_USER is not set".to_owned()));
+}
+
 #[test]
 fn the_examples_are_those_of_the_guides() {
     let guide = include_str!("../../../../docs/guides/adapter.md");
