@@ -76,10 +76,10 @@ impl Settings {
 
     /// The database that the settings name.
     pub fn source(&self, environment: &impl Environment) -> Result<Source, String> {
-        if let Ok(Some(url)) = environment.text("DATABASE_URL") {
-            return Ok(Source::PostgresUrl(url.into()));
-        }
         let settings = &self.database;
+        if let Ok(Some(url)) = environment.text("DATABASE_URL") {
+            return Ok(Source::PostgresUrl(trusting(url, settings.ssl.root_cert_file.as_deref()).into()));
+        }
         if settings.dialect == Dialect::Sqlite {
             return Ok(Source::Sqlite { path: settings.path.clone() });
         }
@@ -186,6 +186,14 @@ impl DatabaseSettings {
         *username = Some(role).filter(|role| !role.is_empty());
         faults.into_iter().filter_map(Result::err).collect()
     }
+}
+
+/// The URL with the file of authorities to trust, unless it names one itself.
+fn trusting(url: String, authorities: Option<&Path>) -> String {
+    let Some(path) = authorities.filter(|_| !url.contains("sslrootcert=")) else { return url };
+    let separator = if url.contains('?') { '&' } else { '?' };
+    let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
+    format!("{url}{separator}sslrootcert={path}")
 }
 
 /// Replaces a value by that of a file, if one is given.

@@ -12,7 +12,13 @@ pub(super) fn faults(settings: &Settings) -> Vec<String> {
 /// Every setting of a file of HyperFleet's own server that has no effect here, as this server is stricter.
 pub(super) fn notes(settings: &Settings) -> Vec<String> {
     let mut notes = broken(&differences(settings));
-    for (index, issuer) in settings.server.jwt.configs.iter().enumerate() {
+    let issuers = &settings.server.jwt.configs;
+    for (index, issuer) in issuers.iter().enumerate() {
+        if let Some(first) = issuers.iter().take(index).position(|other| other.issuer_url == issuer.issuer_url) {
+            notes.push(format!(
+                "server.jwt.configs[{index}]: no effect here: server.jwt.configs[{first}] is for the same issuer_url"
+            ));
+        }
         if issuer.audience.as_deref().unwrap_or_default().is_empty() {
             notes.push(format!(
                 "server.jwt.configs[{index}]: no effect here without audience: tokens that were made for another service would \

@@ -33,6 +33,23 @@ fn a_database_url_takes_postgresql() {
     assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
 }
 
+#[rstest]
+#[case("postgresql://u@h/n?sslmode=verify-full", "postgresql://u@h/n?sslmode=verify-full&sslrootcert=%2Fa+b%2Fca.crt")]
+#[case("postgresql:///n", "postgresql:///n?sslrootcert=%2Fa+b%2Fca.crt")]
+#[case(
+    "postgresql://u@h/n?sslmode=verify-ca&sslrootcert=/own",
+    "postgresql://u@h/n?sslmode=verify-ca&sslrootcert=/own"
+)]
+fn a_url_trusts_the_authorities_of_the_settings(#[case] url: &str, #[case] expected: &str) {
+    let variables = Variables::from([("DATABASE_URL", url)]);
+    let settings = loaded("database: {ssl: {root_cert_file: /a b/ca.crt}}", &variables).unwrap();
+    let Source::PostgresUrl(url) = settings.source(&variables).unwrap() else { panic!("not a URL") };
+    assert_eq!(url.expose_secret(), expected);
+    let options = <sqlx::postgres::PgConnectOptions as std::str::FromStr>::from_str(url.expose_secret()).unwrap();
+    let trusted = format!("{options:?}");
+    assert!(trusted.contains("/a b/ca.crt") || trusted.contains("/own"), "{trusted}");
+}
+
 /// HyperFleet's chart gives the database by five files of a mounted Secret.
 #[test]
 fn the_database_is_read_from_files() {
@@ -138,6 +155,10 @@ fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {
 )]
 #[case("server: {tls: {cert_file: a, key_file: b}}", "server.tls: no effect here of cert_file and key_file")]
 #[case("logging: {masking: {enabled: true, fields: [a]}}", "logging.masking: no effect here: no credential is logged")]
+#[case(
+    "server: {jwt: {configs: [{issuer_url: a, audience: b}, {issuer_url: a, audience: c}]}}",
+    "server.jwt.configs[1]: no effect here: server.jwt.configs[0] is for the same issuer_url"
+)]
 #[case("tracing: {enabled: false}", "tracing: no effect here: traces are not exported yet")]
 fn differences_are_noted(#[case] file: &str, #[case] note: &str) {
     let Notes(notes) = loaded(file, &Variables::new()).unwrap().notes;
