@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::excerpt::excerpt;
@@ -130,14 +129,12 @@ pub enum Inexact {
 const RULED: [&str; 4] = ["id", "kind", "labels", "name"];
 
 /// Parses a body as a JSON object and refuses values that cannot be stored and returned unchanged. `null` counts as an empty
-/// object, and what follows the first JSON value is not read, as in HyperFleet's API.
+/// object, as in HyperFleet's API.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, BodyError> {
-    let value = Value::deserialize(&mut serde_json::Deserializer::from_slice(bytes)).map_err(|error| {
-        match error.classify() {
-            serde_json::error::Category::Eof if bytes.is_empty() => BodyError::Empty,
-            serde_json::error::Category::Eof => BodyError::Truncated,
-            _ => BodyError::NotJson { line: error.line(), column: error.column() },
-        }
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        serde_json::error::Category::Eof if bytes.is_empty() => BodyError::Empty,
+        serde_json::error::Category::Eof => BodyError::Truncated,
+        _ => BodyError::NotJson { line: error.line(), column: error.column() },
     })?;
     let object = match value {
         Value::Object(object) => object,

@@ -156,7 +156,8 @@ fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {
 #[case("server: {tls: {cert_file: a, key_file: b}}", "server.tls: no effect here of cert_file and key_file")]
 #[case("logging: {masking: {enabled: true, fields: [a]}}", "logging.masking: no effect here: no credential is logged")]
 #[case(
-    "server: {jwt: {configs: [{issuer_url: a, audience: b}, {issuer_url: a, audience: c}]}}",
+    "{server: {jwt: {enabled: true, configs: [{issuer_url: a, audience: b}, {issuer_url: a, audience: c}]}}, \
+     authorization: {grants: [{name: x, issuer: a, subject: jane, kinds: [Cluster], verbs: [get]}]}}",
     "server.jwt.configs[1]: no effect here: server.jwt.configs[0] is for the same issuer_url"
 )]
 #[case("tracing: {enabled: false}", "tracing: no effect here: traces are not exported yet")]

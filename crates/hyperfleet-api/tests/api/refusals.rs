@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::rig::{DONE, FINALIZED, Rig, cluster, merged, path_of, report, unique};
 
 rules! {
-    shared: bodies_that_are_no_objects text_after_the_value_is_not_read a_null_body_has_no_members creations patches reports forced_deletions
+    shared: bodies_that_are_no_objects a_null_body_has_no_members creations patches reports forced_deletions
         times_are_malformed flat_paths_check_the_body_first unknown_kinds nul_is_a_rule_of_the_member;
     own: ;
 }
@@ -62,14 +62,6 @@ async fn bodies_that_are_no_objects(rig: &Rig) {
         for body in ["", " ", "{", "nonsense", "{\"kind\":}", "{'kind':1}"] {
             rig.send(&line, &[], body).await.problem("400 VAL-006");
         }
-    }
-}
-
-/// HyperFleet's API decodes the first JSON value of a body and does not read on.
-async fn text_after_the_value_is_not_read(rig: &Rig) {
-    for rest in [" {}", "}", "\n\0x"] {
-        let body = format!("{}{rest}", cluster(&unique("rest")));
-        rig.send("POST /clusters", &[], body).await.is(201);
     }
 }
 
