@@ -7,6 +7,7 @@ mod dashboards;
 mod documents;
 mod generate;
 mod language;
+mod signatures;
 mod tidy;
 mod tree;
 

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 
 use crate::circles;
 use crate::language;
+use crate::signatures;
 use crate::tree::{self, SourceFile};
 
 const LONGEST_FILE: usize = 400;
@@ -77,7 +78,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
 ];
 
 /// The crates of the lab: development and tests. Only xtask may depend on them, for the pages that it writes.
-const LAB: &[&str] = &["bench", "chaos", "emulators", "pull-secret-local", "scenarios", "testkit"];
+const LAB: &[&str] = &["bench", "chaos", "damage", "emulators", "pull-secret-local", "scenarios", "testkit"];
 
 /// Text that a decision must not contain, as it is a function of facts and a timestamp.
 const IMPURE: &[&str] = &[
@@ -115,6 +116,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     }
     breaches.extend(architecture(root, &texts)?);
     breaches.extend(circles::check(&sources)?);
+    breaches.extend(signatures::check(&sources)?);
     if breaches.is_empty() {
         tree::eprint(format_args!("tidy: {} source files keep the rules", sources.len()));
         return Ok(());

@@ -71,7 +71,7 @@ impl Source {
 
     /// Replaces grants and keys whenever the files change, for as long as it is polled. `settings` are those in use, and were
     /// read from `files`.
-    pub(crate) async fn follow(&self, (settings, files): (Settings, Files), api: &Api, metrics: &Metrics) {
+    pub(crate) async fn follow(&self, settings: Settings, files: Files, api: &Api, metrics: &Metrics) {
         let mut watched = Watched { settings, files, is_pending: false };
         let mut tick = interval(CHECK_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -199,7 +199,7 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
     }
     let reloading = async {
         if let Some((source, files)) = &parts.source {
-            source.follow((parts.settings.clone(), files.clone()), &parts.api, &parts.metrics).await;
+            source.follow(parts.settings.clone(), files.clone(), &parts.api, &parts.metrics).await;
         }
     };
     let (readiness, prune, measure) = (watch_readiness(parts), prune_changes(parts), measure(parts));

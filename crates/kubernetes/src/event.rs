@@ -50,10 +50,11 @@ impl Events<'_> {
         &self,
         about: &ObjectReference,
         severity: Severity,
-        (action, reason): (&str, &str),
+        action: &str,
+        reason: &str,
         note: &str,
     ) -> Result<(), KubernetesError> {
-        let event = self.event(about, severity, (action, reason), note);
+        let event = self.event(about, severity, action, reason, note);
         let namespace = event.metadata.namespace.clone().unwrap_or_default();
         let name = event.metadata.name.clone().unwrap_or_default();
         let object = format!("event {namespace}/{name}");
@@ -71,7 +72,7 @@ impl Events<'_> {
         self.cluster.call(Verb::Apply, &object, api.patch(&name, &parameters, &patch)).await.map(drop)
     }
 
-    fn event(&self, about: &ObjectReference, severity: Severity, (action, reason): (&str, &str), note: &str) -> Event {
+    fn event(&self, about: &ObjectReference, severity: Severity, action: &str, reason: &str, note: &str) -> Event {
         let kind = match severity {
             Severity::Normal => "Normal",
             Severity::Warning => "Warning",

@@ -83,7 +83,7 @@ pub(super) async fn compare(stores: &Stores, reported: Vec<Reported>) -> Checked
     let mut checked = Checked::default();
     for ((name, location), project) in projects {
         let (clusters, mut result) = (project.len() as u64, Checked::default());
-        match compare_project(stores, (name.clone(), location), project, &mut result).await {
+        match compare_project(stores, name.clone(), location, project, &mut result).await {
             Ok(()) => {
                 checked.clusters += clusters;
                 checked.found.append(&mut result.found);
@@ -100,7 +100,8 @@ pub(super) async fn compare(stores: &Stores, reported: Vec<Reported>) -> Checked
 
 async fn compare_project(
     stores: &Stores,
-    (name, location): (ProjectId, Option<Location>),
+    name: ProjectId,
+    location: Option<Location>,
     mut project: Project,
     result: &mut Checked,
 ) -> Result<(), StoreError> {

@@ -76,7 +76,7 @@ impl Content {
             content.desired = Desired::Gone { original: Some(original) };
         } else {
             content.notes.extend(facts.original.as_deref().and_then(suspicion));
-            content.probe(&original, facts, policy, (deployed, now));
+            content.probe(&original, facts, policy, deployed, now);
             content.merge(&original, policy, deployed);
         }
         content
@@ -88,7 +88,8 @@ impl Content {
         original: &Document,
         facts: &Facts,
         policy: &Policy,
-        (deployed, now): (Option<&Deployed>, Timestamp),
+        deployed: Option<&Deployed>,
+        now: Timestamp,
     ) {
         if policy.probe.mode == Mode::Off {
             return;

@@ -66,7 +66,7 @@ impl Probing {
             let is_new = deployed.and_then(|deployed| deployed.entry_digest(key)) != Some(digest);
             let (finding, since) = match known.results.get(&digest) {
                 Some(result) => {
-                    self.retry(result, (key, entry, digest), known);
+                    self.retry(result, key, entry, digest, known);
                     (result.finding.clone(), Some(result.since))
                 }
                 // Probed before it was rolled out; a restarted controller need not probe again.
@@ -105,7 +105,7 @@ impl Probing {
     }
 
     /// Probes again what was refused or not answered, when it is due.
-    fn retry(&mut self, result: &ProbeResult, (key, entry, digest): (&str, &RawEntry, Digest), known: &Known<'_>) {
+    fn retry(&mut self, result: &ProbeResult, key: &str, entry: &RawEntry, digest: Digest, known: &Known<'_>) {
         let Some(due) = due(result) else { return };
         if due > known.now {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));

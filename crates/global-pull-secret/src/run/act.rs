@@ -171,5 +171,5 @@ pub(crate) async fn publish(cluster: &Cluster, event: &Event, facts: &Facts) -> 
         note.push('…');
     }
     let events = cluster.events(names::GLOBAL_MANAGER);
-    events.publish(&about, severity, ("Reconcile", event.reason.as_str()), &note).await
+    events.publish(&about, severity, "Reconcile", event.reason.as_str(), &note).await
 }

@@ -16,7 +16,8 @@ pub(super) fn check(
     permissions: &Permissions,
     registry: &Registry,
     route: &Route<'_>,
-    (method, parameters): (&Method, &Parameters),
+    method: &Method,
+    parameters: &Parameters,
 ) -> Result<(), Problem> {
     let writes = !matches!(*method, Method::GET | Method::HEAD);
     match route {

@@ -68,7 +68,7 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
             let request = RequestInfo::now(caller, scope, request.time);
             create(api, descriptor, owner_id, creation, &Write { request, call }).await
         }
-        Route::Collection { descriptor, owner_id } => list(api, (descriptor, owner_id), &parameters, caller).await,
+        Route::Collection { descriptor, owner_id } => list(api, descriptor, owner_id, &parameters, caller).await,
         Route::Item(address) if *method == Method::PATCH => {
             patch(api, &address, headers, body, &Write { request, call }).await
         }
@@ -93,7 +93,7 @@ pub(super) async fn handle(api: &Api, request: AuthenticatedRequest<'_>) -> Resu
         Route::History(address) => history(api, &address, &parameters, &request.reach).await,
         Route::Causes(descriptor) => causes::read(api, descriptor, &parameters, caller).await,
         Route::Tombstones(descriptor) => tombstones(api, descriptor, &parameters, &request.reach).await,
-        Route::Swept { descriptor, id } => swept(api, (descriptor, id), body, &request.reach).await,
+        Route::Swept { descriptor, id } => swept(api, descriptor, id, body, &request.reach).await,
     }
 }
 
@@ -197,7 +197,8 @@ async fn tombstones(
 
 async fn swept(
     api: &Api,
-    (descriptor, id): (&Descriptor, &str),
+    descriptor: &Descriptor,
+    id: &str,
     body: &[u8],
     reach: &Reach,
 ) -> Result<Response, Rejection> {
@@ -271,7 +272,8 @@ async fn create(
 
 async fn list(
     api: &Api,
-    (descriptor, owner_id): (Option<&Descriptor>, Option<&str>),
+    descriptor: Option<&Descriptor>,
+    owner_id: Option<&str>,
     parameters: &Parameters,
     caller: &Caller,
 ) -> Result<Response, Rejection> {

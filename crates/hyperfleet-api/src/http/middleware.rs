@@ -188,7 +188,7 @@ async fn handle_route(
         let of = Head { headers: &head.headers, peer, writes, reports };
         let caller = caller.insert(authentication.authenticate(of, api.now()).await?);
         authentication.admit(caller, of, subject)?;
-        access::check(&caller.permissions, registry, &route, (&head.method, &parameters))?;
+        access::check(&caller.permissions, registry, &route, &head.method, &parameters)?;
         caller
     };
     let shows_digests = route.is_public() || caller.permissions.pull_secrets(subject).reads;

@@ -45,7 +45,7 @@ fn a_url_trusts_the_authorities_of_the_settings(#[case] url: &str, #[case] expec
     let settings = loaded("database: {ssl: {root_cert_file: /a b/ca.crt}}", &variables).unwrap();
     let Source::PostgresUrl(url) = settings.source(&variables).unwrap() else { panic!("not a URL") };
     assert_eq!(url.expose_secret(), expected);
-    let options = <sqlx::postgres::PgConnectOptions as std::str::FromStr>::from_str(url.expose_secret()).unwrap();
+    let options = sqlx::postgres::PgConnectOptions::from_str(url.expose_secret()).unwrap();
     let trusted = format!("{options:?}");
     assert!(trusted.contains("/a b/ca.crt") || trusted.contains("/own"), "{trusted}");
 }

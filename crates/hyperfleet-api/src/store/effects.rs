@@ -108,7 +108,8 @@ impl Effects {
 fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
     let dialect = statements.dialect();
     for rows in chunks(rows, dialect) {
-        let values: Vec<_> = rows::WRITTEN.iter().enumerate().map(|column| value(column, dialect)).collect();
+        let values: Vec<_> =
+            rows::WRITTEN.iter().enumerate().map(|(index, column)| value(index, column, dialect)).collect();
         let table = statements.parameters().table(dialect, rows);
         let columns = rows::WRITTEN.join(", ");
         statements.add(format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
@@ -119,7 +120,7 @@ fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
 fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<Value>>) {
     let dialect = statements.dialect();
     for rows in chunks(rows, dialect) {
-        let set = |(index, column): (usize, &&'static str)| format!("{column} = {}", value((index, column), dialect));
+        let set = |(index, column): (usize, &&'static str)| format!("{column} = {}", value(index, column, dialect));
         let sets: Vec<_> = columns.iter().enumerate().skip(1).map(set).collect();
         let table = statements.parameters().table(dialect, rows);
         let sets = sets.join(", ");
@@ -128,8 +129,8 @@ fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<V
 }
 
 /// Returns the SQL of the value of a column of `resources` in the table of [`Parameters::table`].
-fn value((index, column): (usize, &&'static str), dialect: Dialect) -> String {
-    let cast = if *column == "spec" && dialect == Dialect::Postgres { "::jsonb" } else { "" };
+fn value(index: usize, column: &str, dialect: Dialect) -> String {
+    let cast = if column == "spec" && dialect == Dialect::Postgres { "::jsonb" } else { "" };
     format!("v.column{}{cast}", index + 1)
 }
 

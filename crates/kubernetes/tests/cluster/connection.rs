@@ -82,7 +82,7 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
     after(&candidate.try_acquire(Now::read()).await.unwrap_err());
     after(&candidate.release().await.unwrap_err());
     let events = cluster.events("c");
-    after(&events.publish(&about, Severity::Normal, ("a", "r"), "n").await.unwrap_err());
+    after(&events.publish(&about, Severity::Normal, "a", "r", "n").await.unwrap_err());
     after(&cluster.job_end("n", "j").await.unwrap_err());
 }
 

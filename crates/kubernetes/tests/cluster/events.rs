@@ -22,7 +22,8 @@ impl Rig {
     }
 }
 
-const ENDED: (&str, &str) = ("RunJob", "JobFailed");
+const ACTION: &str = "RunJob";
+const ENDED: &str = "JobFailed";
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
@@ -32,11 +33,11 @@ async fn repeated_ones_are_counted(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (about, other) = (rig.object("a").await, rig.object("b").await);
     let events = rig.cluster.events("pullsecret-adapter");
-    events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
     let found = rig.listed(&about).await;
     assert_eq!((found.len(), found[0].count), (1, Some(1)), "{found:#?}");
     for count in [2, 3] {
-        events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
+        events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
         let found = rig.listed(&about).await;
         assert_eq!((found.len(), found[0].count), (1, Some(count)), "{found:#?}");
         assert!(found[0].last_timestamp >= found[0].first_timestamp);
@@ -57,9 +58,9 @@ async fn different_ones_are_separate(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (about, other) = (rig.object("a").await, rig.object("b").await);
     let events = rig.cluster.events("pullsecret-adapter");
-    events.publish(&about, Severity::Normal, ("RunJob", "JobCompleted"), "done").await.unwrap();
-    events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
-    events.publish(&other, Severity::Warning, ENDED, "exit code 3").await.unwrap();
+    events.publish(&about, Severity::Normal, "RunJob", "JobCompleted", "done").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
+    events.publish(&other, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
     let mut reasons: Vec<_> = rig.listed(&about).await.into_iter().map(|event| event.reason.unwrap()).collect();
     reasons.sort_unstable();
     assert_eq!(reasons, ["JobCompleted", "JobFailed"]);
@@ -74,8 +75,8 @@ async fn the_last_note_is_the_one_that_is_read(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let about = rig.object("a").await;
     let events = rig.cluster.events("pullsecret-adapter");
-    events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
-    events.publish(&about, Severity::Warning, ENDED, "exit code 4").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 4").await.unwrap();
     let found = rig.listed(&about).await;
     assert!(found.iter().any(|event| event.message.as_deref() == Some("exit code 4")), "{found:#?}");
 }
@@ -88,9 +89,9 @@ async fn one_that_was_removed_is_published_anew(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let about = rig.object("a").await;
     let events = rig.cluster.events("pullsecret-adapter");
-    events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
     let name = rig.listed(&about).await[0].metadata.name.clone().unwrap();
     drop(rig.api::<Event>().delete(&name, &DeleteParams::default()).await.unwrap());
-    events.publish(&about, Severity::Warning, ENDED, "exit code 3").await.unwrap();
+    events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
     assert_eq!(rig.listed(&about).await.len(), 1);
 }

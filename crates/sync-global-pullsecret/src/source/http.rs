@@ -67,19 +67,19 @@ pub(crate) struct Body {
 
 /// Requests a path with its query.
 pub(crate) async fn get(server: &Server, target: &str) -> io::Result<Response> {
-    request(server, (Method::GET, target), None).await
+    request(server, Method::GET, target, None).await
 }
 
 /// Applies a JSON merge patch (RFC 7396). Returns the status of the response.
 pub(crate) async fn merge_patch(server: &Server, target: &str, patch: Vec<u8>) -> io::Result<StatusCode> {
-    Ok(request(server, (Method::PATCH, target), Some(patch)).await?.status)
+    Ok(request(server, Method::PATCH, target, Some(patch)).await?.status)
 }
 
-async fn request(server: &Server, line: (Method, &str), patch: Option<Vec<u8>>) -> io::Result<Response> {
+async fn request(server: &Server, method: Method, target: &str, patch: Option<Vec<u8>>) -> io::Result<Response> {
     let Ok(stream) = timeout(REQUEST_TIMEOUT, connect(server)).await else {
         return Err(io::Error::other("no connection"));
     };
-    match timeout(REQUEST_TIMEOUT, send(server, stream?, line, patch)).await {
+    match timeout(REQUEST_TIMEOUT, send(server, stream?, method, target, patch)).await {
         Ok(response) => response,
         Err(_elapsed) => Err(io::Error::other("no response")),
     }
@@ -121,7 +121,8 @@ fn tls(authority: &Path) -> io::Result<ClientConfig> {
 async fn send(
     server: &Server,
     stream: Box<dyn Stream>,
-    (method, target): (Method, &str),
+    method: Method,
+    target: &str,
     patch: Option<Vec<u8>>,
 ) -> io::Result<Response> {
     let host = if server.host.contains(':') { format!("[{}]", server.host) } else { server.host.clone() };

@@ -79,12 +79,12 @@ fn look_at_job(store: &Arc<Store>, key: &Key, settings: job::Settings) -> Option
     let is_ours = |pod: &Pod| uid.as_ref().is_some_and(|uid| pod.metadata.is_controlled_by(uid));
     let (ours, orphans): (Vec<_>, Vec<_>) = pods.into_iter().partition(is_ours);
     let tracked = orphans.iter().filter(|pod| job::is_tracked(pod));
-    let released = tracked.map(|pod| release(store, namespace, (&pod.metadata.name, &pod.metadata.uid)));
+    let released = tracked.map(|pod| release(store, namespace, &pod.metadata.name, &pod.metadata.uid));
     let failed = released.filter(Result::is_err).count() > 0;
     let retry = Some(store.now().saturating_add(RETRY).unwrap_or(Timestamp::MAX));
     let Some(job) = job else { return retry.filter(|_| failed) };
     let actions = job::decide(&job, &ours, store.now(), settings);
-    let wake = perform(store, ("jobs.batch", "job-controller"), &job, actions);
+    let wake = perform(store, "jobs.batch", "job-controller", &job, actions);
     if failed { retry } else { wake }
 }
 
@@ -92,7 +92,7 @@ fn look_at_job(store: &Arc<Store>, key: &Key, settings: job::Settings) -> Option
 fn let_go(store: &Arc<Store>, pod: &Object) {
     let Some(Pod { metadata, .. }) = view::<Pod>(pod).filter(job::is_tracked) else { return };
     // A conflict means that the Pod has changed again, and comes by again.
-    drop(release(store, &metadata.namespace, (&metadata.name, &metadata.uid)));
+    drop(release(store, &metadata.namespace, &metadata.name, &metadata.uid));
 }
 
 async fn run_daemon_sets(store: Arc<Store>) {
@@ -121,13 +121,14 @@ fn look_at_daemon_set(store: &Arc<Store>, key: &Key) -> Option<Timestamp> {
     pods.retain(|pod| pod.metadata.is_controlled_by(uid));
     let nodes: Vec<_> = store.list("nodes", None).iter().filter_map(|node| view(node)).collect();
     let actions = daemon_set::decide(&set, &nodes, &pods, store.now());
-    perform(store, ("daemonsets.apps", "daemonset-controller"), &set, actions)
+    perform(store, "daemonsets.apps", "daemonset-controller", &set, actions)
 }
 
 /// Says when to decide again.
 fn perform(
     store: &Arc<Store>,
-    (resource, component): (&'static str, &'static str),
+    resource: &'static str,
+    component: &'static str,
     object: &Object,
     actions: Vec<Action>,
 ) -> Option<Timestamp> {

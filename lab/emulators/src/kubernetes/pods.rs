@@ -197,7 +197,7 @@ impl Runner {
                 let deletion = Deletion { uid: Some(pod.metadata.uid.clone()), ..Deletion::now() };
                 return gone_is_fine(self.store.delete("pods", &key.0, &key.1, &deletion));
             }
-            Step::RecordEvent { kind, reason, message } => self.record_event(pod, object, (kind, reason, &message)),
+            Step::RecordEvent { kind, reason, message } => self.record_event(pod, object, kind, reason, &message),
             Step::Wake(_) => {}
         }
         Ok(())
@@ -209,8 +209,9 @@ impl Runner {
         }
     }
 
-    fn record_event(&self, pod: &Pod, object: &Object, what: (EventKind, &str, &str)) {
-        record_event(&self.store, object, Recorder { component: "kubelet", node: &pod.spec.node_name }, what);
+    fn record_event(&self, pod: &Pod, object: &Object, kind: EventKind, reason: &str, message: &str) {
+        let recorder = Recorder { component: "kubelet", node: &pod.spec.node_name };
+        record_event(&self.store, object, recorder, kind, reason, message);
     }
 
     /// Puts a Pod on the node that it asks for, on the first registered one that fits, or on the emulator's own.
@@ -231,7 +232,7 @@ impl Runner {
         let place = format!("{}/{}", pod.metadata.namespace, pod.metadata.name);
         let message = format!("Successfully assigned {place} to {node}");
         let recorder = Recorder { component: "default-scheduler", node: "" };
-        record_event(&self.store, object, recorder, (EventKind::Normal, "Scheduled", &message));
+        record_event(&self.store, object, recorder, EventKind::Normal, "Scheduled", &message);
         Ok(())
     }
 
@@ -292,11 +293,7 @@ impl Runner {
             drop(folder);
             Ended { key, uid, started: now, finished: store.now(), result, message, log }
         });
-        self.record_event(
-            pod,
-            object,
-            (EventKind::Normal, "Started", &format!("Started container {}", container.name)),
-        );
+        self.record_event(pod, object, EventKind::Normal, "Started", &format!("Started container {}", container.name));
     }
 
     fn prepare(&mut self, key: &Key, pod: &Pod, container: &Container) -> Result<Prepared, String> {
@@ -389,7 +386,7 @@ impl Sources for Namespace<'_> {
 
     fn token(&self, account: &str, seconds: i64) -> Option<String> {
         let until = self.store.now().saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-        self.store.issue_token((self.name, account), &[AUDIENCE.to_owned()], until).ok()
+        self.store.issue_token(self.name, account, &[AUDIENCE.to_owned()], until).ok()
     }
 }
 

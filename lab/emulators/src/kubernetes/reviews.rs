@@ -102,7 +102,7 @@ pub(crate) fn token(engine: &Arc<Engine>, ask: &Ask) -> Result<Answer, Status> {
     let audiences: Vec<String> =
         list(&request, "/spec/audiences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let audiences = if audiences.is_empty() { vec![AUDIENCE.to_owned()] } else { audiences };
-    let token = engine.store.issue_token((&ask.namespace, &ask.name), &audiences, until)?;
+    let token = engine.store.issue_token(&ask.namespace, &ask.name, &audiences, until)?;
     set(&mut request, &["spec", "audiences"], audiences);
     set_default(&mut request, &["spec", "boundObjectRef"], Value::Null);
     set(&mut request, &["apiVersion"], "authentication.k8s.io/v1");

@@ -181,11 +181,12 @@ impl Store {
     /// A bearer token for a `ServiceAccount`, good until `until`.
     pub(crate) fn issue_token(
         &self,
-        account: (&str, &str),
+        namespace: &str,
+        account: &str,
         audiences: &[String],
         until: Timestamp,
     ) -> Result<String, Status> {
-        self.lock().issue_token(account, audiences, until)
+        self.lock().issue_token(namespace, account, audiences, until)
     }
 
     /// Sets the source of `pods/log`.

@@ -62,7 +62,7 @@ impl Performing<'_> {
                 gone_is_fine(self.store.delete("pods", self.namespace(), &name, &deletion))?;
                 self.record_event(EventKind::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
             }
-            Action::ReleasePod { name, uid } => release(self.store, self.namespace(), (&name, &uid))?,
+            Action::ReleasePod { name, uid } => release(self.store, self.namespace(), &name, &uid)?,
             Action::UpdateStatus(status) => {
                 let mut object = Value::clone(self.object);
                 if let Some(members) = object.as_object_mut() {
@@ -84,7 +84,7 @@ impl Performing<'_> {
 
     fn record_event(&self, kind: EventKind, reason: &str, message: &str) {
         let recorder = Recorder { component: self.component, node: "" };
-        record_event(self.store, self.object, recorder, (kind, reason, message));
+        record_event(self.store, self.object, recorder, kind, reason, message);
     }
 
     fn namespace(&self) -> &str {
@@ -93,7 +93,7 @@ impl Performing<'_> {
 }
 
 /// Takes the tracking finalizer off a Pod.
-pub(crate) fn release(store: &Arc<Store>, namespace: &str, (name, uid): (&str, &str)) -> Result<(), Status> {
+pub(crate) fn release(store: &Arc<Store>, namespace: &str, name: &str, uid: &str) -> Result<(), Status> {
     let Ok(pod) = store.get("pods", namespace, name) else { return Ok(()) };
     let mut pod = Value::clone(&pod);
     if text(&pod, "/metadata/uid") != uid {
@@ -111,7 +111,9 @@ pub(crate) fn record_event(
     store: &Arc<Store>,
     object: &Value,
     recorder: Recorder<'_>,
-    (kind, reason, message): (EventKind, &str, &str),
+    kind: EventKind,
+    reason: &str,
+    message: &str,
 ) {
     let at = Time::at(store.now());
     let namespace = Some(text(object, "/metadata/namespace")).filter(|namespace| !namespace.is_empty());

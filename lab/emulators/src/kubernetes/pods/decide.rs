@@ -73,7 +73,7 @@ pub(crate) fn decide(
             vec![Step::Status(status::of(pod, facts, Phase::Running, &State::Running(*since), now))]
         }
         Life::Idle => begin(pod, facts, &readiness(), now),
-        Life::Ended(exit) => ended(pod, facts, exit, readiness, (now, back_off)),
+        Life::Ended(exit) => ended(pod, facts, exit, readiness, now, back_off),
     }
 }
 
@@ -150,7 +150,8 @@ fn ended(
     facts: &Facts,
     exit: &Exit,
     readiness: &dyn Fn() -> Readiness,
-    (now, back_off): (Timestamp, Duration),
+    now: Timestamp,
+    back_off: Duration,
 ) -> Vec<Step> {
     let again = match pod.spec.restart_policy.as_str() {
         "Never" => false,

@@ -112,7 +112,8 @@ impl State {
 
     pub(crate) fn issue_token(
         &self,
-        (namespace, account): (&str, &str),
+        namespace: &str,
+        account: &str,
         audiences: &[String],
         until: Timestamp,
     ) -> Result<String, Status> {

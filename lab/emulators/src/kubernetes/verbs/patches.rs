@@ -32,7 +32,7 @@ pub(super) fn patch(engine: &Engine, ask: &Ask) -> Result<Answer, Status> {
         APPLY | "application/apply-patch+json" => {
             let configuration = configuration(ask, &writing, patch)?;
             let applied =
-                engine.store.change(|state, _| apply(engine, ask, state, (&writing, &configuration), &mut code));
+                engine.store.change(|state, _| apply(engine, ask, state, &writing, &configuration, &mut code));
             applied.map(|object| (object, Vec::new()))
         }
         _ => change(engine, ask, &writing, &patch),
@@ -169,7 +169,8 @@ fn apply(
     engine: &Engine,
     ask: &Ask,
     state: &mut State,
-    (writing, configuration): (&Writing<'_>, &Value),
+    writing: &Writing<'_>,
+    configuration: &Value,
     code: &mut u16,
 ) -> Result<Object, Status> {
     let live = state.find(&ask.resource, &ask.namespace, &ask.name).cloned();
