@@ -37,6 +37,7 @@ pub mod observe;
 pub mod outcome;
 pub mod reason;
 pub mod report;
+pub mod rights;
 pub mod run;
 pub mod server;
 pub mod store;

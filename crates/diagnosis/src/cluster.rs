@@ -19,7 +19,7 @@ use crate::facts::{Facts, Heartbeat, Observation, Observed};
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The name of the Lease of the adapter's replicas in charts/pull-secret.
-const LEASE: &str = "pullsecret-adapter";
+pub(crate) const LEASE: &str = "pullsecret-adapter";
 
 /// A cluster to observe.
 #[derive(Clone, Debug)]

@@ -247,7 +247,7 @@ fn job(observed: &Observed) -> Option<JobView> {
 }
 
 fn pod(pod: &PodSummary) -> PodView {
-    let PodSummary { name, phase, reason, message, exit_code } = pod.clone();
+    let PodSummary { name, phase, reason, message, exit_code, .. } = pod.clone();
     let (reason, message) = result(&message).unwrap_or((reason, message));
     PodView { name, phase, reason, message, exit_code }
 }

@@ -3,7 +3,8 @@
 //!
 //! [`cluster::observe`] reads everything that is known of a cluster, [`decide::page`] draws the conclusion, [`page::text`]
 //! formats it for a terminal; a [`facts::Page`] serialises for programs. [`fleet::Row`] and [`fleet::Summary`] are the list
-//! behind `pull-secret status`, [`why::Why`] the causes behind `pull-secret status --why`.
+//! behind `pull-secret status`, [`why::Why`] the causes behind `pull-secret status --why`. [`doctor`] checks the parts that all of
+//! them depend on.
 //!
 //! Invariants:
 //!
@@ -13,6 +14,7 @@
 
 pub mod cluster;
 pub mod decide;
+pub mod doctor;
 pub mod facts;
 pub mod fleet;
 pub mod page;

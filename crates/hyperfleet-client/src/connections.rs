@@ -67,6 +67,8 @@ impl Builder {
         let builder = reqwest::Client::builder()
             .user_agent(self.user_agent.as_str())
             .redirect(redirect::Policy::none())
+            // For a probe, which reads the end of the server's certificate.
+            .tls_info(true)
             .connect_timeout(self.connect_timeout);
         let builder = match &self.trust {
             // A proxy's operator could read tokens and pull secrets.

@@ -22,9 +22,11 @@ mod calls;
 mod client;
 mod connections;
 mod error;
+mod identity;
 mod list_query;
 mod observed;
 mod pages;
+mod probe;
 mod report;
 mod reports;
 mod request;
@@ -45,8 +47,10 @@ pub use fleet_model::{
     Cause, Causes, Condition, Generation, InvalidTraceContext, Report, ReportMetadata, ReportedCondition, Status,
     TraceContext, Transition,
 };
+pub use identity::{Claims, Identity};
 pub use list_query::ListQuery;
 pub use pages::Pages;
+pub use probe::{ConnectionFault, Probe};
 pub use report::{NewCondition, NewReport, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};

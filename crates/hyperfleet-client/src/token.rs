@@ -70,7 +70,8 @@ impl TokenFile {
         self.bearer(call, &cached.token)
     }
 
-    async fn read(&self) -> io::Result<SecretString> {
+    /// Reads the file now.
+    pub(crate) async fn read(&self) -> io::Result<SecretString> {
         let file = File::open(&self.path).await?;
         let mut text = Zeroizing::new(String::new());
         file.take(MAX_TOKEN_BYTES + 1).read_to_string(&mut text).await?;

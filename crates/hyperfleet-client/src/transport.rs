@@ -1,5 +1,6 @@
 //! Sending a request and having its answer: who we are, how long, how often, how much.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use reqwest::Response;
+use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -83,6 +85,19 @@ impl Transport {
     /// Begins a response without an end. The time limit covers its beginning; its reader limits the rest.
     pub(crate) async fn open(&self, request: &Request, time_limit: Duration) -> Result<Response, Error> {
         in_time(request, time_limit, self.exchange(request)).await
+    }
+
+    /// Sends the request once, without the token; any answer will do.
+    pub(crate) async fn any_answer(&self, request: &Request) -> Result<Response, Error> {
+        in_time(request, self.attempt_timeout, self.send(request, None)).await
+    }
+
+    /// Reads the token, if there is a file of it.
+    pub(crate) async fn token(&self) -> io::Result<Option<SecretString>> {
+        match &self.token {
+            Some(token) => token.read().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn attempt(&self, request: &Request) -> Result<Answer, Error> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ContainerState, Pod, Secret};
+use k8s_openapi::api::core::v1::{ContainerState, Namespace, Pod, Secret};
 use kube::Api;
 use kube::api::ListParams;
 
@@ -14,6 +14,9 @@ use crate::error::{ErrorKind, KubernetesError};
 use crate::job::{JobEnd, end, ended_at};
 use crate::secret::SecretKey;
 use crate::verb::Verb;
+
+/// The label with which a namespace says which Pods it admits.
+const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 
 /// A Job, summarized.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub struct LeaseSummary {
 }
 
 /// One of a Job's Pods, summarized.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodSummary {
     /// Its name.
     pub name: String,
@@ -58,6 +61,19 @@ pub struct PodSummary {
     pub message: String,
     /// The exit code of its container, once that has terminated.
     pub exit_code: Option<i32>,
+    /// The image of its container.
+    pub image: String,
+    /// The Secrets with which its images are pulled.
+    pub image_pull_secrets: Vec<String>,
+}
+
+/// A namespace, summarized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceSummary {
+    /// The level of Pod Security that it enforces, if it names one.
+    pub pod_security: Option<String>,
+    /// True if it is being deleted.
+    pub is_terminating: bool,
 }
 
 /// A Secret without its content.
@@ -102,12 +118,30 @@ impl Cluster {
 
     /// The summaries of a Job's Pods, the newest first.
     pub async fn pod_summaries(&self, namespace: &str, job: &str) -> Result<Vec<PodSummary>, KubernetesError> {
+        self.pods_with(namespace, &format!("job-name={job}")).await
+    }
+
+    /// The summaries of the Pods with these labels, the newest first.
+    pub async fn pods_with(&self, namespace: &str, selector: &str) -> Result<Vec<PodSummary>, KubernetesError> {
         let api: Api<Pod> = Api::namespaced(self.client(), namespace);
-        let parameters = ListParams::default().labels(&format!("job-name={job}"));
-        let object = format!("pods of job {namespace}/{job}");
+        let parameters = ListParams::default().labels(selector);
+        let object = format!("pods with {selector} in {namespace}");
         let mut pods = self.call(Verb::List, &object, api.list(&parameters)).await?.items;
         pods.sort_by_key(|pod| std::cmp::Reverse(pod.metadata.creation_timestamp.as_ref().map(|time| time.0)));
         Ok(pods.iter().map(PodSummary::of).collect())
+    }
+
+    /// The summary of a namespace; `None` if there is none of that name.
+    pub async fn namespace_summary(&self, name: &str) -> Result<Option<NamespaceSummary>, KubernetesError> {
+        let api: Api<Namespace> = Api::all(self.client());
+        let found = match self.call(Verb::Get, &format!("namespace {name}"), api.get_metadata_opt(name)).await {
+            Err(error) if error.kind == ErrorKind::NamespaceMissing => None,
+            found => found?,
+        };
+        Ok(found.map(|namespace| NamespaceSummary {
+            pod_security: namespace.metadata.labels.unwrap_or_default().remove(POD_SECURITY),
+            is_terminating: namespace.metadata.deletion_timestamp.is_some(),
+        }))
     }
 
     /// The Secret without its content; `None` if there is none of that name, or no such namespace.
@@ -129,7 +163,8 @@ impl Cluster {
 
 impl PodSummary {
     fn of(pod: &Pod) -> Self {
-        let status = pod.status.as_ref();
+        let (spec, status) = (pod.spec.as_ref(), pod.status.as_ref());
+        let secrets = spec.and_then(|spec| spec.image_pull_secrets.as_ref()).into_iter().flatten();
         let state = status
             .and_then(|status| status.container_statuses.as_ref()?.first())
             .and_then(|container| container.state.clone())
@@ -150,6 +185,8 @@ impl PodSummary {
             reason: reason.unwrap_or_default(),
             message: message.unwrap_or_default(),
             exit_code,
+            image: spec.and_then(|spec| spec.containers.first()?.image.clone()).unwrap_or_default(),
+            image_pull_secrets: secrets.map(|secret| secret.name.clone()).collect(),
         }
     }
 }

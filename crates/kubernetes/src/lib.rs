@@ -42,9 +42,9 @@ mod transport;
 pub mod verb;
 pub mod watch;
 
-pub use access::Access;
+pub use access::{Access, Operation};
 pub use cluster::{Cluster, Settings};
-pub use describe::{JobSummary, LeaseSummary, PodSummary, SecretMetadata};
+pub use describe::{JobSummary, LeaseSummary, NamespaceSummary, PodSummary, SecretMetadata};
 pub use error::{ErrorKind, KubernetesError};
 pub use job::ObservedJob;
 pub use job_watch::{JobCache, JobEvent, JobWatch};

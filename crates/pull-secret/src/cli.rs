@@ -2,6 +2,7 @@
 
 mod adapter;
 mod api;
+mod doctor;
 mod fleet;
 mod output;
 mod sentinel;
@@ -17,6 +18,7 @@ use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
+pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,
 };
@@ -89,6 +91,11 @@ pub(crate) enum Command {
     ///
     /// Exits with 0 whatever the clusters' state is, with 75 if the API cannot be reached.
     Status(StatusArguments),
+    /// Check what the service depends on, before its installation and after it, with the command that fixes each fault
+    ///
+    /// The checks are made with the identities that are given: in a Pod of the adapter, they are about the adapter's own rights.
+    /// Nothing is changed. Exits with 0 if no check has failed, with 1 if one has.
+    Doctor(Box<DoctorArguments>),
     /// Run failed Jobs again now, instead of after their back-off
     ///
     /// Deletes the Job that has failed, upon which the adapter starts the next one. Without --yes it prints what would be

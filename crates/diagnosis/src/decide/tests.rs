@@ -86,8 +86,14 @@ fn a_failure_names_the_next_step_also_where_only_the_pod_has_the_reason() {
     assert_eq!(known.hint.as_deref(), Some(Reason::PermissionDenied.meaning()));
     let mut facts = facts("True", report(2, "False", "JobFailed", "the Job has failed"));
     let message = r#"{"status": "failure", "reason": "QuotaExceeded", "message": "no more writes"}"#.to_owned();
-    let pod =
-        PodSummary { name: "p".into(), phase: "Failed".into(), reason: "Error".into(), message, exit_code: Some(75) };
+    let pod = PodSummary {
+        name: "p".into(),
+        phase: "Failed".into(),
+        reason: "Error".into(),
+        message,
+        exit_code: Some(75),
+        ..PodSummary::default()
+    };
     facts.observed.pods = Observation::Found(vec![pod]);
     let verdict = page(&facts).verdict;
     assert_eq!(verdict.hint.as_deref(), Some(Reason::QuotaExceeded.meaning()));

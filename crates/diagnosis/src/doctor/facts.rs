@@ -1,0 +1,96 @@
+//! Facts about the parts that the service depends on, as they were observed.
+
+use adapter::rights::Right;
+use hyperfleet_client::{ConnectionFault, Error, Identity, Probe};
+use jiff::Timestamp;
+use kubernetes::{KubernetesError, NamespaceSummary, PodSummary};
+
+/// Everything that was observed.
+#[derive(Debug)]
+pub struct Facts {
+    /// The time of the observation.
+    pub now: Timestamp,
+    /// The API; an error says that its settings cannot be used.
+    pub api: Result<ApiFacts, String>,
+    /// The Kubernetes cluster; `None` if no kubeconfig is given.
+    pub kubernetes: Option<KubernetesFacts>,
+}
+
+/// The HyperFleet API.
+#[derive(Debug)]
+pub struct ApiFacts {
+    /// Its address.
+    pub address: String,
+    /// The identity that is sent; an error says that the token file cannot be read.
+    pub identity: Result<Identity, String>,
+    /// The server; an error is the cause for which there is no answer.
+    pub probe: Result<Probe, Refusal>,
+    /// The answer to a list of clusters.
+    pub list: Result<(), Refusal>,
+    /// The answer to the request of the pull secret of a cluster that does not exist.
+    pub read: Result<(), Refusal>,
+    /// The answer to a report about a cluster that does not exist.
+    pub report: Result<(), Refusal>,
+}
+
+/// The failure of a call to the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There was no connection.
+    Unconnected(ConnectionFault),
+    /// No answer came in time.
+    TimedOut,
+    /// The API does not accept the identity, or asks for one.
+    Unauthenticated,
+    /// The API denies it, in these words.
+    Denied(String),
+    /// The server speaks HTTP, and its answers are not those of a HyperFleet API.
+    Stranger(u16),
+    /// Another failure.
+    Other(String),
+}
+
+/// The Kubernetes cluster in which Jobs run.
+#[derive(Debug)]
+pub struct KubernetesFacts {
+    /// Address of the API server; empty if the kubeconfig cannot be used.
+    pub server: String,
+    /// The namespace of Jobs.
+    pub namespace: String,
+    /// The name of the identity.
+    pub user: Result<String, KubernetesError>,
+    /// The namespace; `None` if it does not exist.
+    pub found: Result<Option<NamespaceSummary>, KubernetesError>,
+    /// The rights that the adapter needs, each with the verbs that are missing.
+    pub rights: Vec<RightFacts>,
+    /// The Pods of the adapter's Jobs.
+    pub pods: Result<Vec<PodSummary>, KubernetesError>,
+    /// The Secrets that those Pods are pulled with and that do not exist.
+    pub missing_pull_secrets: Vec<String>,
+}
+
+/// A right, as the server's authorization answers.
+#[derive(Debug)]
+pub struct RightFacts {
+    /// The right.
+    pub right: Right,
+    /// True if it is needed in the namespace of Jobs, false if in all namespaces.
+    pub is_in_namespace: bool,
+    /// The verbs that the identity lacks.
+    pub missing: Result<Vec<&'static str>, KubernetesError>,
+}
+
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        match (error.connection_fault(), error.status()) {
+            (Some(fault), _) => Self::Unconnected(fault),
+            (_, Some(401)) => Self::Unauthenticated,
+            (_, Some(403)) if error.problem().is_some() => {
+                Self::Denied(error.detail().unwrap_or("permission denied").to_owned())
+            }
+            (_, Some(status @ 300..=499)) if error.problem().is_none() => Self::Stranger(status),
+            _ if matches!(error, Error::TimedOut { .. }) => Self::TimedOut,
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
