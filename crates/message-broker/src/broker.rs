@@ -10,6 +10,7 @@ use crate::deliveries::Deliveries;
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::event::{Event, Format};
 use crate::health::Health;
+use crate::inspection::Inspection;
 use crate::memory::Memory;
 use crate::message::Message;
 use crate::name::{Name, Subscription};
@@ -104,6 +105,17 @@ impl Broker {
             Self::PubSub(pubsub) => pubsub.dead_letters(subscription),
             #[cfg(feature = "rabbitmq")]
             Self::RabbitMq(rabbitmq) => rabbitmq.dead_letters(subscription),
+        }
+    }
+
+    /// Inspects what a subscription needs at the broker; `None` in the process, where there is nothing to inspect from outside.
+    pub async fn inspect(&self, subscription: &Subscription) -> Option<Result<Inspection, BrokerError>> {
+        match self {
+            Self::Memory(_) => std::future::ready(None).await,
+            #[cfg(feature = "pubsub")]
+            Self::PubSub(pubsub) => Some(Ok(pubsub.inspect(subscription).await)),
+            #[cfg(feature = "rabbitmq")]
+            Self::RabbitMq(rabbitmq) => Some(rabbitmq.inspect(subscription).await),
         }
     }
 

@@ -3,6 +3,7 @@
 mod client;
 mod consumer;
 mod errors;
+mod inspect;
 mod provision;
 mod settings;
 

@@ -6,6 +6,7 @@
 //! RabbitMQ's own means for both would need arguments on the shared queue, and adds headers that are not strings.
 
 mod consumer;
+mod inspect;
 mod link;
 mod publisher;
 mod settings;
@@ -24,6 +25,7 @@ pub use self::settings::{Exchange, Settings};
 use crate::deliveries::Deliveries;
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, Register};
+use crate::inspection::Inspection;
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::settings::Consume;
@@ -82,6 +84,10 @@ impl RabbitMq {
 
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
         topology::dead_letters(&topology::queue(&self.0.settings, subscription))
+    }
+
+    pub(crate) async fn inspect(&self, subscription: &Subscription) -> Result<Inspection, BrokerError> {
+        inspect::inspect(&self.0.settings, subscription).await
     }
 
     pub(crate) async fn health(&self) -> Health {

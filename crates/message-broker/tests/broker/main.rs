@@ -9,6 +9,7 @@ mod delivering;
 mod draining;
 mod failing;
 mod health;
+mod inspecting;
 mod journal;
 mod log;
 mod outages;
