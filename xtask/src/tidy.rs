@@ -59,7 +59,19 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    ("diagnosis", &["adapter", "daemon", "fleet-model", "hyperfleet-client", "kubernetes", "precondition"]),
+    (
+        "diagnosis",
+        &[
+            "adapter",
+            "daemon",
+            "fleet-model",
+            "hyperfleet-client",
+            "kubernetes",
+            "message-broker",
+            "precondition",
+            "secret-store",
+        ],
+    ),
     (
         "xtask",
         &[

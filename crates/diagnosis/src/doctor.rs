@@ -48,6 +48,12 @@ pub enum Group {
     Api,
     /// The Kubernetes cluster in which Jobs run.
     Kubernetes,
+    /// The message broker.
+    Broker,
+    /// Google Secret Manager in one project.
+    SecretManager,
+    /// Files that settings name.
+    Files,
 }
 
 /// Returns true if no check has failed.
@@ -93,6 +99,9 @@ impl fmt::Display for Group {
         formatter.write_str(match self {
             Self::Api => "HyperFleet API",
             Self::Kubernetes => "Kubernetes",
+            Self::Broker => "Broker",
+            Self::SecretManager => "Secret Manager",
+            Self::Files => "Files",
         })
     }
 }

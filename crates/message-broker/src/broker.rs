@@ -109,6 +109,7 @@ impl Broker {
     }
 
     /// Inspects what a subscription needs at the broker; `None` in the process, where there is nothing to inspect from outside.
+    #[cfg_attr(not(any(feature = "pubsub", feature = "rabbitmq")), expect(unused_variables, reason = "memory only"))]
     pub async fn inspect(&self, subscription: &Subscription) -> Option<Result<Inspection, BrokerError>> {
         match self {
             Self::Memory(_) => std::future::ready(None).await,

@@ -1,5 +1,6 @@
 //! A client of the API for commands that look at a fleet.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -23,6 +24,26 @@ const RETRY: RetryPolicy = RetryPolicy {
 /// The exit code of `EX_TEMPFAIL` in sysexits.h: the API does not answer now.
 const UNREACHABLE: u8 = 75;
 
+/// The setting of the token file.
+const TOKEN_FILE: (&str, &str) = ("--token-file", "HYPERFLEET_API_AUTH_TOKEN_PATH");
+
+/// The setting of the certificate authorities.
+const CA_FILE: (&str, &str) = ("--ca-file", "HYPERFLEET_API_CA_FILE");
+
+/// The files that the flags and the environment name, each with its flag.
+pub(crate) fn files(flags: &ClientFlags) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let mut files = Vec::new();
+    for ((flag, variable), path) in [(TOKEN_FILE, &flags.token_file), (CA_FILE, &flags.ca_file)] {
+        files.extend(file(path, variable)?.map(|path| (flag, path)));
+    }
+    Ok(files)
+}
+
+/// The file of a flag, or else of its variable.
+fn file(flag: &Option<PathBuf>, variable: &str) -> anyhow::Result<Option<PathBuf>> {
+    flag.clone().map_or_else(|| Ok(ProcessEnvironment.text(variable)?.map(Into::into)), |path| Ok(Some(path)))
+}
+
 /// A client as the flags and the environment say.
 pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
     let text = |name: &str| ProcessEnvironment.text(name);
@@ -31,15 +52,12 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
         None => ("HYPERFLEET_API_BASE_URL", text("HYPERFLEET_API_BASE_URL")?.unwrap_or_else(|| DEFAULT_API.to_owned())),
     };
     let base_url: BaseUrl = place.parse().context(named)?;
-    let path = |flag: &Option<_>, variable: &str| {
-        flag.clone().map_or_else(|| Ok::<_, anyhow::Error>(text(variable)?.map(Into::into)), |path| Ok(Some(path)))
-    };
-    let token = path(&flags.token_file, "HYPERFLEET_API_AUTH_TOKEN_PATH")?;
+    let token = file(&flags.token_file, TOKEN_FILE.1)?;
     let settings = Settings {
         attempt_timeout: Duration::from_secs(5),
         token: token.map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
         user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
-        ca_file: path(&flags.ca_file, "HYPERFLEET_API_CA_FILE")?,
+        ca_file: file(&flags.ca_file, CA_FILE.1)?,
         plain_http_host: flags
             .plain_http_host
             .clone()

@@ -1,38 +1,58 @@
 //! `pull-secret doctor`: checks of the parts that the service depends on.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::faults::Faults;
 use daemon::output;
-use diagnosis::doctor::facts::{ApiFacts, Facts};
+use daemon::settings::Loaded;
+use diagnosis::doctor::facts::{ApiFacts, BrokerFacts, Facts, FileFacts, StoreFacts};
 use diagnosis::doctor::{self, decide, observe};
 use jiff::Timestamp;
+use message_broker::{Broker, Subscription};
+use secret_store::GoogleSecretManager;
+use sentinel::settings::table::EVENTS;
+use sentinel::settings::{self, EventsSettings};
 
 use crate::cli::{ClientFlags, DoctorArguments, OutputFormat};
-use crate::client;
+use crate::{broker, client, store};
+
+/// The variable that Kubernetes sets in every Pod.
+const IN_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Checks everything that is configured, all at once.
 pub(crate) fn doctor(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
-    let DoctorArguments { api, kubeconfig, namespace, output: format } = arguments;
-    let kubeconfig = match kubeconfig {
-        Some(path) => Some(path),
+    let kubeconfig = match &arguments.kubeconfig {
+        Some(path) => Some(path.clone()),
         None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
     };
+    let files = files(&arguments, kubeconfig.as_deref())?;
+    let has_kubernetes = kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
+    let has_broker = has_broker(&arguments.broker.0)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     let facts = runtime.block_on(async {
         let kubernetes = async {
-            match &kubeconfig {
-                Some(path) => Some(observe::kubernetes(path, &namespace).await),
+            if has_kubernetes {
+                Some(observe::kubernetes(kubeconfig.clone(), &arguments.namespace).await)
+            } else {
+                None
+            }
+        };
+        let broker = async { if has_broker { Some(observe_broker(arguments.broker.0.clone()).await) } else { None } };
+        let store = async {
+            match &arguments.project {
+                Some(project) => Some(observe_store(project, arguments.location.as_deref()).await),
                 None => None,
             }
         };
-        let (api, kubernetes) = tokio::join!(observe_api(&api), kubernetes);
-        Facts { now: Timestamp::now(), api, kubernetes }
+        let (api, kubernetes, broker, store) = tokio::join!(observe_api(&arguments.api), kubernetes, broker, store);
+        Facts { now: Timestamp::now(), api, kubernetes, broker, store, files }
     });
     let lines = decide::lines(&facts);
-    match format {
+    match arguments.output {
         OutputFormat::Table => output::print(doctor::text(&lines))?,
         OutputFormat::Json => {
             let lines = lines.iter().map(|line| Ok(serde_json::to_string(line)? + "\n"));
@@ -44,6 +64,64 @@ pub(crate) fn doctor(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
 
 /// Observes the API, unless its settings cannot be used.
 async fn observe_api(flags: &ClientFlags) -> Result<ApiFacts, String> {
-    let client = client::client(flags).map_err(|error| format!("{error:#}"))?;
+    let client = client::client(flags).map_err(|error| line(&error))?;
     Ok(observe::api(&client).await)
+}
+
+/// An error on one line.
+fn line(error: &anyhow::Error) -> String {
+    format!("{error:#}").lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns true if a broker is set anywhere.
+fn has_broker(flags: &BTreeMap<&'static str, String>) -> anyhow::Result<bool> {
+    let mut is_set = !flags.is_empty() || Path::new(settings::SEARCHED).exists();
+    for variable in EVENTS.variables() {
+        is_set |= ProcessEnvironment.text(&variable)?.is_some();
+    }
+    Ok(is_set)
+}
+
+async fn observe_broker(flags: BTreeMap<&'static str, String>) -> Result<BrokerFacts, String> {
+    let (broker, subscription) = broker_of(flags).map_err(|error| line(&error))?;
+    observe::broker(&broker, subscription).await
+}
+
+/// The broker, and the subscription of the adapter.
+fn broker_of(flags: BTreeMap<&'static str, String>) -> anyhow::Result<(Broker, Subscription)> {
+    let loaded = settings::read::<EventsSettings>(&EVENTS, flags, &ProcessEnvironment).and_then(Loaded::done);
+    let EventsSettings { clients, broker } = loaded.map_err(Faults::of_configuration)?;
+    let id = clients.broker.subscription_id.or_else(observe::subscription_id).unwrap_or_default();
+    let subscription = Subscription::new(&clients.broker.topic.unwrap_or_default(), &id)
+        .context("the topic's or subscription's name")?;
+    Ok((broker::broker(broker)?, subscription))
+}
+
+/// Observes Secret Manager, unless its settings cannot be used.
+async fn observe_store(project: &str, location: Option<&str>) -> Result<StoreFacts, String> {
+    let settings = store_settings(project, location).map_err(|error| line(&error))?;
+    let store = GoogleSecretManager::connect(&settings).await.map_err(|error| error.to_string())?;
+    Ok(observe::store(&store, project).await)
+}
+
+fn store_settings(project: &str, location: Option<&str>) -> anyhow::Result<secret_store::Settings> {
+    Ok(secret_store::Settings {
+        project: project.parse().context("--project")?,
+        location: location.map(str::parse).transpose().context("--location")?,
+        endpoint: store::endpoint()?,
+        call_timeout: observe::CHECK_TIMEOUT,
+        calls: None,
+    })
+}
+
+/// Observes the files that are set.
+fn files(arguments: &DoctorArguments, kubeconfig: Option<&Path>) -> anyhow::Result<Vec<FileFacts>> {
+    let mut files = client::files(&arguments.api)?;
+    files.extend(kubeconfig.map(|path| ("--kubeconfig", path.to_path_buf())));
+    if arguments.project.is_some() {
+        for variable in ["GOOGLE_APPLICATION_CREDENTIALS", "SECRET_MANAGER_EMULATOR_TOKEN_FILE"] {
+            files.extend(ProcessEnvironment.text(variable)?.map(|path| (variable, path.into())));
+        }
+    }
+    Ok(files.into_iter().map(|(setting, path)| observe::file(setting, path)).collect())
 }

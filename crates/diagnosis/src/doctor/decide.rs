@@ -1,9 +1,14 @@
 //! The lines of `pull-secret doctor`, from facts.
 
 mod api;
+mod broker;
+mod files;
 mod kubernetes;
+pub(super) mod store;
 #[cfg(test)]
 mod tests;
+
+use jiff::SignedDuration;
 
 use super::facts::Facts;
 use super::{Group, Line, State};
@@ -12,8 +17,14 @@ use super::{Group, Line, State};
 pub fn lines(facts: &Facts) -> Vec<Line> {
     let mut lines = api::lines(facts);
     lines.extend(kubernetes::lines(facts.kubernetes.as_ref()));
+    lines.extend(broker::lines(facts.broker.as_ref()));
+    lines.extend(store::lines(facts.store.as_ref()));
+    lines.extend(files::lines(&facts.files, facts.now));
     lines
 }
+
+/// Remaining time from which a certificate is about to expire, as in charts/pull-secret/monitoring/alerts.yaml.
+const CERTIFICATE_EXPIRING: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The lines of a group.
 struct Checks {

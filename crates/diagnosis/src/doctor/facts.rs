@@ -1,9 +1,13 @@
 //! Facts about the parts that the service depends on, as they were observed.
 
+use std::path::PathBuf;
+
 use adapter::rights::Right;
 use hyperfleet_client::{ConnectionFault, Error, Identity, Probe};
 use jiff::Timestamp;
 use kubernetes::{KubernetesError, NamespaceSummary, PodSummary};
+use message_broker::{Inspection, Subscription};
+use secret_store::{Permission, StoreError};
 
 /// Everything that was observed.
 #[derive(Debug)]
@@ -14,6 +18,54 @@ pub struct Facts {
     pub api: Result<ApiFacts, String>,
     /// The Kubernetes cluster; `None` if no kubeconfig is given.
     pub kubernetes: Option<KubernetesFacts>,
+    /// The broker; `None` if none is set, an error if its settings cannot be used.
+    pub broker: Option<Result<BrokerFacts, String>>,
+    /// Secret Manager; `None` if no project is given, an error if its settings cannot be used.
+    pub store: Option<Result<StoreFacts, String>>,
+    /// The files that are set.
+    pub files: Vec<FileFacts>,
+}
+
+/// The message broker.
+#[derive(Debug)]
+pub struct BrokerFacts {
+    /// The subscription of the adapter.
+    pub subscription: Subscription,
+    /// The broker.
+    pub inspection: Inspection,
+}
+
+/// Secret Manager in one project.
+#[derive(Debug)]
+pub struct StoreFacts {
+    /// The project.
+    pub project: String,
+    /// The number of secrets of this service on the first page of the list.
+    pub listed: Result<usize, StoreError>,
+    /// The permissions on one of them; `None` if there is none.
+    pub permissions: Option<Result<Vec<PermissionFacts>, StoreError>>,
+}
+
+/// A permission of the identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermissionFacts {
+    /// The permission.
+    pub permission: Permission,
+    /// Its name in the provider's authorization.
+    pub name: &'static str,
+    /// True if it is held; `None` if that is not known without trying.
+    pub is_held: Option<bool>,
+}
+
+/// A file that a setting names.
+#[derive(Clone, Debug)]
+pub struct FileFacts {
+    /// The setting, such as `--ca-file`.
+    pub setting: &'static str,
+    /// Path of the file.
+    pub path: PathBuf,
+    /// The time at which its first certificate expires, if it has one; an error says that it cannot be read.
+    pub certificate_end: Result<Option<Timestamp>, String>,
 }
 
 /// The HyperFleet API.
@@ -40,8 +92,8 @@ pub enum Refusal {
     Unconnected(ConnectionFault),
     /// No answer came in time.
     TimedOut,
-    /// The API does not accept the identity, or asks for one.
-    Unauthenticated,
+    /// The API does not accept the identity, or asks for one, in these words.
+    Unauthenticated(String),
     /// The API denies it, in these words.
     Denied(String),
     /// The server speaks HTTP, and its answers are not those of a HyperFleet API.
@@ -82,15 +134,19 @@ pub struct RightFacts {
 
 impl From<&Error> for Refusal {
     fn from(error: &Error) -> Self {
+        let detail = || error.detail().unwrap_or_default().to_owned();
         match (error.connection_fault(), error.status()) {
-            (Some(fault), _) => Self::Unconnected(fault),
-            (_, Some(401)) => Self::Unauthenticated,
-            (_, Some(403)) if error.problem().is_some() => {
-                Self::Denied(error.detail().unwrap_or("permission denied").to_owned())
-            }
-            (_, Some(status @ 300..=499)) if error.problem().is_none() => Self::Stranger(status),
-            _ if matches!(error, Error::TimedOut { .. }) => Self::TimedOut,
-            _ => Self::Other(error.to_string()),
+            (Some(fault), _) => return Self::Unconnected(fault),
+            (_, Some(401)) => return Self::Unauthenticated(detail()),
+            (_, Some(403)) if error.problem().is_some() => return Self::Denied(detail()),
+            (_, Some(status @ 300..=499)) if error.problem().is_none() => return Self::Stranger(status),
+            _ => {}
+        }
+        match error {
+            Error::Token { .. } => Self::Unauthenticated("the token file cannot be read".to_owned()),
+            Error::TimedOut { .. } => Self::TimedOut,
+            Error::Interrupted { source: Some(last), .. } => Self::from(last.as_ref()),
+            other => Self::Other(other.to_string()),
         }
     }
 }

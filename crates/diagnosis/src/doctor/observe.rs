@@ -1,21 +1,28 @@
 //! Observation of the parts that the service depends on. Nothing is changed: what can only be found out by a write is requested of
 //! a cluster that does not exist.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use adapter::rights::{self, Right};
 use daemon::retry::Budget;
+use daemon::serve::certificate_expiry;
 use fleet_model::names;
 use futures_util::future::join_all;
 use hyperfleet_client::{Client, Error, Generation, ListQuery, NewCondition, NewReport, Status};
 use jiff::Timestamp;
 use kubernetes::{Cluster, KubernetesError, Operation, PodSummary, SecretKey};
+use message_broker::{Broker, Subscription};
+use secret_store::{ErrorKind as StoreErrorKind, Operation as StoreOperation, SecretId, SecretStore, StoreError};
 use serde_json::Map;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::facts::{ApiFacts, KubernetesFacts, Refusal, RightFacts};
-use crate::cluster::LEASE;
+use super::decide::store::{ADAPTERS_PERMISSIONS, JOBS_PERMISSIONS};
+use super::facts::{
+    ApiFacts, BrokerFacts, FileFacts, KubernetesFacts, PermissionFacts, Refusal, RightFacts, StoreFacts,
+};
+use crate::cluster::{LEASE, built_in_adapter};
 
 /// Maximum time of a check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,13 +78,9 @@ fn answer<T>(result: Result<T, Error>) -> Result<(), Refusal> {
     result.map(drop).map_err(|error| Refusal::from(&error))
 }
 
-/// Observes the Kubernetes cluster as the adapter uses it.
-pub async fn kubernetes(kubeconfig: &Path, namespace: &str) -> KubernetesFacts {
-    let settings = kubernetes::Settings {
-        kubeconfig: Some(kubeconfig.to_path_buf()),
-        call_timeout: CHECK_TIMEOUT,
-        ..kubernetes::Settings::default()
-    };
+/// Observes the Kubernetes cluster as the adapter uses it; without a kubeconfig as this Pod's service account.
+pub async fn kubernetes(kubeconfig: Option<PathBuf>, namespace: &str) -> KubernetesFacts {
+    let settings = kubernetes::Settings { kubeconfig, call_timeout: CHECK_TIMEOUT, ..kubernetes::Settings::default() };
     let cluster = match Cluster::connect(&settings).await {
         Ok(cluster) => cluster,
         Err(error) => return unusable(namespace, error),
@@ -137,4 +140,53 @@ async fn missing_pull_secrets(cluster: &Cluster, namespace: &str, pods: &[PodSum
         matches!(cluster.secret_metadata(&key).await, Ok(None)).then(|| name.clone())
     };
     join_all(names.into_iter().map(is_missing)).await.into_iter().flatten().collect()
+}
+
+/// Inspects the broker as the subscription uses it; an error says that its settings cannot be used.
+pub async fn broker(broker: &Broker, subscription: Subscription) -> Result<BrokerFacts, String> {
+    match broker.inspect(&subscription).await {
+        Some(Ok(inspection)) => Ok(BrokerFacts { subscription, inspection }),
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err("the broker is in another process".to_owned()),
+    }
+}
+
+/// The id of the subscription of the built-in adapter.
+pub fn subscription_id() -> Option<String> {
+    built_in_adapter().map(|plan| plan.subscription.id.to_string())
+}
+
+/// Observes the secret store of a project: lists secrets of this service, and requests the permissions on one of them.
+pub async fn store<S: SecretStore>(store: &S, project: &str) -> StoreFacts {
+    let listed = timeout(CHECK_TIMEOUT, store.list(&names::STORED_SECRETS, None)).await;
+    let listed = listed.unwrap_or_else(|_elapsed| {
+        Err(StoreError::new(StoreOperation::List, format!("projects/{project}"), StoreErrorKind::TimedOut))
+    });
+    let example = listed.as_ref().ok().and_then(|listed| listed.secrets.first_key_value()).map(|(id, _)| id.clone());
+    let permissions = match &example {
+        Some(id) => Some(permissions(store, id).await),
+        None => None,
+    };
+    StoreFacts { project: project.to_owned(), listed: listed.map(|listed| listed.secrets.len()), permissions }
+}
+
+async fn permissions<S: SecretStore>(store: &S, secret: &SecretId) -> Result<Vec<PermissionFacts>, StoreError> {
+    let wanted = ADAPTERS_PERMISSIONS.into_iter().chain(JOBS_PERMISSIONS).collect();
+    let answer = store.permissions(secret, &wanted).await?;
+    let is_held = |permission| match (answer.missing.contains(&permission), answer.unknown.contains(&permission)) {
+        (true, _) => Some(false),
+        (false, true) => None,
+        (false, false) => Some(true),
+    };
+    let facts =
+        |permission| PermissionFacts { permission, name: S::permission_name(permission), is_held: is_held(permission) };
+    Ok(wanted.iter().copied().map(facts).collect())
+}
+
+/// Observes a file that a setting names.
+pub fn file(setting: &'static str, path: PathBuf) -> FileFacts {
+    let read = std::fs::read(&path).map_err(|error| error.to_string());
+    let empty = |content: Vec<u8>| if content.is_empty() { Err("the file is empty".to_owned()) } else { Ok(()) };
+    let end = || certificate_expiry(&path).and_then(|end| Timestamp::from_second(end).ok());
+    FileFacts { setting, certificate_end: read.and_then(empty).map(|()| end()), path }
 }

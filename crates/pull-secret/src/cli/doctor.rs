@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
+use super::sentinel::EventsFlags;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -15,12 +16,20 @@ pub(crate) struct DoctorArguments {
     #[arg(
         long,
         value_name = "FILE",
-        help = "Kubeconfig of the management cluster, in which Jobs run; without it and without the variable, Kubernetes is not checked [env: KUBECONFIG]"
+        help = "Kubeconfig of the management cluster, in which Jobs run; in a Pod its service account will do [env: KUBECONFIG]"
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The namespace of Jobs and of the adapter's Lease
     #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
     pub(crate) namespace: String,
+    /// Google Cloud project whose Secret Manager is checked
+    #[arg(long, value_name = "PROJECT")]
+    pub(crate) project: Option<String>,
+    /// Location of regional secrets; without it, the project's global ones
+    #[arg(long, value_name = "LOCATION", requires = "project")]
+    pub(crate) location: Option<String>,
+    #[command(flatten)]
+    pub(crate) broker: EventsFlags,
     /// Lines for people, or one JSON object a line
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,

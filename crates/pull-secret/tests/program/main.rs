@@ -12,6 +12,7 @@ mod authentication;
 mod commands;
 mod configuration;
 mod consistency;
+mod doctor;
 mod faults;
 mod interleavings;
 mod kill;

@@ -4,7 +4,7 @@ use fleet_model::names;
 use hyperfleet_client::{Claims, ConnectionFault, Identity, Probe};
 use jiff::{SignedDuration, Timestamp};
 
-use super::Checks;
+use super::{CERTIFICATE_EXPIRING, Checks};
 use crate::decide::age;
 use crate::doctor::facts::{ApiFacts, Facts, Refusal};
 use crate::doctor::{Group, Line};
@@ -14,9 +14,6 @@ const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// Resolution of the header `Date`.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
-
-/// Remaining time from which a certificate is about to expire, as in charts/pull-secret/monitoring/alerts.yaml.
-const CERTIFICATE_EXPIRING: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Makes a token with the identity of the adapter.
 const CREATE_TOKEN: &str = "kubectl --namespace hyperfleet-system create token pullsecret-adapter --audience hyperfleet-api > token \
@@ -31,6 +28,9 @@ const REPLACE_CERTIFICATE: &str = "kubectl --namespace hyperfleet-system create 
                                    --dry-run=client --output yaml | kubectl apply -f -";
 
 const SET_ADDRESS: &str = "export HYPERFLEET_API_BASE_URL=https://HOST:PORT";
+
+/// Texts of rustls for a certificate of another authority; the second is for one of the same name, as after it was made anew.
+const UNTRUSTED: [&str; 2] = ["UnknownIssuer", "BadSignature"];
 
 /// The end of the API's address that is not part of its setting.
 const API_PATH: &str = "/api/hyperfleet/v1";
@@ -90,9 +90,8 @@ fn unreachable(address: &str, refusal: &Refusal) -> (String, String) {
         ConnectionFault::NotPlain => {
             (format!("{address}: the server speaks TLS, and the address begins with http"), with_scheme("https"))
         }
-        ConnectionFault::Certificate(reason) if reason.contains("UnknownIssuer") => {
-            let message =
-                format!("{address}: its certificate is not of an authority that is trusted here (UnknownIssuer)");
+        ConnectionFault::Certificate(reason) if UNTRUSTED.iter().any(|text| reason.contains(text)) => {
+            let message = format!("{address}: its certificate is not of an authority that is trusted here: {reason}");
             (message, GET_AUTHORITY.to_owned())
         }
         ConnectionFault::Certificate(reason) => {
@@ -122,28 +121,33 @@ fn identity(checks: &mut Checks, api: &ApiFacts, now: Timestamp) {
         Ok(identity) => identity,
         Err(fault) => return checks.failed(CHECK, fault, CREATE_TOKEN),
     };
-    let is_refused = api.list == Err(Refusal::Unauthenticated);
+    let refusal = match &api.list {
+        Err(Refusal::Unauthenticated(words)) => Some(words),
+        _ => None,
+    };
     match identity {
-        Identity::Anonymous if is_refused => {
+        Identity::Anonymous if refusal.is_some() => {
             checks.failed(CHECK, "the API asks for a token, and no file with one is set", CREATE_TOKEN);
         }
         Identity::Anonymous => checks.ok(CHECK, "none is sent, and the API asks for none"),
-        Identity::Opaque if is_refused => checks.failed(CHECK, "the API does not accept the token", CREATE_TOKEN),
-        Identity::Opaque => checks.ok(CHECK, "the API accepts the token, which does not say whose it is"),
+        Identity::Opaque => match refusal {
+            Some(words) => checks.failed(CHECK, format!("the API does not accept the token: {words}"), CREATE_TOKEN),
+            None => checks.ok(CHECK, "the API accepts the token, which does not say whose it is"),
+        },
         Identity::Claimed(claims) => {
             let of = format!("{} of {}", claims.subject, claims.issuer);
-            match claims.expires() {
-                Some(expires) if expires + MAX_CLOCK_DIFFERENCE < now => {
+            match (claims.expires(), refusal) {
+                (Some(expires), _) if expires + MAX_CLOCK_DIFFERENCE < now => {
                     let message = format!("the token of {of} expired {} ago", age(now.duration_since(expires)));
                     checks.failed(CHECK, message, CREATE_TOKEN);
                 }
-                _ if is_refused => {
+                (_, Some(words)) => {
                     let message = format!(
-                        "the API does not accept the token of {of}: it must be of one of its issuers, and for its audience"
+                        "the API does not accept the token of {of}: {words}; it must be of an issuer in server.jwt.configs, for its audience"
                     );
                     checks.failed(CHECK, message, CREATE_TOKEN);
                 }
-                _ => checks.ok(CHECK, of),
+                (_, None) => checks.ok(CHECK, of),
             }
         }
     }
@@ -167,7 +171,7 @@ fn grants(checks: &mut Checks, api: &ApiFacts) {
     ] {
         match answer {
             Ok(()) => checks.ok(check, "allowed"),
-            Err(Refusal::Unauthenticated) => checks.skipped(check, "the API does not accept the identity"),
+            Err(Refusal::Unauthenticated(words)) => checks.skipped(check, format!("not authenticated: {words}")),
             Err(Refusal::Denied(words)) => checks.failed(check, words, granting(claims, grant)),
             Err(Refusal::Stranger(status)) => {
                 let message =
@@ -200,8 +204,7 @@ fn words(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unconnected(_) => "the connection broke".to_owned(),
         Refusal::TimedOut => "no answer in time".to_owned(),
-        Refusal::Unauthenticated => "the identity is not accepted".to_owned(),
-        Refusal::Denied(words) | Refusal::Other(words) => words.clone(),
+        Refusal::Unauthenticated(words) | Refusal::Denied(words) | Refusal::Other(words) => words.clone(),
         Refusal::Stranger(status) => format!("the server answers {status}, and not as a HyperFleet API does"),
     }
 }

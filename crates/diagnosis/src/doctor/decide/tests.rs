@@ -1,5 +1,7 @@
 //! Tables of the checks: one fact is changed, and the lines that are not ok are compared.
 
+mod parts;
+
 use adapter::rights::{in_namespace, to_grant_access};
 use hyperfleet_client::{ConnectionFault, Identity, Probe};
 use jiff::{SignedDuration, Timestamp};
@@ -36,6 +38,9 @@ fn sound() -> Facts {
             pods: Ok(vec![PodSummary { name: "a".to_owned(), image: "quay.io/a".to_owned(), ..PodSummary::default() }]),
             missing_pull_secrets: Vec::new(),
         }),
+        broker: Some(Ok(parts::broker())),
+        store: Some(Ok(parts::store())),
+        files: vec![parts::file()],
     }
 }
 
@@ -57,6 +62,10 @@ fn unconnected(facts: &mut Facts, fault: ConnectionFault) {
 
 fn denied() -> Result<(), Refusal> {
     Err(Refusal::Denied("no grant of the caller allows it".to_owned()))
+}
+
+fn unauthenticated() -> Result<(), Refusal> {
+    Err(Refusal::Unauthenticated("it is of another issuer".to_owned()))
 }
 
 fn error(kind: ErrorKind) -> KubernetesError {
@@ -133,13 +142,13 @@ fn everything_is_sound() {
 #[case::no_token(
     |facts: &mut Facts| {
         api(facts).identity = Ok(Identity::Anonymous);
-        for answer in [&mut api(facts).list] { *answer = Err(Refusal::Unauthenticated); }
+        api(facts).list = unauthenticated();
     },
     ("identity", State::Failed, "the API asks for a token", "create token pullsecret-adapter")
 )]
 #[case::refused_token(
-    |facts: &mut Facts| api(facts).list = Err(Refusal::Unauthenticated),
-    ("identity", State::Failed, "does not accept the token", "create token pullsecret-adapter")
+    |facts: &mut Facts| api(facts).list = unauthenticated(),
+    ("identity", State::Failed, "does not accept the token: it is of another issuer", "create token pullsecret-adapter")
 )]
 #[case::listing(
     |facts: &mut Facts| api(facts).list = denied(),
@@ -222,6 +231,11 @@ fn everything_is_sound() {
     ("image", State::Failed, "the Secret jobs/quay, with which", "create secret generic quay --type=kubernetes.io/dockerconfigjson")
 )]
 fn a_fault_is_named_with_the_command_that_fixes_it(#[case] change: fn(&mut Facts), #[case] expected: Expected) {
+    check(change, expected);
+}
+
+/// Makes the change, and compares the one line that is not ok.
+fn check(change: fn(&mut Facts), expected: Expected) {
     let mut facts = sound();
     change(&mut facts);
     let found = faults(&facts);
