@@ -34,14 +34,14 @@ const CA_FILE: (&str, &str) = ("--ca-file", "HYPERFLEET_API_CA_FILE");
 pub(crate) fn files(flags: &ClientFlags) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut files = Vec::new();
     for ((flag, variable), path) in [(TOKEN_FILE, &flags.token_file), (CA_FILE, &flags.ca_file)] {
-        files.extend(file(path, variable)?.map(|path| (flag, path)));
+        files.extend(file(path.as_ref(), variable)?.map(|path| (flag, path)));
     }
     Ok(files)
 }
 
 /// The file of a flag, or else of its variable.
-fn file(flag: &Option<PathBuf>, variable: &str) -> anyhow::Result<Option<PathBuf>> {
-    flag.clone().map_or_else(|| Ok(ProcessEnvironment.text(variable)?.map(Into::into)), |path| Ok(Some(path)))
+fn file(flag: Option<&PathBuf>, variable: &str) -> anyhow::Result<Option<PathBuf>> {
+    flag.cloned().map_or_else(|| Ok(ProcessEnvironment.text(variable)?.map(Into::into)), |path| Ok(Some(path)))
 }
 
 /// A client as the flags and the environment say.
@@ -52,12 +52,12 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
         None => ("HYPERFLEET_API_BASE_URL", text("HYPERFLEET_API_BASE_URL")?.unwrap_or_else(|| DEFAULT_API.to_owned())),
     };
     let base_url: BaseUrl = place.parse().context(named)?;
-    let token = file(&flags.token_file, TOKEN_FILE.1)?;
+    let token = file(flags.token_file.as_ref(), TOKEN_FILE.1)?;
     let settings = Settings {
         attempt_timeout: Duration::from_secs(5),
         token: token.map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
         user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
-        ca_file: file(&flags.ca_file, CA_FILE.1)?,
+        ca_file: file(flags.ca_file.as_ref(), CA_FILE.1)?,
         plain_http_host: flags
             .plain_http_host
             .clone()

@@ -24,12 +24,12 @@ use crate::{broker, client, store};
 const IN_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Checks everything that is configured, all at once.
-pub(crate) fn doctor(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let kubeconfig = match &arguments.kubeconfig {
         Some(path) => Some(path.clone()),
         None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
     };
-    let files = files(&arguments, kubeconfig.as_deref())?;
+    let files = files(arguments, kubeconfig.as_deref())?;
     let has_kubernetes = kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
     let has_broker = has_broker(&arguments.broker.0)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
@@ -65,7 +65,7 @@ pub(crate) fn doctor(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
 /// Observes the API, unless its settings cannot be used.
 async fn observe_api(flags: &ClientFlags) -> Result<ApiFacts, String> {
     let client = client::client(flags).map_err(|error| line(&error))?;
-    Ok(observe::api(&client).await)
+    Ok(Box::pin(observe::api(&client)).await)
 }
 
 /// An error on one line.

@@ -71,7 +71,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Local { arguments } => local::run(arguments),
         Command::Explain { command: ExplainCommand::Cluster(arguments) } => explain::cluster(arguments),
         Command::Status(arguments) => status::status(&arguments),
-        Command::Doctor(arguments) => doctor::doctor(*arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Retry(arguments) => retry::retry(arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Version => Ok(output::print(cli::version_info())?),

@@ -44,7 +44,7 @@ impl PubSub {
                 receive,
             }
         };
-        let found = timeout(self.settings().attempt_timeout, look).await;
+        let found = timeout(self.settings().attempt_timeout, Box::pin(look)).await;
         found.unwrap_or_else(|_elapsed| {
             Inspection::unreached(place.clone(), &BrokerError::new(Operation::Probe, &topic, ErrorKind::TimedOut))
         })

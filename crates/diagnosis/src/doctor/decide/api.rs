@@ -4,7 +4,7 @@ use fleet_model::names;
 use hyperfleet_client::{Claims, ConnectionFault, Identity, Probe};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{CERTIFICATE_EXPIRING, Checks};
+use super::checks::{CERTIFICATE_EXPIRING, Checks};
 use crate::decide::age;
 use crate::doctor::facts::{ApiFacts, Facts, Refusal};
 use crate::doctor::{Group, Line};

@@ -3,7 +3,7 @@
 use message_broker::inspection::{Place, Queue};
 use message_broker::{BrokerError, ErrorKind};
 
-use super::Checks;
+use super::checks::Checks;
 use crate::doctor::facts::BrokerFacts;
 use crate::doctor::{Group, Line};
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{CERTIFICATE_EXPIRING, Checks};
+use super::checks::{CERTIFICATE_EXPIRING, Checks};
 use crate::decide::age;
 use crate::doctor::facts::FileFacts;
 use crate::doctor::{Group, Line};

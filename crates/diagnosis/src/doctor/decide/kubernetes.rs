@@ -2,7 +2,7 @@
 
 use kubernetes::{ErrorKind, KubernetesError, PodSummary};
 
-use super::Checks;
+use super::checks::Checks;
 use crate::doctor::facts::{KubernetesFacts, RightFacts};
 use crate::doctor::{Group, Line, State};
 

@@ -2,7 +2,7 @@
 
 use secret_store::{ErrorKind, Permission, StoreError};
 
-use super::Checks;
+use super::checks::Checks;
 use crate::doctor::facts::{PermissionFacts, StoreFacts};
 use crate::doctor::{Group, Line};
 
