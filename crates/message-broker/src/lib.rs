@@ -12,6 +12,7 @@
 //! | A message that is not settled is delivered again after the back-off, and dead-lettered after the last attempt. | `broker/failing.rs` |
 //! | An outage is survived and shown in [`Health`]. | `broker/outages.rs`, `broker/health.rs` |
 //! | Draining loses no delivery. | `broker/draining.rs` |
+//! | An inspection changes nothing at the broker. | `broker/inspecting.rs` |
 //! | Messages have the form that HyperFleet's Go services read. | `broker/wire.rs`, `event::tests` |
 //!
 //! ```

@@ -100,8 +100,10 @@ fn broker_of(flags: BTreeMap<&'static str, String>) -> anyhow::Result<(Broker, S
 /// Observes Secret Manager, unless its settings cannot be used.
 async fn observe_store(project: &str, location: Option<&str>) -> Result<StoreFacts, String> {
     let settings = store_settings(project, location).map_err(|error| line(&error))?;
-    let store = GoogleSecretManager::connect(&settings).await.map_err(|error| error.to_string())?;
-    Ok(observe::store(&store, project).await)
+    Ok(match GoogleSecretManager::connect(&settings).await {
+        Ok(store) => observe::store(&store, project).await,
+        Err(error) => StoreFacts { project: project.to_owned(), listed: Err(error), permissions: None },
+    })
 }
 
 fn store_settings(project: &str, location: Option<&str>) -> anyhow::Result<secret_store::Settings> {

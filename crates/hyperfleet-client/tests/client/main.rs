@@ -6,6 +6,7 @@ mod calls;
 mod changes;
 mod identity;
 mod lists;
+mod probe;
 mod real;
 mod reports;
 mod retries;

@@ -4,7 +4,7 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::PostParams;
-use kubernetes::{ErrorKind, SecretKey, Verb};
+use kubernetes::{ErrorKind, NamespaceSummary, Operation, SecretKey, Verb};
 use rstest::rstest;
 use serde_json::json;
 
@@ -77,6 +77,34 @@ async fn a_role_for_one_name_is_reviewed_as_it_is_enforced(#[case] kind: Kind) {
     assert_eq!(limited.delete_secret(&other, &observed, false).await.unwrap_err().kind, ErrorKind::Forbidden);
     limited.apply_secret(&key, &secret("b"), &observed, false).await.unwrap();
     limited.delete_secret(&key, &rig.observed().await, false).await.unwrap();
+}
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_identity_and_what_it_may_do_are_known(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let limited = rig.with_token(&rig.token().await).await;
+    assert_eq!(limited.user().await.unwrap(), format!("system:serviceaccount:{}:job", rig.namespace));
+    let namespace = Some(rig.namespace.as_str());
+    let delete = Operation { verb: "delete", group: "", resource: "secrets", name: Some("pull"), namespace };
+    until("the permission holds", async || limited.may_do(&delete).await.unwrap().allowed.then_some(())).await;
+    for denied in [
+        Operation { name: None, ..delete },
+        Operation { namespace: None, ..delete },
+        Operation { verb: "watch", ..delete },
+        Operation { resource: "configmaps", ..delete },
+        Operation { group: "batch", ..delete },
+    ] {
+        assert!(!limited.may_do(&denied).await.unwrap().allowed, "{denied:?}");
+        assert!(rig.cluster.may_do(&denied).await.unwrap().allowed, "{denied:?}");
+    }
+    let summary = rig.cluster.namespace_summary(&rig.namespace).await.unwrap().unwrap();
+    assert_eq!(summary, NamespaceSummary { pod_security: None, is_terminating: false });
+    assert_eq!(rig.cluster.namespace_summary("no-such-namespace").await.unwrap(), None);
+    let refused = limited.namespace_summary(&rig.namespace).await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Forbidden, "{refused}");
 }
 
 #[rstest]

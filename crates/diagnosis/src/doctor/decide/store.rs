@@ -20,6 +20,8 @@ pub(in crate::doctor) const JOBS_PERMISSIONS: [Permission; 7] = [
     Permission::DestroyVersion,
 ];
 
+const LOG_IN: &str = "gcloud auth application-default login";
+
 const API: &str = "API";
 const LIST: &str = "list secrets";
 const ADAPTER: &str = "adapter's permissions";
@@ -110,7 +112,11 @@ fn binding(project: &str, role: &str) -> String {
 fn fix(project: &str, error: &StoreError) -> String {
     match error.kind {
         ErrorKind::ApiDisabled => format!("gcloud services enable secretmanager.googleapis.com --project {project}"),
-        ErrorKind::Unauthenticated => "gcloud auth application-default login".to_owned(),
+        ErrorKind::Unauthenticated => LOG_IN.to_owned(),
+        // Without credentials the metadata server is asked, which a workstation does not have.
+        ErrorKind::Unavailable if error.detail.as_ref().is_some_and(|text| text.starts_with("no token")) => {
+            LOG_IN.to_owned()
+        }
         ErrorKind::QuotaExceeded => {
             format!("gcloud services quota list --service=secretmanager.googleapis.com --consumer=projects/{project}")
         }

@@ -134,6 +134,13 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::Unauthenticated),
     ("API", State::Failed, "not authenticated", "gcloud auth application-default login")
 )]
+#[case::no_credentials(
+    |facts: &mut Facts| {
+        unlisted(facts, secret_store::ErrorKind::Unavailable);
+        stored(facts).listed.as_mut().unwrap_err().detail = Some("no token: no metadata server".to_owned());
+    },
+    ("API", State::Failed, "no token", "gcloud auth application-default login")
+)]
 #[case::quota(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::QuotaExceeded),
     ("API", State::Failed, "quota exceeded", "gcloud services quota list")
