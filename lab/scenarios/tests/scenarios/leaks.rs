@@ -42,6 +42,13 @@ async fn a_fleet_plane_prints_no_credential() {
         let (code, shown, _) = fleet::run(&mut program::pull_secret(&why)).await;
         assert!(code == Some(0) && shown.contains("cls-"), "{shown}");
         drop(fleet::run(&mut program::pull_secret(&["status", "--api", up.place("api"), "--output", output])).await);
+        let doctor = ["doctor", "--api", up.place("api"), "--project", fleet::PROJECT, "--output", output];
+        let mut doctor = program::pull_secret(&doctor);
+        doctor.arg("--token-file").arg(up.path("adapter-token")).env("KUBECONFIG", up.place("kubeconfig"));
+        doctor.env("SECRET_MANAGER_EMULATOR_HOST", up.place("secret_manager").trim_start_matches("http://"));
+        doctor.env("SECRET_MANAGER_EMULATOR_TOKEN_FILE", up.place("secret_manager_token_file"));
+        let (code, shown, _) = fleet::run(&mut doctor).await;
+        assert!(code == Some(0) && shown.contains("Jobs' permissions"), "{shown}");
     }
     for (name, address) in up.ready["listeners"].as_object().unwrap() {
         if name.ends_with("_metrics") {
