@@ -18,10 +18,14 @@ pub(crate) struct Occasions {
     first: u32,
 }
 
-/// A fault's text in its parts: `TARGET:EFFECT[*N][@K]`.
+/// Stands between a fault's target and the place to which it is limited.
+pub(crate) const PLACE: &str = " in ";
+
+/// A fault's text in its parts: `TARGET[ in PLACE]:EFFECT[*N][@K]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
     pub(crate) target: &'a str,
+    pub(crate) place: Option<&'a str>,
     pub(crate) effect: &'a str,
     pub(crate) occasions: Occasions,
 }
@@ -77,7 +81,11 @@ impl<'a> Parts<'a> {
             None => (tail, 1),
         };
         let effect = rest.get(..inside.len() + tail.len()).unwrap_or(rest);
-        Ok(Self { target, effect, occasions: Occasions { times, first } })
+        let (target, place) = match target.split_once(PLACE) {
+            Some((target, place)) => (target, Some(place).filter(|place| !place.is_empty())),
+            None => (target, None),
+        };
+        Ok(Self { target, place, effect, occasions: Occasions { times, first } })
     }
 }
 

@@ -5,13 +5,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::status::Status;
-use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
 
-/// A fault, written `VERB/RESOURCE[/SUBRESOURCE]:EFFECT[*N][@K]`.
+/// A fault, written `VERB/RESOURCE[/SUBRESOURCE][ in NAMESPACE]:EFFECT[*N][@K]`.
 ///
 /// - `VERB` is `create`, `get`, `list`, `watch`, `update`, `patch`, `delete`, `deletecollection`, or `*` for any of them.
 ///   `RESOURCE` is a plural such as `secrets` or `jobs`, or `*`; without a `SUBRESOURCE` the fault fits the resource and
-///   everything below it.
+///   everything below it. Without a `NAMESPACE` it fits the calls for every namespace.
 /// - `EFFECT` is one of
 ///   - an HTTP status from 400 to 599: nothing is done and that is the answer, a `Status` object. In parentheses may follow,
 ///     apart by commas, `retry-after=2s` (the header and `details.retryAfterSeconds`), `reason=NAME` in place of the usual
@@ -49,6 +49,7 @@ struct Target {
     verb: String,
     resource: String,
     subresource: Option<String>,
+    namespace: Option<String>,
 }
 
 /// The target of a call.
@@ -57,6 +58,7 @@ pub(crate) struct Aim {
     pub(crate) verb: &'static str,
     pub(crate) resource: String,
     pub(crate) subresource: String,
+    pub(crate) namespace: String,
 }
 
 /// The effect of a fault on a call.
@@ -119,10 +121,13 @@ impl FromStr for Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { verb, resource, subresource } = &self.target;
+        let Target { verb, resource, subresource, namespace } = &self.target;
         write!(formatter, "{verb}/{resource}")?;
         if let Some(subresource) = subresource {
             write!(formatter, "/{subresource}")?;
+        }
+        if let Some(namespace) = namespace {
+            write!(formatter, "{PLACE}{namespace}")?;
         }
         write!(formatter, ":{}{}", self.effect, self.occasions)
     }
@@ -133,10 +138,11 @@ impl Scripted for Fault {
     type Effect = Effect;
 
     fn fits(&self, call: &Aim) -> bool {
-        let Target { verb, resource, subresource } = &self.target;
+        let Target { verb, resource, subresource, namespace } = &self.target;
         (verb == "*" || verb == call.verb)
             && (resource == "*" || *resource == call.resource)
             && subresource.as_ref().is_none_or(|wanted| *wanted == call.subresource)
+            && namespace.as_ref().is_none_or(|wanted| *wanted == call.namespace)
     }
 
     fn occasions(&self) -> Occasions {
@@ -149,7 +155,7 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, effect, occasions } = Parts::of(text, "target")?;
+    let Parts { target, place, effect, occasions } = Parts::of(text, "target")?;
     let mut steps = target.splitn(3, '/').map(str::to_owned);
     let (Some(verb), Some(resource)) = (steps.next(), steps.next()) else {
         return Err(format!("the target {target:?} must be VERB/RESOURCE, such as patch/secrets"));
@@ -161,7 +167,8 @@ fn parse(text: &str) -> Result<Fault, String> {
     if !plain(&resource) {
         return Err(format!("the resource {resource:?} must be a plural such as secrets, or *"));
     }
-    Ok(Fault { target: Target { verb, resource, subresource: steps.next() }, effect: effect_of(effect)?, occasions })
+    let target = Target { verb, resource, subresource: steps.next(), namespace: place.map(str::to_owned) };
+    Ok(Fault { target, effect: effect_of(effect)?, occasions })
 }
 
 fn effect_of(text: &str) -> Result<Effect, String> {
@@ -274,6 +281,7 @@ mod tests {
     #[case("watch/jobs:cut(after=2)*2@4")]
     #[case("watch/*:gone(after=0)")]
     #[case("get/pods:slow(200ms)")]
+    #[case("create/secrets in clusters-a:403(message=denied in b: no)*0")]
     fn is_written_as_it_is_read(#[case] text: &str) {
         assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
     }

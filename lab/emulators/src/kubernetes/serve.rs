@@ -165,7 +165,12 @@ fn record(engine: &Engine, head: &Parts, ask: &Ask) -> (usize, Option<Effect>) {
         content_type: ask.content_type.clone(),
         outcome: None,
     };
-    let aim = Aim { verb: ask.verb, resource: call.resource.clone(), subresource: call.subresource.clone() };
+    let aim = Aim {
+        verb: ask.verb,
+        resource: call.resource.clone(),
+        subresource: call.subresource.clone(),
+        namespace: call.namespace.clone(),
+    };
     engine.receive(call, &aim)
 }
 

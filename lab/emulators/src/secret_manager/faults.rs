@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use super::method::Method;
 use super::status::{Code, Status};
-use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
 
-/// A fault, written `METHOD:EFFECT[*N][@K]`.
+/// A fault, written `METHOD[ in PROJECT]:EFFECT[*N][@K]`.
 ///
 /// - `METHOD` is `listSecrets`, `createSecret`, `addVersion`, `getSecret`, `updateSecret`, `deleteSecret`, `listVersions`,
 ///   `getVersion`, `accessVersion`, `disableVersion`, `enableVersion`, `destroyVersion`, `testIamPermissions`, or `*` for any of them.
+///   Without a `PROJECT` it fits the calls for every project.
 /// - `EFFECT` is one of
 ///   - an error code in kebab case, such as `unavailable` or `resource-exhausted`: nothing is done and that is the answer.
 ///     `(retry-after=2s)` behind it adds the HTTP header `Retry-After` and a `google.rpc.RetryInfo` (`s` or `ms`);
+///   - `iam-denied`: what IAM answers to an identity without the permission that the call needs;
+///   - `quota-exceeded`: what Google answers when the project's quota of a minute is used up;
+///   - `api-disabled`: what Google answers where the API is not enabled in the project;
 ///   - `commit-then-timeout`: does it, then answers `DEADLINE_EXCEEDED`;
 ///   - `commit-then-cut`: does it, then drops the connection without an answer;
 ///   - `commit-then-hang`: does it, then never answers;
@@ -34,14 +38,25 @@ use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     method: Option<Method>,
+    project: Option<String>,
     effect: Effect,
     occasions: Occasions,
+}
+
+/// The target of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Aim {
+    pub(crate) method: Method,
+    pub(crate) project: String,
 }
 
 /// The effect of a fault on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Refuse { code: Code, retry_after: Option<Duration> },
+    IamDenied,
+    QuotaExceeded,
+    ApiDisabled,
     CommitThenTimeout,
     CommitThenCut,
     CommitThenHang,
@@ -50,7 +65,10 @@ pub(crate) enum Effect {
 }
 
 /// The effects that are not codes, as they are written.
-const EFFECTS: [(&str, Effect); 5] = [
+const EFFECTS: [(&str, Effect); 8] = [
+    ("iam-denied", Effect::IamDenied),
+    ("quota-exceeded", Effect::QuotaExceeded),
+    ("api-disabled", Effect::ApiDisabled),
     ("commit-then-timeout", Effect::CommitThenTimeout),
     ("commit-then-cut", Effect::CommitThenCut),
     ("commit-then-hang", Effect::CommitThenHang),
@@ -70,16 +88,21 @@ impl FromStr for Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}{}", self.method.map_or("*", Method::name), self.effect, self.occasions)
+        formatter.write_str(self.method.map_or("*", Method::name))?;
+        if let Some(project) = &self.project {
+            write!(formatter, "{PLACE}{project}")?;
+        }
+        write!(formatter, ":{}{}", self.effect, self.occasions)
     }
 }
 
 impl Scripted for Fault {
-    type Call = Method;
+    type Call = Aim;
     type Effect = Effect;
 
-    fn fits(&self, call: &Method) -> bool {
-        self.method.is_none_or(|wanted| wanted == *call)
+    fn fits(&self, call: &Aim) -> bool {
+        self.method.is_none_or(|wanted| wanted == call.method)
+            && self.project.as_ref().is_none_or(|wanted| *wanted == call.project)
     }
 
     fn occasions(&self) -> Occasions {
@@ -92,8 +115,9 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, effect, occasions } = Parts::of(text, "method")?;
-    Ok(Fault { method: method_named(target)?, effect: effect_named(effect)?, occasions })
+    let Parts { target, place, effect, occasions } = Parts::of(text, "method")?;
+    let project = place.map(str::to_owned);
+    Ok(Fault { method: method_named(target)?, project, effect: effect_named(effect)?, occasions })
 }
 
 fn method_named(name: &str) -> Result<Option<Method>, String> {
@@ -170,6 +194,7 @@ mod tests {
     #[case("accessVersion:hang@3")]
     #[case("getSecret:resource-exhausted(retry-after=1500ms)*2@4")]
     #[case("createSecret:commit-then-timeout*3")]
+    #[case("createSecret in customer-1:iam-denied*0")]
     fn is_written_as_it_is_read(#[case] text: &str) {
         assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
     }
@@ -177,7 +202,10 @@ mod tests {
     #[rstest::rstest]
     #[case("unavailable", "a colon must stand between the method and the effect")]
     #[case("add:cut", "there is no method \"add\"; allowed are *, listSecrets")]
-    #[case("*:gone", "there is no effect \"gone\"; allowed are commit-then-timeout")]
+    #[case(
+        "*:gone",
+        "there is no effect \"gone\"; allowed are iam-denied, quota-exceeded, api-disabled, commit-then-timeout"
+    )]
     #[case("*:cut*x", "\"x\" in *N must be a whole number, 0 or more")]
     #[case("*:cut@0", "\"0\" in @K must be a whole number, 1 or more")]
     #[case("*:aborted(later)", "\"(later)\" must be (retry-after=2s)")]
@@ -191,8 +219,12 @@ mod tests {
     fn counts_calls_and_happenings() {
         let mut faults = crate::scripted::Script::<Fault>::default();
         faults.add("addVersion:cut*2@2".parse().unwrap());
-        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&Method::AddVersion).is_some()).collect();
+        let aim = |method: Method, project: &str| Aim { method, project: project.to_owned() };
+        let struck: Vec<bool> = (0..5).map(|_| faults.strike(&aim(Method::AddVersion, "a")).is_some()).collect();
         assert_eq!(struck, [false, true, true, false, false]);
-        assert_eq!(faults.strike(&Method::GetSecret), None);
+        assert_eq!(faults.strike(&aim(Method::GetSecret, "a")), None);
+        faults.add("* in b:hang*0".parse().unwrap());
+        assert_eq!(faults.strike(&aim(Method::GetSecret, "a")), None);
+        assert_eq!(faults.strike(&aim(Method::GetSecret, "b")), Some(Effect::Hang));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::faults::{Effect, Fault, refusal};
+use super::faults::{Aim, Effect, Fault, refusal};
 use super::method::{Class, Method};
 use super::names::project_number;
 use super::settings::{Quotas, Settings};
@@ -13,6 +13,9 @@ use crate::scripted::Script;
 
 /// Quotas are counted over the last minute.
 const WINDOW: SignedDuration = SignedDuration::from_secs(60);
+
+/// Google's quota of calls in a minute and project, as a scripted refusal names it.
+const QUOTA: u32 = 600;
 
 /// The service's name in refusals.
 const SERVICE: &str = "secretmanager.googleapis.com";
@@ -60,9 +63,16 @@ impl Gate {
         authorization: Option<&str>,
     ) -> Result<Option<Effect>, Status> {
         self.check_token(authorization)?;
-        let effect = self.faults.strike(&method);
+        let project = resource.split('/').nth(1).unwrap_or_default().to_owned();
+        let effect = self.faults.strike(&Aim { method, project });
         match effect {
             Some(Effect::Refuse { code, retry_after }) => return Err(refusal(code, retry_after)),
+            Some(Effect::IamDenied) => {
+                let permission = method.permission().unwrap_or_else(|| "secretmanager.secrets.get".to_owned());
+                return Err(denied(&permission, resource));
+            }
+            Some(Effect::QuotaExceeded) => return Err(exhausted(method.class(), QUOTA, project_of(resource))),
+            Some(Effect::ApiDisabled) => return Err(disabled(project_of(resource))),
             Some(effect) if !effect.commits() => return Ok(Some(effect)),
             _ => {}
         }
@@ -100,7 +110,7 @@ impl Gate {
             Class::Access => self.quotas.accesses_per_minute,
         };
         let Some(limit) = limit else { return Ok(()) };
-        let project = resource.split('/').nth(1).map_or(0, project_number);
+        let project = project_of(resource);
         let used = self.used.entry((project, class)).or_default();
         while used.front().is_some_and(|at| now.duration_since(*at) >= WINDOW) {
             used.pop_front();
@@ -118,6 +128,21 @@ impl Gate {
             _ => Ok(()),
         }
     }
+}
+
+/// The number of a resource's project.
+fn project_of(resource: &str) -> u64 {
+    resource.split('/').nth(1).map_or(0, project_number)
+}
+
+fn disabled(project: u64) -> Status {
+    let message = format!(
+        "Secret Manager API has not been used in project {project} before or it is disabled. Enable it by visiting \
+         https://console.developers.google.com/apis/api/{SERVICE}/overview?project={project} then retry."
+    );
+    let consumer = format!("projects/{project}");
+    let metadata = [("consumer", consumer.as_str()), ("service", SERVICE)];
+    Status::new(Code::PermissionDenied, message).with_info("SERVICE_DISABLED", "googleapis.com", &metadata)
 }
 
 fn denied(permission: &str, resource: &str) -> Status {

@@ -20,6 +20,13 @@ async fn refusals_are_answered_and_nothing_is_done() {
 }
 
 #[tokio::test]
+async fn a_fault_of_a_namespace_leaves_the_others_alone() {
+    let server = Server::faulty(&["create/secrets in other:500*0", "create/secrets in default:500"]).await;
+    server.post(SECRETS, &secret("s")).await.refused(500, "InternalError", "Scripted fault");
+    server.post(SECRETS, &secret("s")).await.expect(201);
+}
+
+#[tokio::test]
 async fn retry_after_is_a_header_and_a_detail() {
     let server =
         Server::faulty(&["get/secrets:429(retry-after=1500ms)", "get/secrets:409(reason=AlreadyExists)"]).await;

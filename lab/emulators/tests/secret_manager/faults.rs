@@ -30,6 +30,20 @@ async fn retry_after_is_a_header_and_a_detail() {
     reply.refused(429, "RESOURCE_EXHAUSTED", "Scripted fault");
 }
 
+#[rstest]
+#[case("iam-denied", (403, "PERMISSION_DENIED", "Permission 'secretmanager.versions.add' denied for resource"))]
+#[case("quota-exceeded", (429, "RESOURCE_EXHAUSTED", "Quota exceeded for quota metric"))]
+#[case("api-disabled", (403, "PERMISSION_DENIED", "Secret Manager API has not been used in project"))]
+#[tokio::test]
+async fn the_service_refuses_in_one_project(#[case] effect: &str, #[case] expect: (u16, &str, &str)) {
+    let project = PARENT.rsplit('/').next().unwrap();
+    let server =
+        Server::with_secret(faults(&[&format!("addVersion in {project}:{effect}"), "addVersion in other-1:cut*0"]))
+            .await;
+    server.add("a").await.refused(expect.0, expect.1, expect.2);
+    server.add("a").await.expect(200);
+}
+
 #[tokio::test]
 async fn a_time_out_after_the_commit_has_committed() {
     let server = Server::with_secret(faults(&["addVersion:commit-then-timeout"])).await;

@@ -35,7 +35,7 @@ pub(crate) struct SecretManagerArguments {
     pub(crate) write_token: Option<PathBuf>,
     /// A failure to play, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
     /// may be given several times
-    #[arg(long, value_name = "METHOD:EFFECT[*TIMES][@CALL]")]
+    #[arg(long, value_name = "METHOD[ in PROJECT]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<Fault>,
     /// Answer this much later than at once, such as `50ms`
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -73,7 +73,7 @@ pub(crate) struct KubernetesArguments {
     #[arg(long, value_name = "IMAGE=PROGRAM", value_parser = image_and_program)]
     pub(crate) run_pods: Vec<(String, PathBuf)>,
     /// A failure to play, such as `patch/secrets:429(retry-after=1s)*2` or `watch/jobs:cut`; may be given several times
-    #[arg(long, value_name = "VERB/RESOURCE:EFFECT[*TIMES][@CALL]")]
+    #[arg(long, value_name = "VERB/RESOURCE[ in NAMESPACE]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<emulators::kubernetes::Fault>,
 }
 
