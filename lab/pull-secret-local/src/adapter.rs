@@ -29,6 +29,8 @@ pub(crate) struct Wiring<'a> {
     pub(crate) topic: &'a Name,
     /// False for an emulated store, whose lists never lag either.
     pub(crate) has_quota: bool,
+    /// The namespaces whose Secrets a cluster's `secretRef` may name.
+    pub(crate) secret_namespaces: Vec<&'static str>,
 }
 
 /// The adapter, with its addresses taken.
@@ -38,7 +40,7 @@ pub(crate) async fn prepare(
     cluster: Cluster,
     stores: Stores,
 ) -> anyhow::Result<Adapter> {
-    let Wiring { folder, ports, api, image, environment, topic, has_quota } = wiring;
+    let Wiring { folder, ports, api, image, environment, topic, has_quota, secret_namespaces } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let (store_check, limits) = match has_quota {
         true => (json!({}), json!({})),
@@ -54,6 +56,7 @@ pub(crate) async fn prepare(
             "broker": { "topic": topic.as_str() },
             "storeCheck": store_check,
             "limits": limits,
+            "input": { "secretNamespaces": secret_namespaces },
             "destinations": [{ "projects": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::scenario::Scenario;
+use crate::scripted::Fault;
 pub(crate) use emulator::{EmulatorCommand, KubernetesArguments, SecretManagerArguments};
 
 /// Runs the Pull Secret Service on this machine, on embedded parts, without an account; for development and tests
@@ -64,6 +66,13 @@ pub(crate) struct UpArguments {
     /// The image that Jobs run
     #[arg(long, value_name = "IMAGE", default_value = "quay.io/openshift-hyperfleet/pull-secret:latest")]
     pub(crate) image: String,
+    /// Prepare a fleet with planted faults, and print an exercise; with kept data only the first time
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) scenario: Option<Scenario>,
+    /// A failure to play, of the embedded Secret Manager such as `addVersion in my-project-1:quota-exceeded*0`, or of the
+    /// embedded Kubernetes such as `create/secrets in clusters-cls-1:503*0`; may be given several times
+    #[arg(long, value_name = "TARGET[ in PLACE]:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<Fault>,
     /// The least severe events that are logged
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(crate) log_level: String,

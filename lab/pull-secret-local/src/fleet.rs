@@ -27,6 +27,7 @@ use crate::folder::{Folder, Port, Ports};
 use crate::options::{Options, SecretManager};
 use crate::parts::Parts;
 use crate::ready;
+use crate::scenario::Scenario;
 
 /// The topic that Sentinel and adapter share.
 const TOPIC: &str = "hyperfleet-clusters";
@@ -76,6 +77,8 @@ pub(crate) struct Clients {
     pub(crate) topic: Name,
     /// The file with the key of all digests.
     pub(crate) digest_key: PathBuf,
+    /// The kubeconfig that leads to the cluster.
+    pub(crate) kubeconfig: PathBuf,
 }
 
 /// The state of the start.
@@ -164,6 +167,7 @@ impl Start<'_> {
             environment: self.job_environment(&kubeconfig, &secret_manager)?,
             topic: &topic,
             has_quota: secret_manager == Endpoint::Provider,
+            secret_namespaces: self.options.scenario.map(Scenario::secret_namespaces).unwrap_or_default(),
         };
         let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone(), stores)).await?;
         self.listeners
@@ -183,9 +187,9 @@ impl Start<'_> {
         let taken = listeners.iter().map(|(name, address)| (name.replace(' ', "-"), address.port())).collect();
         folder.remember(&taken)?;
         let kubernetes = cluster.server().trim_end_matches('/').to_owned();
-        let places = Places { api, kubeconfig, kubernetes, secret_manager, listeners };
+        let places = Places { api, kubeconfig: kubeconfig.clone(), kubernetes, secret_manager, listeners };
         let digest_key = folder.key("digest-key")?;
-        let clients = Clients { client, cluster, broker, topic, digest_key };
+        let clients = Clients { client, cluster, broker, topic, digest_key, kubeconfig };
         Ok(Fleet { folder, places, clients, parts })
     }
 
@@ -205,6 +209,7 @@ impl Start<'_> {
                     listen,
                     data_dir,
                     required_token,
+                    faults: self.options.faults.secret_manager.clone(),
                     ..secret_manager::Settings::default()
                 };
                 let mut server = SecretManagerEmulator::start(settings).await?;
@@ -237,6 +242,7 @@ impl Start<'_> {
             pods_dir: Some(self.folder.path("pods")),
             run_pods: BTreeMap::from([(self.options.image.clone(), program)]),
             pod_lines: Some(pod_lines),
+            faults: self.options.faults.kubernetes.clone(),
             ..emulated::Settings::default()
         };
         let mut server = Kubernetes::start(settings).await?;

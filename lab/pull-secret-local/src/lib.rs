@@ -17,8 +17,11 @@ mod fleet;
 mod folder;
 mod jobs;
 mod options;
+mod others;
 mod parts;
 mod ready;
+mod scenario;
+mod scripted;
 mod up;
 
 use std::process::ExitCode;

@@ -10,6 +10,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tracing::level_filters::LevelFilter;
 
 use crate::cli::UpArguments;
+use crate::scenario::Scenario;
+use crate::scripted::Faults;
 
 /// The variable that may hold a broker's address with its password.
 const BROKER_VARIABLE: &str = "LOCAL_BROKER";
@@ -35,6 +37,10 @@ pub(crate) struct Options {
     pub(crate) image: String,
     /// The least severe events that are logged.
     pub(crate) level: LevelFilter,
+    /// The fleet to prepare.
+    pub(crate) scenario: Option<Scenario>,
+    /// The scripted faults of the embedded emulators: one's own, then those of the scenario.
+    pub(crate) faults: Faults,
 }
 
 /// The Secret Manager to use.
@@ -62,6 +68,8 @@ impl Options {
             secret_manager: SecretManager::Embedded,
             image: "pull-secret".to_owned(),
             level,
+            scenario: None,
+            faults: Faults::default(),
         }
     }
 
@@ -85,6 +93,7 @@ impl Options {
         if kubeconfig.as_ref().is_some_and(|path| !path.is_file()) {
             keep("--kubeconfig: there is no such file".to_owned());
         }
+        let scripted = scripted(arguments).map_err(&mut keep);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -97,6 +106,8 @@ impl Options {
             secret_manager: secret_manager.unwrap_or(SecretManager::Embedded),
             image: arguments.image.clone(),
             level,
+            scenario: arguments.scenario,
+            faults: scripted.unwrap_or_default(),
         })
     }
 
@@ -111,6 +122,27 @@ impl Options {
         }
         warnings
     }
+}
+
+/// The scripted faults, which only an embedded emulator can play.
+fn scripted(arguments: &UpArguments) -> Result<Faults, String> {
+    let mut faults = Faults::default();
+    faults.extend(arguments.fault.iter().cloned());
+    if !faults.kubernetes.is_empty() && arguments.kubeconfig.is_some() {
+        return Err("--fault: a real cluster plays no faults; leave --kubeconfig out".to_owned());
+    }
+    if !faults.secret_manager.is_empty() && arguments.secret_manager.is_some() {
+        return Err("--fault: only the embedded Secret Manager plays faults; leave --secret-manager out".to_owned());
+    }
+    if let Some(scenario) = arguments.scenario {
+        if arguments.kubeconfig.is_some() || arguments.secret_manager.is_some() {
+            return Err("--scenario: needs the embedded parts; leave --kubeconfig and --secret-manager out".to_owned());
+        }
+        let planted = scenario.faults().map_err(|error| format!("--scenario: {error}"))?;
+        faults.secret_manager.extend(planted.secret_manager);
+        faults.kubernetes.extend(planted.kubernetes);
+    }
+    Ok(faults)
 }
 
 /// The flag's value, or the variable's, with the name of where it stands. A password in a flag shows in process lists.
@@ -198,6 +230,8 @@ mod tests {
     #[case("--kubeconfig /nowhere/Zq7word", "--kubeconfig: there is no such file")]
     #[case("--port 80", "--port: must be")]
     #[case("--log-level loud", "--log-level: must be")]
+    #[case("--secret-manager google --fault addVersion:hang", "--fault: only the embedded Secret Manager")]
+    #[case("--secret-manager google --scenario on-call-50", "--scenario: needs the embedded parts")]
     fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
         let faults = options(line, &BTreeMap::new()).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");

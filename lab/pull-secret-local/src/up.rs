@@ -19,8 +19,9 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cli::{DemoArguments, StreamFormat, UpArguments};
 use crate::demo;
-use crate::fleet::Fleet;
+use crate::fleet::{Clients, Fleet};
 use crate::options::{Options, SecretManager};
+use crate::scenario::Scenario;
 
 /// The component of a crate's log events outside of any part.
 const COMPONENTS: Components = &[
@@ -62,17 +63,45 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
             fleet = Fleet::start(&options) => fleet?,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
         };
-        print_ready(&fleet, &options, output)?;
-        let failure = tokio::select! {
-            () = stop.cancelled() => None,
-            failure = fleet.failure() => Some(failure),
+        let clients = fleet.clients();
+        let endpoint = fleet.places.secret_manager.clone();
+        let prepared = async {
+            match options.scenario {
+                Some(scenario) => scenario.play(&clients, &endpoint).await.context("the scenario cannot be prepared"),
+                None => Ok(()),
+            }
         };
+        let failure = tokio::select! {
+            () = stop.cancelled() => Some(Ok(())),
+            failure = fleet.failure() => Some(Err(failure)),
+            prepared = Box::pin(prepared) => prepared.err().map(Err),
+        };
+        let failure = match failure {
+            Some(ended) => ended.err(),
+            None => {
+                print_ready(&fleet, &options, output)?;
+                tokio::select! {
+                    () = stop.cancelled() => None,
+                    failure = fleet.failure() => Some(failure),
+                    failure = kept(options.scenario, &clients) => Some(failure),
+                }
+            }
+        };
+        drop(clients);
         fleet.stop().await;
         Ok(match failure {
             None => ExitCode::SUCCESS,
             Some(failure) => failed(&failure),
         })
     })
+}
+
+/// Plays what a scenario has going wrong again and again; does not end without one.
+async fn kept(scenario: Option<Scenario>, clients: &Clients) -> anyhow::Error {
+    match scenario {
+        Some(scenario) => scenario.keep(clients).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Shows the main job on embedded parts.
@@ -165,6 +194,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             "secret_manager": secret_manager,
             "secret_manager_token_file": token_file,
             "data_dir": fleet.folder.root(),
+            "scenario": options.scenario.map(Scenario::name),
             "listeners": listeners.collect::<std::collections::BTreeMap<_, _>>(),
         });
         output::print(format_args!("{ready}\n"))?;
@@ -195,6 +225,9 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
     ));
     for warning in options.warnings() {
         output::note(format_args!("warning: {warning}"));
+    }
+    if let Some(scenario) = options.scenario {
+        output::note(scenario.exercise().trim_end());
     }
     let mut exports =
         format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(&places.kubeconfig));

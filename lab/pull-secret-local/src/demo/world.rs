@@ -4,27 +4,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use daemon::retry::Budget;
 use docker_config::{Digest, Limits};
 use fleet_model::names;
-use hyperfleet_client::{Calls, Generation, NewCondition, NewReport, NewResource, Patch, Report, Resource, Status};
-use jiff::Timestamp;
+use hyperfleet_client::{Calls, Generation, Patch, Report, Resource, Status};
 use kubernetes::SecretKey;
-use message_broker::Event;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{
     Endpoint, ErrorKind, GoogleSecretManager, SecretId, SecretStore as _, Settings, StoreError, Version, VersionNumber,
     VersionState,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Clients;
+pub(super) use crate::others::AFTER;
+use crate::others::{BEFORE, Others, Said, members};
 
-/// The adapters that come before the pull secret's, and the one that comes after it.
-const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
-pub(super) const AFTER: &str = "hypershift";
 /// The story's cluster.
 pub(super) const CLUSTER: &str = "cls-demo-1";
 /// Its name for people.
@@ -43,11 +38,10 @@ const CALL: Duration = Duration::from_secs(5);
 
 /// Everything around the story.
 pub(super) struct World<'a> {
-    clients: &'a Clients,
+    others: Others<'a>,
     store: GoogleSecretManager,
     secret: SecretId,
     digest_key: SecretSlice<u8>,
-    budget: Budget,
 }
 
 impl<'a> World<'a> {
@@ -61,16 +55,15 @@ impl<'a> World<'a> {
         };
         let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
-            clients,
+            others: Others::new(clients),
             store: GoogleSecretManager::connect(&settings).await?,
             secret: names::secret_name(&CLUSTER.parse()?).parse()?,
             digest_key: digest_key.into(),
-            budget: Budget::new(Duration::from_mins(10), CancellationToken::new()),
         })
     }
 
     fn calls(&self) -> Calls<'_> {
-        self.clients.client.within(&self.budget)
+        self.others.calls()
     }
 
     /// Looks until there is something to see.
@@ -110,14 +103,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) async fn create(&self, spec: &Value) -> anyhow::Result<Resource> {
-        let new = NewResource {
-            id: Some(CLUSTER.to_owned()),
-            kind: "Cluster".to_owned(),
-            name: NAME.to_owned(),
-            spec: members(spec),
-            ..NewResource::default()
-        };
-        Ok(self.calls().create("clusters", &new).await?)
+        self.others.create(CLUSTER, NAME, spec).await
     }
 
     pub(super) async fn patch(&self, spec: &Value) -> anyhow::Result<Resource> {
@@ -145,13 +131,13 @@ impl<'a> World<'a> {
 
     /// Makes what placement makes.
     pub(super) async fn place(&self) -> anyhow::Result<()> {
-        self.clients.cluster.ensure_namespace(NAMESPACE).await?;
+        self.others.clients.cluster.ensure_namespace(NAMESPACE).await?;
         Ok(())
     }
 
     /// Reports as another adapter that it is done.
     pub(super) async fn play(&self, adapter: &str, generation: Generation) -> anyhow::Result<()> {
-        self.say(adapter, generation, false).await
+        self.others.report((adapter, CLUSTER), generation, Said::Done).await
     }
 
     /// The same of all others.
@@ -165,61 +151,28 @@ impl<'a> World<'a> {
     /// Reports for all others that nothing of theirs is left.
     pub(super) async fn finalize_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
-            self.say(adapter, generation, true).await?;
+            self.others.report((adapter, CLUSTER), generation, Said::Finalized).await?;
         }
-        Ok(())
-    }
-
-    async fn say(&self, adapter: &str, generation: Generation, finalized: bool) -> anyhow::Result<()> {
-        let condition = |kind: &str, reason: &str| NewCondition {
-            kind: kind.to_owned(),
-            status: Status::True,
-            reason: Some(reason.to_owned()),
-            message: None,
-            last_transition_time: None,
-        };
-        let mut conditions = vec![
-            condition("Applied", "ResourcesExist"),
-            condition("Available", "Done"),
-            condition("Health", "NoErrors"),
-        ];
-        if finalized {
-            conditions.push(condition("Finalized", "CleanupConfirmed"));
-        }
-        let data = if adapter == "placement" { json!({ "namespace": NAMESPACE }) } else { json!({}) };
-        let report = NewReport {
-            adapter: adapter.to_owned(),
-            observed_generation: generation,
-            conditions,
-            data: members(&data),
-            observed_time: None,
-            metadata: None,
-        };
-        self.calls().report("clusters", CLUSTER, &report).await?;
         Ok(())
     }
 
     /// Publishes an event for the cluster, as the Sentinel does.
     pub(super) async fn announce(&self, generation: Generation) -> anyhow::Result<()> {
-        let data = json!({ "id": CLUSTER, "kind": "Cluster", "generation": generation, "reason": "resync" });
-        let kind = "com.redhat.hyperfleet.cluster.reconcile";
-        let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);
-        event.subject = Some(CLUSTER.to_owned());
-        self.clients.broker.publish(&self.clients.topic, &event, &self.budget).await?;
-        Ok(())
+        self.others.announce(CLUSTER, generation).await
     }
 
     /// Deletes the Kubernetes Secret, as a user with kubectl would.
     pub(super) async fn delete_secret(&self) -> anyhow::Result<()> {
         let key = secret_key()?;
-        let seen = self.clients.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
-        self.clients.cluster.delete_secret(&key, &seen, false).await?;
+        let seen =
+            self.others.clients.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
+        self.others.clients.cluster.delete_secret(&key, &seen, false).await?;
         Ok(())
     }
 
     /// The digest of what the Kubernetes Secret holds; `None` if there is none.
     pub(super) async fn applied_secret(&self) -> anyhow::Result<Option<String>> {
-        let seen = self.clients.cluster.find_secret(&secret_key()?).await?;
+        let seen = self.others.clients.cluster.find_secret(&secret_key()?).await?;
         Ok(seen.and_then(|seen| seen.content).map(|content| self.digest(content.expose_secret())))
     }
 
@@ -261,10 +214,6 @@ impl<'a> World<'a> {
 
 fn secret_key() -> anyhow::Result<SecretKey> {
     Ok(SecretKey { namespace: NAMESPACE.to_owned(), name: names::kubernetes_secret_name(&CLUSTER.parse()?) })
-}
-
-fn members(value: &Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
 }
 
 /// Reason and message of a report on one line.

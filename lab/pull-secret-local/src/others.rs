@@ -1,0 +1,118 @@
+//! The other adapters and the fleet's users, played: what they create, report and publish.
+
+use std::time::Duration;
+
+use daemon::retry::Budget;
+use hyperfleet_client::{Calls, Generation, NewCondition, NewReport, NewResource, Resource, Status};
+use jiff::Timestamp;
+use message_broker::Event;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::fleet::Clients;
+
+/// The adapters that come before the pull secret's.
+pub(crate) const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
+/// The adapter that comes after it.
+pub(crate) const AFTER: &str = "hypershift";
+
+/// Maximum time of all calls together; playing takes far less.
+const TIMEOUT: Duration = Duration::from_hours(24);
+
+/// The clients, and the time for their calls.
+pub(crate) struct Others<'a> {
+    pub(crate) clients: &'a Clients,
+    budget: Budget,
+}
+
+/// The state that an adapter reports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Said {
+    /// Its work is done.
+    Done,
+    /// Its work cannot be done, for this reason and with this message.
+    Blocked { reason: &'static str, message: &'static str },
+    /// Nothing of its work is left.
+    Finalized,
+}
+
+impl<'a> Others<'a> {
+    pub(crate) fn new(clients: &'a Clients) -> Self {
+        Self { clients, budget: Budget::new(TIMEOUT, CancellationToken::new()) }
+    }
+
+    pub(crate) fn calls(&self) -> Calls<'_> {
+        self.clients.client.within(&self.budget)
+    }
+
+    /// Creates a cluster.
+    pub(crate) async fn create(&self, id: &str, name: &str, spec: &Value) -> anyhow::Result<Resource> {
+        let new = NewResource {
+            id: Some(id.to_owned()),
+            kind: "Cluster".to_owned(),
+            name: name.to_owned(),
+            spec: members(spec),
+            ..NewResource::default()
+        };
+        Ok(self.calls().create("clusters", &new).await?)
+    }
+
+    /// Reports about a cluster as an adapter.
+    pub(crate) async fn report(
+        &self,
+        (adapter, id): (&str, &str),
+        generation: Generation,
+        said: Said,
+    ) -> anyhow::Result<()> {
+        let condition = |kind: &str, status: Status, reason: &str, message: Option<&str>| NewCondition {
+            kind: kind.to_owned(),
+            status,
+            reason: Some(reason.to_owned()),
+            message: message.map(str::to_owned),
+            last_transition_time: None,
+        };
+        let available = match said {
+            Said::Done | Said::Finalized => condition("Available", Status::True, "Done", None),
+            Said::Blocked { reason, message } => condition("Available", Status::False, reason, Some(message)),
+        };
+        let mut conditions = vec![
+            condition("Applied", Status::True, "ResourcesExist", None),
+            available,
+            condition("Health", Status::True, "NoErrors", None),
+        ];
+        if matches!(said, Said::Finalized) {
+            conditions.push(condition("Finalized", Status::True, "CleanupConfirmed", None));
+        }
+        let data = if adapter == "placement" { json!({ "namespace": namespace(id) }) } else { json!({}) };
+        let report = NewReport {
+            adapter: adapter.to_owned(),
+            observed_generation: generation,
+            conditions,
+            data: members(&data),
+            observed_time: None,
+            metadata: None,
+        };
+        self.calls().report("clusters", id, &report).await?;
+        Ok(())
+    }
+
+    /// Publishes an event for a cluster, as the Sentinel does.
+    pub(crate) async fn announce(&self, id: &str, generation: Generation) -> anyhow::Result<()> {
+        let data = json!({ "id": id, "kind": "Cluster", "generation": generation, "reason": "resync" });
+        let kind = "com.redhat.hyperfleet.cluster.reconcile";
+        let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);
+        event.subject = Some(id.to_owned());
+        self.clients.broker.publish(&self.clients.topic, &event, &self.budget).await?;
+        Ok(())
+    }
+}
+
+/// The namespace that placement creates for a cluster.
+pub(crate) fn namespace(id: &str) -> String {
+    format!("clusters-{id}")
+}
+
+/// The members of an object.
+pub(crate) fn members(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
