@@ -19,6 +19,7 @@ mod tests;
 
 use crate::config::Plan as Config;
 
+pub use apply::REPAIRS;
 pub use criteria::{Unmet, unmet};
 pub use facts::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, SOURCE, StoredDrift};
 pub use plan::{Action, Plan, PlannedCondition, StartRun};

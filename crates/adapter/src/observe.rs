@@ -7,6 +7,7 @@ use docker_config::Limits as DocumentLimits;
 use fleet_model::{Owner, names};
 use hyperfleet_client::{Generation, Report, Resource, View, WithPullSecret};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use kubernetes::job::JobEnd;
 use kubernetes::{Cluster, ErrorKind, Form, JobCache, KubernetesError, ObservedJob, ObservedSecret, SecretKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
@@ -197,7 +198,10 @@ impl Observed {
                     Some(content) => {
                         Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)))
                     }
-                    None => missing(format!("waiting for {secret}: it has no key `{key}`")),
+                    None => {
+                        let keys = keys(cluster, &secret).await?;
+                        missing(format!("waiting for {secret}: it has no key `{key}`, {keys}"))
+                    }
                 }
             }
             Ok(None) => missing(format!("waiting for {secret}: it does not exist")),
@@ -293,6 +297,14 @@ fn referenced(input: &Input, reference: &Value) -> Result<(SecretKey, String), S
     let key = Some(text("key")).filter(|key| !key.is_empty());
     let key = key.unwrap_or_else(|| kubernetes::secret::DOCKER_CONFIG_JSON_KEY.to_owned());
     Ok((SecretKey { namespace, name }, key))
+}
+
+/// Returns which keys a Secret has, in words. Their contents are dropped unread.
+async fn keys(cluster: &Cluster, key: &SecretKey) -> Result<String, KubernetesError> {
+    let found: Option<Secret> = cluster.find(&key.namespace, &key.name).await?;
+    let keys = found.and_then(|secret| secret.data).unwrap_or_default().into_keys();
+    let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
+    Ok(if keys.is_empty() { "it has none".to_owned() } else { format!("only {}", keys.join(", ")) })
 }
 
 /// Returns why a referenced Secret must not be used for the resource; `None` if it may be.

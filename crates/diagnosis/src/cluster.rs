@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use adapter::decide::unmet;
 use adapter::store_check::record::Record;
-use adapter::{Config, Plan};
+use adapter::{Config, Plan, manifest};
 use daemon::retry::Budget;
+use fleet_model::copy::StoredCopy;
 use fleet_model::names;
 use hyperfleet_client::{Calls, Client, Error, Generation, ListQuery, MAX_PAGE_SIZE, Report, View};
 use jiff::{SignedDuration, Timestamp};
 use kubernetes::{Cluster, SecretKey};
 
 use crate::facts::{Facts, Heartbeat, Observation, Observed};
+use crate::pods;
 
 /// Maximum time of a call to Kubernetes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,12 +47,14 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     let (now, stale_after) = (Timestamp::now(), target.stale_after);
     let mut facts = Facts { id: id.to_owned(), cluster, now, stale_after, ..Facts::default() };
     let Some(cluster) = &facts.cluster else { return Ok(facts) };
+    let mut dependencies = Vec::new();
     if let Some(plan) = built_in_adapter() {
         facts.preconditions = preconditions(&plan);
         facts.unmet = unmet(&plan, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
+        dependencies = plan.dependencies;
     }
     let reports = calls.statuses("clusters", id).await?;
-    facts.heartbeats = heartbeats(&calls, &reports).await;
+    facts.heartbeats = heartbeats(&calls, &reports, &dependencies).await;
     facts.report = reports.into_iter().find(|report| report.adapter == names::ADAPTER);
     // HyperFleet's own server keeps no history, so its absence is not an error.
     facts.history = calls.history("clusters", id).await.unwrap_or_default();
@@ -62,7 +66,7 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
 }
 
 /// Returns when each adapter has reported, about this cluster and about any of the first page of the API's list.
-async fn heartbeats(calls: &Calls<'_>, reports: &[Report]) -> Vec<Heartbeat> {
+async fn heartbeats(calls: &Calls<'_>, reports: &[Report], dependencies: &[String]) -> Vec<Heartbeat> {
     let fields = ["id", "status"].map(str::to_owned).to_vec();
     let query = ListQuery { size: Some(MAX_PAGE_SIZE), fields, ..ListQuery::default() };
     // Who may read one cluster need not be allowed to list them.
@@ -71,16 +75,21 @@ async fn heartbeats(calls: &Calls<'_>, reports: &[Report]) -> Vec<Heartbeat> {
         let reports = listed.iter().filter_map(|cluster| cluster.status.adapters.as_ref()?.get(adapter));
         reports.filter_map(|report| report.get("last_report_time")?.as_str()?.parse().ok()).max()
     };
-    let own = Heartbeat {
-        adapter: names::ADAPTER.to_owned(),
+    let silent = |adapter: &str| Heartbeat {
+        adapter: adapter.to_owned(),
         available: None,
+        reason: None,
+        message: None,
         changed: None,
         reported: None,
         reported_any: None,
     };
     let mut heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
-    if heartbeats.iter().all(|heartbeat| heartbeat.adapter != names::ADAPTER) {
-        heartbeats.push(own);
+    // What matters for this cluster and has not reported about it is there too.
+    for adapter in dependencies.iter().map(String::as_str).chain([names::ADAPTER]) {
+        if heartbeats.iter().all(|heartbeat| heartbeat.adapter != adapter) {
+            heartbeats.push(silent(adapter));
+        }
     }
     for heartbeat in &mut heartbeats {
         heartbeat.reported_any = newest(&heartbeat.adapter).max(heartbeat.reported);
@@ -107,16 +116,27 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let namespace = run.and_then(|run| run.job_namespace.clone()).unwrap_or_else(|| target.job_namespace.clone());
     let reported_name = run.and_then(|run| run.job_name.clone());
     let name = reported_name.unwrap_or_else(|| names::run_name(names::ADAPTER, &facts.id, generation));
-    let secret = facts.report.as_ref().and_then(secret_key);
+    let secret = secret_key(facts);
     facts.store_check = Record::read(&cluster, &namespace, names::ADAPTER).await.into();
+    let pods = cluster.pod_summaries(&namespace, &name).await;
+    let newest = pods.as_ref().ok().and_then(|pods| pods.first());
+    let container = built_in_adapter().map(|plan| manifest::container_name(&plan).to_owned());
+    let place = pods::Place { kubeconfig: target.kubeconfig.as_deref(), namespace: &namespace, job: &name };
+    let said = pods::observe(place, newest, container).await;
     facts.observed = Observed {
         has_namespace: cluster.namespace_exists(&namespace).await.into(),
         lease: cluster.lease_summary(&namespace, LEASE).await.into(),
         namespace: namespace.clone(),
         job: cluster.job_summary(&namespace, &name).await.into(),
-        pods: cluster.pod_summaries(&namespace, &name).await.into(),
+        pods: pods.into(),
+        last_line: said.last_line,
+        warnings: said.warnings,
         secret: match &secret {
             Some(key) => cluster.secret_metadata(key).await.into(),
+            None => Observation::NotObserved,
+        },
+        has_secret_namespace: match &secret {
+            Some(key) => cluster.namespace_exists(&key.namespace).await.into(),
             None => Observation::NotObserved,
         },
         job_key: Some((namespace, name)),
@@ -124,10 +144,17 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     };
 }
 
-/// Namespace and name of the Kubernetes Secret, as reported.
-fn secret_key(report: &Report) -> Option<SecretKey> {
-    let text = |name: &str| report.data.get(name)?.as_str().map(str::to_owned);
-    Some(SecretKey { namespace: text("namespace")?, name: text("k8sSecretName")? })
+/// Namespace and name of the Kubernetes Secret: where the adapter reports it, or else where it records that the Job will apply it.
+fn secret_key(facts: &Facts) -> Option<SecretKey> {
+    let data = &facts.report.as_ref()?.data;
+    let text = |name: &str| data.get(name)?.as_str().map(str::to_owned);
+    if let (Some(namespace), Some(name)) = (text("namespace"), text("k8sSecretName")) {
+        return Some(SecretKey { namespace, name });
+    }
+    facts.copies().into_iter().find_map(|copy| match copy {
+        StoredCopy::KubernetesSecret { namespace, name } => Some(SecretKey { namespace, name }),
+        StoredCopy::Secret { .. } => None,
+    })
 }
 
 /// The adapter's built-in configuration; preconditions that a fleet's own configuration adds are not known here.

@@ -1,29 +1,27 @@
 //! The conclusion about one cluster's pull secret: its state, the causes, and contradictions between sources.
 
+pub(crate) mod message;
+mod next;
 mod overdue;
+mod state;
 
-use fleet_model::condition::known_time;
-use fleet_model::job::Reason;
+use fleet_model::condition::{condition_type, known_time};
 use fleet_model::names;
-use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
+use hyperfleet_client::{Generation, Report, Resource, View};
+use jiff::Timestamp;
 use kubernetes::job::JobEnd;
 use kubernetes::{PodSummary, SecretKey};
 use precondition::{AdapterFacts, Context, Outcome, Precondition};
 use serde_json::Value;
 
 use crate::facts::{
-    Evaluation, Facts, JobView, LeaseView, Observation, Observed, Page, PodView, SecretView, State, StoreCheckView,
-    Verdict,
+    Change, Evaluation, Facts, JobView, LeaseView, Observation, Observed, Page, PodView, SecretView, StoreCheckView,
 };
-use overdue::Unreported;
 
 pub(crate) use overdue::{age, unreported_since};
 
 /// Maximum number of transitions on a page.
 const MAX_TRANSITIONS: usize = 10;
-
-/// Reasons of the adapter's condition `Available` that mean waiting.
-const WAITING_REASONS: [&str; 2] = ["PreconditionsNotMet", "WaitingForQuota"];
 
 /// Derives the page about a cluster.
 pub fn page(facts: &Facts) -> Page {
@@ -32,14 +30,16 @@ pub fn page(facts: &Facts) -> Page {
     let digest = cluster.and_then(|cluster| cluster.spec.pointer("/pullSecret/data/digest"));
     let preconditions = cluster.map(|cluster| evaluations(cluster, &facts.preconditions)).unwrap_or_default();
     let verdict = match cluster {
-        Some(cluster) => verdict(cluster, facts),
-        None => absent(),
+        Some(cluster) => state::verdict(cluster, facts),
+        None => state::absent(),
     };
     Page {
         cluster: facts.id.clone(),
         name: cluster.map(|cluster| cluster.name.clone()).unwrap_or_default(),
         generation: cluster.map_or(Generation::NONE, |cluster| cluster.generation),
+        changed: cluster.and_then(change),
         verdict,
+        reason_since: cluster.zip(report).and_then(|(cluster, report)| reason_since(cluster, report)),
         deleted_time: cluster.and_then(|cluster| cluster.deleted_time),
         reported_generation: report.map(|report| report.observed_generation),
         reported_time: report.and_then(|report| known_time(report.last_report_time)),
@@ -56,97 +56,6 @@ pub fn page(facts: &Facts) -> Page {
     }
 }
 
-fn absent() -> Verdict {
-    let hint = "check the id; a cluster whose deletion is complete is gone from the API";
-    Verdict {
-        state: State::Absent,
-        agrees: false,
-        because: vec!["the API knows no cluster of that id".to_owned()],
-        hint: Some(hint.to_owned()),
-    }
-}
-
-/// The adapter's own evaluation comes first: a report that is older than what was observed does not decide.
-fn verdict(cluster: &Resource, facts: &Facts) -> Verdict {
-    let mut verdict = match evaluated(cluster, facts) {
-        Evaluated::Concluded(verdict) => verdict,
-        Evaluated::Unreported(state, unreported) => return unreported.verdict(state, facts),
-    };
-    overdue::block(&mut verdict, facts);
-    verdict
-}
-
-/// The state of a cluster, or the fact that the adapter should have reported.
-enum Evaluated {
-    Concluded(Verdict),
-    Unreported(State, Unreported),
-}
-
-fn evaluated(cluster: &Resource, facts: &Facts) -> Evaluated {
-    let conclude = |state: State, because: Vec<String>, hint: Option<&str>| {
-        let (agrees, hint) = (state == State::Available, hint.map(str::to_owned));
-        Evaluated::Concluded(Verdict { state, agrees, because, hint })
-    };
-    let current = facts.report.as_ref().filter(|report| report.observed_generation >= cluster.generation);
-    if cluster.is_deleting() {
-        let unreported = overdue::unreported_deletion(cluster, facts);
-        if let Some(unreported) = unreported.filter(|unreported| unreported.is_overdue(facts)) {
-            return Evaluated::Unreported(State::Deleting, unreported);
-        }
-        let finalized = current.and_then(|report| report.condition(names::condition::FINALIZED));
-        return conclude(State::Deleting, lines(finalized, "the adapter has not reported on the deletion yet"), None);
-    }
-    let available = current.and_then(|report| report.condition(names::condition::AVAILABLE));
-    if let (Some(report), Some(Status::True)) = (current, available.map(|condition| condition.status)) {
-        let contradictions = contradictions(cluster, report, &facts.observed);
-        if contradictions.is_empty() {
-            return conclude(State::Available, lines(available, "the adapter reports it as available"), None);
-        }
-        let hint = "the next reconcile repairs drift; if it does not, read the adapter's log";
-        return conclude(State::Contradicted, contradictions, Some(hint));
-    }
-    if !facts.unmet.is_empty() {
-        return conclude(State::Waiting, facts.unmet.clone(), None);
-    }
-    if let Some((because, hint)) = current.and_then(|report| failure(report, &facts.observed)) {
-        return conclude(State::Failed, because, hint.as_deref());
-    }
-    match overdue::unreported(cluster, facts) {
-        Some(unreported) if unreported.is_overdue(facts) => Evaluated::Unreported(State::Stalled, unreported),
-        Some(Unreported { line, .. }) => {
-            conclude(State::Running, vec![format!("{line}; the adapter is about to report")], None)
-        }
-        None => {
-            let reason = available.and_then(|condition| condition.reason.as_deref());
-            let is_waiting = reason.is_some_and(|reason| WAITING_REASONS.contains(&reason));
-            let state = if is_waiting { State::Waiting } else { State::Running };
-            conclude(state, lines(available, "the adapter is reconciling"), None)
-        }
-    }
-}
-
-/// The causes of the last run's failure, and the next step; `None` if it did not fail.
-fn failure(report: &Report, observed: &Observed) -> Option<(Vec<String>, Option<String>)> {
-    let is_failure = |reason: &str| {
-        Reason::parse(reason).is_some_and(|reason| !reason.is_success())
-            || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
-    };
-    let has_failed = |condition: &&ReportedCondition| {
-        condition.status == Status::False && condition.reason.as_deref().is_some_and(is_failure)
-    };
-    let of_kind = |kind: &str| report.condition(kind).filter(has_failed);
-    let of_run = of_kind(names::condition::AVAILABLE).or_else(|| of_kind(names::condition::APPLIED));
-    let Some(condition) = of_run else { return overdue::unhealthy(report).map(|line| (vec![line], None)) };
-    let mut because = lines(Some(condition), "the last run has failed");
-    let pods = observed.pods.found().map_or(&[][..], Vec::as_slice);
-    let (pod_reason, pod_message) = pods.iter().find_map(|pod| result(&pod.message)).unwrap_or_default();
-    if !pod_message.is_empty() && !because.iter().any(|line| line.contains(&pod_message)) {
-        because.push(format!("{pod_reason}: {pod_message}"));
-    }
-    let reason = condition.reason.as_deref().and_then(Reason::parse).or_else(|| Reason::parse(&pod_reason));
-    Some((because, reason.map(|reason| reason.meaning().to_owned())))
-}
-
 /// Reason and message of a Job's result.
 fn result(message: &str) -> Option<(String, String)> {
     let result: Value = serde_json::from_str(message).ok()?;
@@ -154,51 +63,18 @@ fn result(message: &str) -> Option<(String, String)> {
     Some((text("reason")?, text("message")?))
 }
 
-/// Observations that contradict the report that the pull secret is available.
-fn contradictions(cluster: &Resource, report: &Report, observed: &Observed) -> Vec<String> {
-    let mut found = Vec::new();
-    let reported = |name: &str| {
-        // What the caller may not see is null.
-        let value = report.data.get(name).filter(|value| !value.is_null())?;
-        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-    };
-    let desired = cluster.spec.pointer("/pullSecret/data/digest").and_then(Value::as_str);
-    if let (Some(desired), Some(stored)) = (desired, reported("digest"))
-        && desired != stored
-    {
-        found.push(format!(
-            "the stored digest {stored} differs from the desired digest {desired}: other content, or API and Jobs have \
-             different digest keys"
-        ));
-    }
-    match &observed.secret {
-        Observation::NotObserved => {}
-        Observation::Failed(why) => found.push(format!("the Kubernetes Secret cannot be read: {why}")),
-        Observation::Found(None) => found.push("the Kubernetes Secret does not exist".to_owned()),
-        Observation::Found(Some(secret)) => {
-            for (annotation, member, what) in [
-                (names::ANNOTATION_STORE_VERSION, "secretVersion", "version"),
-                (names::ANNOTATION_KUBERNETES_SECRET_DIGEST, "digest", "digest"),
-            ] {
-                if let (Some(there), Some(reported)) = (secret.annotations.get(annotation), reported(member))
-                    && *there != reported
-                {
-                    found.push(format!("the Kubernetes Secret is of {what} {there}, the report says {reported}"));
-                }
-            }
-        }
-    }
-    found
+/// The last change of what is desired, or the cluster's creation.
+fn change(cluster: &Resource) -> Option<Change> {
+    let updated = cluster.updated_time.map(|time| Change { time, by: cluster.updated_by.clone() });
+    updated.or_else(|| cluster.created_time.map(|time| Change { time, by: cluster.created_by.clone() }))
 }
 
-/// Reason and message of a condition as lines.
-fn lines(condition: Option<&ReportedCondition>, otherwise: &str) -> Vec<String> {
-    let Some(condition) = condition else { return vec![otherwise.to_owned()] };
-    let reason = condition.reason.as_deref().unwrap_or("no reason given");
-    let message = condition.message.as_deref().unwrap_or_default();
-    let mut text = message.lines().map(str::to_owned);
-    let first = text.next().map_or_else(|| reason.to_owned(), |line| format!("{reason}: {line}"));
-    std::iter::once(first).chain(text).collect()
+/// The time since which the reported reason holds, as the API concludes it.
+fn reason_since(cluster: &Resource, report: &Report) -> Option<Timestamp> {
+    let concluded = cluster.condition(&condition_type(names::ADAPTER))?;
+    let available = report.condition(names::condition::AVAILABLE)?;
+    let is_same = concluded.status == available.status && concluded.reason == available.reason;
+    known_time(concluded.reason_since_time).filter(|_| is_same)
 }
 
 /// The preconditions with their results.
@@ -243,7 +119,17 @@ fn job(observed: &Observed) -> Option<JobView> {
         }
     };
     let pods = observed.pods.found().map_or(&[][..], Vec::as_slice);
-    Some(JobView { namespace, name, state, started, pods: pods.iter().map(pod).collect() })
+    let last_line = match &observed.last_line {
+        Observation::NotObserved => None,
+        Observation::Failed(why) => Some(format!("cannot be read: {why}")),
+        Observation::Found(line) => line.clone(),
+    };
+    let warnings = match &observed.warnings {
+        Observation::NotObserved => Vec::new(),
+        Observation::Failed(why) => vec![format!("cannot be read: {why}")],
+        Observation::Found(warnings) => warnings.clone(),
+    };
+    Some(JobView { namespace, name, state, started, pods: pods.iter().map(pod).collect(), last_line, warnings })
 }
 
 fn pod(pod: &PodSummary) -> PodView {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use adapter::store_check::record::{Record, RecordedFinding};
 use fleet_model::condition::known_time;
+use fleet_model::copy::{self, StoredCopy};
 use fleet_model::names;
 use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, Transition};
 use jiff::{SignedDuration, Timestamp};
@@ -46,6 +47,12 @@ pub struct Heartbeat {
     /// Its condition `Available` of this cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Status>,
+    /// The reason of that condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Time of the last transition of that condition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Timestamp>,
@@ -66,10 +73,16 @@ pub struct Observed {
     pub job: Observation<Option<JobSummary>>,
     /// The Job's pods.
     pub pods: Observation<Vec<PodSummary>>,
+    /// The last line of the log of the Job's newest pod.
+    pub last_line: Observation<Option<String>>,
+    /// Warnings of Kubernetes about the Job and its newest pod.
+    pub warnings: Observation<Vec<String>>,
     /// Namespace and name of the Secret.
     pub secret_key: Option<SecretKey>,
     /// The Secret, without its content.
     pub secret: Observation<Option<SecretMetadata>>,
+    /// True if the namespace of the Secret exists; `None` if it may not be read.
+    pub has_secret_namespace: Observation<Option<bool>>,
     /// The namespace of Jobs.
     pub namespace: String,
     /// True if that namespace exists; `None` if it may not be read.
@@ -124,6 +137,19 @@ pub struct Verdict {
     /// The next step, where one can be named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The commands of the next step, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<String>,
+}
+
+/// The last change of what is desired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The time.
+    pub time: Timestamp,
+    /// The identity that made it, as the API shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// The page about one cluster.
@@ -135,9 +161,15 @@ pub struct Page {
     pub name: String,
     /// The cluster's generation.
     pub generation: Generation,
+    /// The last change of the cluster's spec, or its creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Change>,
     /// The conclusion.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// Time since which the reported reason holds, where the API knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_since: Option<Timestamp>,
     /// Time of the deletion request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_time: Option<Timestamp>,
@@ -235,6 +267,12 @@ pub struct JobView {
     pub started: Option<Timestamp>,
     /// The pods.
     pub pods: Vec<PodView>,
+    /// The last line of the newest pod's log, or the error of reading it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<String>,
+    /// Warnings of Kubernetes about the Job and its newest pod.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A pod of the Job.
@@ -269,6 +307,16 @@ pub struct SecretView {
     pub annotations: BTreeMap<String, String>,
 }
 
+// === impl Facts ===
+
+impl Facts {
+    /// The places where the report says that the pull secret is, or is about to be.
+    pub fn copies(&self) -> Vec<StoredCopy> {
+        let listed = self.report.as_ref().and_then(|report| report.data.get(copy::MEMBER)).cloned();
+        serde_json::from_value(listed.unwrap_or_default()).unwrap_or_default()
+    }
+}
+
 // === impl Heartbeat ===
 
 impl Heartbeat {
@@ -278,6 +326,8 @@ impl Heartbeat {
         Self {
             adapter: report.adapter.clone(),
             available: available.map(|available| available.status),
+            reason: available.and_then(|available| available.reason.clone()),
+            message: available.and_then(|available| available.message.clone()),
             changed: available.and_then(|available| known_time(available.last_transition_time)),
             reported: known_time(report.last_report_time),
             reported_any: None,

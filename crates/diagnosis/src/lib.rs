@@ -18,5 +18,6 @@ pub mod doctor;
 pub mod facts;
 pub mod fleet;
 pub mod page;
+mod pods;
 pub mod retry;
 pub mod why;

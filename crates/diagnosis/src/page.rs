@@ -6,11 +6,25 @@ use fleet_model::condition::known_time;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
-use crate::facts::{JobView, Page, SecretView, State, StoreCheckView};
+use crate::decide::message::{Parts, failed_pods};
+use crate::facts::{Change, JobView, Page, SecretView, State, StoreCheckView};
 use daemon::output::{plain, table};
 
-/// Formats the page; ages are counted from `now`.
-pub fn text(page: &Page, now: Timestamp) -> String {
+/// Stands before the first command of the next step.
+const NEXT: &str = "  next: ";
+/// Stands before its other commands.
+const THEN: &str = "  then: ";
+
+/// Formats the page; ages are counted from `now`, and lines of more than `width` characters are wrapped.
+pub fn text(page: &Page, now: Timestamp, width: Option<usize>) -> String {
+    let text = whole(page, now);
+    match width {
+        Some(width) => text.lines().map(|line| wrapped(line, width)).collect(),
+        None => text,
+    }
+}
+
+fn whole(page: &Page, now: Timestamp) -> String {
     let mut text = head(page, now);
     conditions(&mut text, page, now);
     adapters(&mut text, page, now);
@@ -49,8 +63,18 @@ fn head(page: &Page, now: Timestamp) -> String {
     for line in &page.verdict.because {
         let _infallible = writeln!(text, "  {}", plain(line));
     }
+    if page.reason_since.is_some() {
+        let _infallible = writeln!(text, "  for this reason since {}", moment(page.reason_since, now));
+    }
     if let Some(hint) = &page.verdict.hint {
         let _infallible = writeln!(text, "  hint: {}", plain(hint));
+    }
+    for (command, label) in page.verdict.next.iter().zip(std::iter::once(NEXT).chain(std::iter::repeat(THEN))) {
+        let _infallible = writeln!(text, "{label}{}", plain(command));
+    }
+    if let Some(Change { time, by }) = &page.changed {
+        let by = by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+        let _infallible = writeln!(text, "  spec last changed {}{by}", moment(Some(*time), now));
     }
     if page.deleted_time.is_some() {
         let _infallible = writeln!(text, "  deletion requested: {}", moment(page.deleted_time, now));
@@ -62,16 +86,28 @@ fn conditions(text: &mut String, page: &Page, now: Timestamp) {
     let Some(generation) = page.reported_generation else { return };
     section(text, &format!("CONDITIONS (about generation {generation}, reported {})", moment(page.reported_time, now)));
     let rows = page.conditions.iter().map(|condition| {
-        let message = condition.message.as_deref().and_then(|message| message.lines().next());
         [
             plain(&condition.kind),
             condition.status.as_str().to_owned(),
             plain(condition.reason.as_deref().unwrap_or("-")),
             moment(known_time(condition.last_transition_time), now),
-            plain(message.unwrap_or("-")),
         ]
     });
-    indent(text, &table(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], rows));
+    indent(text, &table(["TYPE", "STATUS", "REASON", "SINCE"], rows));
+    // What is said above, or of another condition, is not repeated.
+    for condition in &page.conditions {
+        let message = condition.message.as_deref().unwrap_or_default();
+        if let Some(line) = message.lines().next().filter(|line| !is_said(text, line)) {
+            let _infallible = writeln!(text, "  {}: {}", plain(&condition.kind), plain(line));
+        }
+    }
+}
+
+/// True if the text has the fact of a message already.
+fn is_said(text: &str, message: &str) -> bool {
+    let about = failed_pods(message);
+    let message = about.map_or(message, |(_, _, failed)| failed);
+    text.contains(&plain(Parts::of(message).fact))
 }
 
 fn adapters(text: &mut String, page: &Page, now: Timestamp) {
@@ -111,10 +147,20 @@ fn run(text: &mut String, job: &JobView, now: Timestamp) {
     let _infallible = writeln!(text, "  {}/{}: {}{since}", plain(&job.namespace), plain(&job.name), plain(&job.state));
     for pod in &job.pods {
         let code = pod.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
-        let parts = [&pod.reason, &pod.message].into_iter().filter(|part| !part.is_empty());
-        let parts: Vec<String> = parts.map(|part| plain(part)).collect();
-        let (name, phase) = (plain(&pod.name), plain(&pod.phase));
-        let _infallible = writeln!(text, "  pod {name}: {phase}{code}; {}", parts.join(": "));
+        let message = Some(&pod.message).filter(|message| !is_said(text, message));
+        let parts = std::iter::once(&pod.reason).chain(message).filter(|part| !part.is_empty());
+        let parts: String = parts.zip(["; ", ": "]).map(|(part, before)| format!("{before}{}", plain(part))).collect();
+        let _infallible = writeln!(text, "  pod {}: {}{code}{parts}", plain(&pod.name), plain(&pod.phase));
+    }
+    for (line, label) in job
+        .last_line
+        .iter()
+        .map(|line| (line, "last log line"))
+        .chain(job.warnings.iter().map(|line| (line, "warning")))
+    {
+        if !is_said(text, line) {
+            let _infallible = writeln!(text, "  {label}: {}", plain(line));
+        }
     }
 }
 
@@ -196,6 +242,35 @@ fn indent(text: &mut String, lines: &str) {
     }
 }
 
+/// Wraps a line at spaces, with what follows indented deeper. Commands stay whole, so that they can be copied.
+fn wrapped(line: &str, width: usize) -> String {
+    let is_command = line.starts_with(NEXT) || line.starts_with(THEN);
+    if is_command || line.chars().count() <= width {
+        return format!("{line}\n");
+    }
+    let own = line.len() - line.trim_start().len();
+    let indent = " ".repeat(own + 2);
+    let (mut text, mut used) = (String::new(), 0);
+    for (index, word) in line.trim_start().split(' ').enumerate() {
+        let length = word.chars().count();
+        if index > 0 && used + 1 + length > width {
+            text.push_str("\n");
+            text.push_str(&indent);
+            used = indent.len();
+        } else if index > 0 {
+            text.push(' ');
+            used += 1;
+        } else {
+            text.push_str(line.get(..own).unwrap_or_default());
+            used = own;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text.push('\n');
+    text
+}
+
 /// A time and its age.
 pub(crate) fn moment(time: Option<Timestamp>, now: Timestamp) -> String {
     let Some(time) = time else { return "-".to_owned() };
@@ -214,6 +289,15 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("  one two three", 9, "  one two\n    three\n")]
+    #[case("short", 9, "short\n")]
+    #[case("  next: kubectl get pods", 9, "  next: kubectl get pods\n")]
+    #[case("a averylongword b", 6, "a\n  averylongword\n  b\n")]
+    fn lines_are_wrapped_and_commands_are_not(#[case] line: &str, #[case] width: usize, #[case] expect: &str) {
+        assert_eq!(wrapped(line, width), expect);
+    }
 
     #[rstest]
     #[case("2026-01-01T00:00:03Z", "2026-01-01T00:00:00Z (3 s ago)")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use adapter::Reason;
+use adapter::decide::REPAIRS;
 use fleet_model::cause::{Cause, Causes, Grouping, Observed};
 use fleet_model::condition::condition_type;
 use fleet_model::{Condition, UNKNOWN_TIME, job, names};
@@ -12,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::decide::age;
+use crate::decide::message::{failed_pods, operation};
 use crate::page::moment;
 use daemon::output::{plain, table};
 
@@ -92,15 +94,21 @@ fn reported(cluster: &Resource) -> Option<Condition> {
 // === impl Why ===
 
 impl Why {
-    /// Joins what the reason alone tells apart: what a precondition waits for is in its message, and every other reason is one
-    /// cause whatever places its messages name.
+    /// Joins what the reason and the failed operation tell apart, whatever places the messages name. What a precondition waits
+    /// for is in its message, and why Pods have failed whose Job still runs.
     pub fn of(causes: Causes) -> Self {
         let Causes { condition, total, done, items } = causes;
         let mut merged: BTreeMap<_, Cause> = BTreeMap::new();
         for (index, cause) in items.into_iter().enumerate() {
             let is_waiting = cause.reason.as_deref() == Some(Reason::PreconditionsNotMet.as_str());
             let own = is_waiting.then_some(index);
-            let key = (cause.status, cause.reason.clone(), cause.outdated, cause.terminating, own);
+            let message = cause.message.as_deref().unwrap_or_default();
+            let operation = match failed_pods(message) {
+                Some((_, reason, failed)) => (Some(reason.to_owned()), operation(failed).map(str::to_owned)),
+                None if message.contains(REPAIRS) => (None, Some(REPAIRS.to_owned())),
+                None => (None, operation(message).map(str::to_owned)),
+            };
+            let key = (cause.status, cause.reason.clone(), cause.outdated, cause.terminating, own, operation);
             match merged.entry(key) {
                 std::collections::btree_map::Entry::Vacant(vacant) => drop(vacant.insert(cause)),
                 std::collections::btree_map::Entry::Occupied(mut occupied) => occupied.get_mut().merge(cause),
@@ -168,6 +176,9 @@ impl Row {
     fn columns(&self, now: Timestamp) -> [String; 5] {
         let cause = &self.cause;
         let mut reason = cause.reason.as_deref().map_or_else(|| self.unnamed().to_owned(), plain);
+        if let Some((_, failed, _)) = cause.message.as_deref().and_then(failed_pods) {
+            reason += &format!(": {}", plain(failed));
+        }
         if cause.outdated {
             reason += " (older generation)";
         }
@@ -278,6 +289,31 @@ mod tests {
         assert_eq!(lines[1], row);
         assert_eq!(lines[2], "    project one: denied");
         assert!(text.contains("\n6 clusters: 0 available, 6 not, for 3 causes\n"), "{text}");
+    }
+
+    #[test]
+    fn the_failed_operation_and_the_reason_of_failed_pods_tell_causes_apart() {
+        let running = |reason: &str, job: usize| {
+            let about = format!("Job j{job} is running; {job} of its Pods failed (backoffLimit 3)");
+            concluded("WorkloadInProgress", &format!("{about}: {reason}: Failed to create/update secret: no {job}"))
+        };
+        let conflict = |what: &str| concluded("NameConflict", &format!("Failed to create/update {what}: not managed"));
+        let why = why(&[
+            cluster("a", &running("QuotaExceeded", 1)),
+            cluster("b", &running("StoreUnavailable", 1)),
+            cluster("c", &running("QuotaExceeded", 2)),
+            cluster("d", &concluded("WorkloadInProgress", "Job j is running")),
+            cluster("e", &conflict("secret")),
+            cluster("f", &conflict("Kubernetes secret")),
+            cluster("g", &concluded("WorkloadInProgress", "Job j is running; repairing: secret a/b was deleted")),
+        ]);
+        let counts: Vec<_> = why.causes.iter().map(|row| row.cause.count).collect();
+        assert_eq!(counts, [2, 1, 1, 1, 1, 1]);
+        let text = text(&why);
+        assert!(
+            text.contains("WorkloadInProgress: QuotaExceeded ")
+                && text.contains("WorkloadInProgress: StoreUnavailable ")
+        );
     }
 
     #[test]

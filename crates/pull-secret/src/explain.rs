@@ -1,5 +1,6 @@
 //! `pull-secret explain`: the cause of a cluster's state, on one page.
 
+use std::io::{IsTerminal as _, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::client;
 
 /// Maximum time of all calls together.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Minimum width of a terminal for which lines are wrapped.
+const MIN_WIDTH: usize = 40;
 
 /// Explains one cluster.
 pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
@@ -38,8 +42,15 @@ pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
     };
     let page = decide::page(&facts);
     match format {
-        OutputFormat::Table => output::print(page::text(&page, Timestamp::now()))?,
+        OutputFormat::Table => output::print(page::text(&page, Timestamp::now(), width()))?,
         OutputFormat::Json => output::print(serde_json::to_string_pretty(&page)? + "\n")?,
     };
     Ok(if page.verdict.agrees { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The width of the terminal; `None` if the page is read by a program or kept in a file.
+fn width() -> Option<usize> {
+    let stdout = stdout();
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= MIN_WIDTH)
 }

@@ -88,13 +88,31 @@ fn waiting(facts: &Facts<'_>, unmet: &[Unmet]) -> Plan {
     plan
 }
 
+/// Stands between the Job and what it repairs, in the message about a Job that runs.
+pub const REPAIRS: &str = "; repairing: ";
+/// Ends the message of a pass that starts a repair.
+const STARTS_REPAIR: &str = "; a Job repairs it";
+
+/// Returns what a running Job repairs, as the last report about this generation says it; empty if it repairs nothing.
+fn repaired(facts: &Facts<'_>) -> String {
+    let report = facts.last_report.filter(|report| report.observed_generation == facts.resource.generation);
+    let available = report.and_then(|report| report.condition(names::condition::AVAILABLE));
+    let message = available.and_then(|available| available.message.as_deref()).unwrap_or_default();
+    let what = message.strip_suffix(STARTS_REPAIR).or_else(|| message.split_once(REPAIRS).map(|(_, what)| what));
+    what.map(|what| format!("{REPAIRS}{what}")).unwrap_or_default()
+}
+
 fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let message = match (run.job.is_terminating, run.job.failed) {
         (true, _) => format!("Job {} is terminating", run.job.name),
-        (false, 0) => format!("Job {} is running", run.job.name),
+        (false, 0) => format!("Job {} is running{}", run.job.name, repaired(facts)),
         (false, failed) => {
             let limit = config.config.spec.job_template.backoff_limit;
-            let detail = run.outcome.as_ref().map(|outcome| format!(": {}", outcome.message)).unwrap_or_default();
+            let detail = run.outcome.as_ref().map(|outcome| match &outcome.reason {
+                Some(reason) => format!(": {reason}: {}", outcome.message),
+                None => format!(": {}", outcome.message),
+            });
+            let detail = detail.unwrap_or_default();
             format!("Job {} is running; {failed} of its Pods failed (backoffLimit {limit}){detail}", run.job.name)
         }
     };
@@ -187,7 +205,7 @@ fn steady(
             let run = StartRun { replaces, ..StartRun::next(facts, Purpose::Apply, why.clone()) };
             let mut plan = Plan::starting(facts, run);
             plan.conditions.retain(|condition| condition.kind != names::condition::AVAILABLE);
-            plan.set_condition(names::condition::AVAILABLE, Status::False, drift, &format!("{why}; a Job repairs it"));
+            plan.set_condition(names::condition::AVAILABLE, Status::False, drift, &format!("{why}{STARTS_REPAIR}"));
             plan.data = data;
             plan
         }

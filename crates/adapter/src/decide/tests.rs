@@ -245,7 +245,20 @@ fn a_running_job_is_reported_as_in_progress() {
     check(&owned().with(job(3, None, 0, 1), Purpose::Apply, None), running);
     let troubled = ObservedJob { failed: 2, ..job(3, None, 0, 1) };
     let plan = check(&owned().with(troubled, Purpose::Apply, Some(outcome(75, "QuotaExceeded"))), running);
-    assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 is running; 2 of its Pods failed (backoffLimit 3): a detail");
+    assert_eq!(
+        plan.because,
+        "Job pullsecret-cls-1-gen3 is running; 2 of its Pods failed (backoffLimit 3): QuotaExceeded: a detail"
+    );
+    // Of a repair, the report before has what is repaired, and each later one keeps it.
+    for before in ["secret a/b was deleted; a Job repairs it", "Job j is running; repairing: secret a/b was deleted"] {
+        let mut last = report(3, "False", &json!({})).unwrap();
+        last.conditions[0].message = Some(before.to_owned());
+        let plan = check(
+            &World { last_report: Some(last), ..owned() }.with(job(3, None, 0, 1), Purpose::Apply, None),
+            running,
+        );
+        assert_eq!(plan.because, "Job pullsecret-cls-1-gen3 is running; repairing: secret a/b was deleted");
+    }
 }
 
 #[test]

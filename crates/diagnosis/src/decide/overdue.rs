@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kubernetes::LeaseSummary;
 use kubernetes::job::JobEnd;
 
+use super::message::Parts;
 use crate::facts::{Facts, Heartbeat, Observation, Observed, State, Verdict};
 
 /// Reasons of the adapter's condition `Available` that mean that its Job runs or is about to.
@@ -14,11 +15,15 @@ const JOB_REASONS: [&str; 2] = ["WorkloadInProgress", "DestinationsRecorded"];
 /// The reason of the adapter's condition `Available` that means that a precondition is not met.
 const PRECONDITIONS_NOT_MET: &str = "PreconditionsNotMet";
 /// The next step where nothing was observed that keeps the adapter from working. The names are those of charts/pull-secret.
-const READ_LOG: &str = "look at the adapter's log: kubectl --namespace hyperfleet-system logs deployment/pullsecret-adapter; \
-                        if it does not name this cluster, check Sentinel and broker";
+const READ_LOG: (&str, &str) = (
+    "look at the adapter's log; if it does not name this cluster, check Sentinel and broker",
+    "kubectl --namespace hyperfleet-system logs deployment/pullsecret-adapter",
+);
 /// The next step where no replica runs.
-const SEE_PODS: &str = "see why the adapter does not run: kubectl --namespace hyperfleet-system describe pods \
-                        --selector app.kubernetes.io/name=pullsecret-adapter";
+const SEE_PODS: (&str, &str) = (
+    "see why the adapter does not run",
+    "kubectl --namespace hyperfleet-system describe pods --selector app.kubernetes.io/name=pullsecret-adapter",
+);
 
 /// Something that is so and that the adapter has not reported.
 pub(super) struct Unreported {
@@ -31,7 +36,8 @@ pub(super) struct Unreported {
 /// Something that was observed and keeps the adapter from working.
 struct Blocker {
     line: String,
-    hint: Option<String>,
+    /// A hint and a command.
+    step: Option<(String, String)>,
 }
 
 /// Returns since when the cluster is as it is without a report about that; `None` if the last report is about this state.
@@ -97,25 +103,41 @@ impl Unreported {
             || format!("has never reported about this cluster, {} after its last change", passed(since)),
             |reported| format!("has not reported for {}", passed(reported)),
         );
-        let mut verdict =
-            Verdict { state, agrees: false, because: vec![format!("{line}, but the adapter {silence}")], hint: None };
+        let because = vec![format!("{line}, but the adapter {silence}")];
+        let mut verdict = Verdict { state, agrees: false, because, hint: None, next: Vec::new() };
         block(&mut verdict, facts);
         verdict.because.extend(elsewhere(facts));
-        verdict.hint.get_or_insert_with(|| READ_LOG.to_owned());
+        if verdict.hint.is_none() {
+            let (hint, command) = READ_LOG;
+            (verdict.hint, verdict.next) = (Some(hint.to_owned()), vec![command.to_owned()]);
+        }
         verdict
     }
 }
 
-/// Adds to a verdict what keeps the adapter from working, whose hint comes before another one.
+/// Adds to a verdict what keeps the adapter from working, whose next step comes before another one.
 pub(super) fn block(verdict: &mut Verdict, facts: &Facts) {
-    let mut hint = None;
+    let mut step = None;
     for blocker in blockers(facts) {
-        hint = hint.or(blocker.hint);
+        step = step.or(blocker.step);
         if !verdict.because.contains(&blocker.line) {
             verdict.because.push(blocker.line);
         }
     }
-    verdict.hint = hint.or(verdict.hint.take());
+    if let Some((hint, command)) = step {
+        (verdict.hint, verdict.next) = (Some(hint), vec![command]);
+    }
+    // The adapter's own word, unless the failure that it repeats is named already.
+    let own = facts
+        .report
+        .as_ref()
+        .and_then(|report| Some((unhealthy(report)?, report.condition(names::condition::HEALTH)?)));
+    if let Some((line, health)) = own {
+        let fact = Parts::of(health.message.as_deref().unwrap_or_default()).fact;
+        if fact.is_empty() || !verdict.because.iter().any(|known| known.contains(fact)) {
+            verdict.because.push(line);
+        }
+    }
 }
 
 /// Returns what was observed that keeps the adapter from working, the most important first.
@@ -123,20 +145,15 @@ fn blockers(facts: &Facts) -> Vec<Blocker> {
     let Observed { job, namespace, has_namespace, lease, .. } = &facts.observed;
     let mut found = Vec::new();
     if let Observation::Failed(why) = job {
-        found.push(Blocker { line: format!("Kubernetes cannot be read: {why}"), hint: None });
+        found.push(Blocker { line: format!("Kubernetes cannot be read: {why}"), step: None });
     }
     if let Observation::Found(Some(false)) = has_namespace {
         let line = format!("namespace {namespace}, in which Jobs run, does not exist");
-        let hint = format!(
-            "create it: kubectl create namespace {namespace}; or name the namespace of Jobs with --namespace, if it is another one"
-        );
-        found.push(Blocker { line, hint: Some(hint) });
+        let hint = "create it, or name the namespace of Jobs with --namespace, if it is another one".to_owned();
+        found.push(Blocker { line, step: Some((hint, format!("kubectl create namespace {namespace}"))) });
     }
     if let Observation::Found(Some(lease)) = lease {
         found.extend(expired(lease, facts.now));
-    }
-    if let Some(line) = facts.report.as_ref().and_then(unhealthy) {
-        found.push(Blocker { line, hint: None });
     }
     found
 }
@@ -155,7 +172,8 @@ fn expired(lease: &LeaseSummary, now: Timestamp) -> Option<Blocker> {
         }
         (Some(_), _) => return None,
     };
-    Some(Blocker { line, hint: Some(SEE_PODS.to_owned()) })
+    let (hint, command) = SEE_PODS;
+    Some(Blocker { line, step: Some((hint.to_owned(), command.to_owned())) })
 }
 
 /// Returns the adapter's own word that it cannot work, if it has reported one.

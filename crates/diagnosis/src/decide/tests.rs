@@ -1,14 +1,18 @@
 //! The verdict about a cluster in each state, as a table.
 
+mod next;
 mod overdue;
 
 use std::collections::BTreeMap;
 
+use fleet_model::job::Reason;
+use hyperfleet_client::Status;
 use kubernetes::SecretMetadata;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::facts::State;
 
 /// The times of the cluster's creation, of the report, and of the observation.
 const CREATED: &str = "2026-01-01T00:00:00Z";
@@ -151,7 +155,7 @@ fn a_digest_other_than_the_desired_one_is_a_contradiction() {
 #[test]
 fn a_cluster_that_is_terminating_or_absent_is_not_available() {
     let mut facts = facts("True", report(2, "True", "SecretStored", ""));
-    facts.cluster.as_mut().unwrap().deleted_time = Some(jiff::Timestamp::UNIX_EPOCH);
+    facts.cluster.as_mut().unwrap().deleted_time = Some(Timestamp::UNIX_EPOCH);
     assert_eq!(page(&facts).verdict.state, State::Deleting);
     facts.cluster = None;
     let page = page(&facts);

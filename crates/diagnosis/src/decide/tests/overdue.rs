@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use kubernetes::{JobSummary, LeaseSummary};
 
 use super::*;
-use crate::facts::Heartbeat;
+use crate::facts::{Heartbeat, State};
 
 /// A cluster whose preconditions were met at that time, and whose adapter says this.
 fn met_at(time: &str, report: Value) -> Facts {
@@ -12,6 +12,8 @@ fn met_at(time: &str, report: Value) -> Facts {
     let placement = Heartbeat {
         adapter: "placement".to_owned(),
         available: Some(Status::True),
+        reason: None,
+        message: None,
         changed: Some(time.parse().unwrap()),
         reported: Some(time.parse().unwrap()),
         reported_any: None,
@@ -71,6 +73,8 @@ fn without_a_cause_the_log_is_the_next_step_and_the_work_on_other_clusters_is_na
     let own = |any: &str| Heartbeat {
         adapter: "pullsecret".to_owned(),
         available: Some(Status::False),
+        reason: None,
+        message: None,
         changed: None,
         reported: Some(REPORTED.parse().unwrap()),
         reported_any: Some(any.parse().unwrap()),
@@ -83,9 +87,7 @@ fn without_a_cause_the_log_is_the_next_step_and_the_work_on_other_clusters_is_na
         facts.heartbeats.push(own(any));
         let verdict = page(&facts).verdict;
         assert_eq!(verdict.because[1], words);
-        assert!(
-            verdict.hint.unwrap().contains("kubectl --namespace hyperfleet-system logs deployment/pullsecret-adapter")
-        );
+        assert_eq!(verdict.next, ["kubectl --namespace hyperfleet-system logs deployment/pullsecret-adapter"]);
     }
 }
 
@@ -116,7 +118,7 @@ fn without_a_cause_the_log_is_the_next_step_and_the_work_on_other_clusters_is_na
 fn a_cause_that_was_observed_is_named_in_every_state(
     #[case] broken: fn(&mut Facts),
     #[case] line: &str,
-    #[case] hint: Option<&str>,
+    #[case] next: Option<&str>,
 ) {
     for (dns, report, state) in [
         ("True", waiting(), State::Stalled),
@@ -129,8 +131,8 @@ fn a_cause_that_was_observed_is_named_in_every_state(
         let verdict = page(&facts).verdict;
         assert_eq!(verdict.state, state, "{verdict:?}");
         assert_eq!(verdict.because.iter().filter(|because| *because == line).count(), 1, "{verdict:?}");
-        if let Some(hint) = hint {
-            assert!(verdict.hint.as_deref().is_some_and(|given| given.contains(hint)), "{verdict:?}");
+        if let Some(next) = next {
+            assert!(verdict.hint.is_some() && verdict.next.len() == 1 && verdict.next[0].contains(next), "{verdict:?}");
         }
     }
 }

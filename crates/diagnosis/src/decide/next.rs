@@ -1,0 +1,244 @@
+//! The next step for each reason: a hint in the words of a fleet, and the commands.
+
+use fleet_model::ClusterId;
+use fleet_model::copy::StoredCopy;
+use fleet_model::job::Reason;
+use fleet_model::names;
+use hyperfleet_client::Resource;
+use serde_json::Value;
+
+use super::message::operation;
+use crate::facts::Facts;
+
+/// The next step.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) hint: Option<String>,
+    pub(super) commands: Vec<String>,
+}
+
+/// The objects that a run of a cluster works on.
+#[derive(Debug)]
+struct Objects {
+    id: String,
+    project: String,
+    secret: String,
+    namespace: String,
+    kubernetes_secret: String,
+    job_namespace: String,
+    job: String,
+}
+
+/// A text as one word of a shell, as names in a spec are chosen by others.
+fn word(text: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// The next step after a run has failed with a reason and a message.
+pub(super) fn after(reason: Reason, message: &str, cluster: &Resource, facts: &Facts) -> Step {
+    let objects = Objects::of(cluster, facts);
+    let is_kubernetes = operation(message).is_some_and(|operation| operation.contains("Kubernetes"));
+    let mut step = if is_kubernetes { objects.in_kubernetes(reason) } else { objects.in_store(reason, cluster) };
+    let needs_retry = matches!(reason.exit_code(), 2 | 4 | 5 | 6) && !cluster.is_deleting();
+    if needs_retry && !step.commands.is_empty() {
+        step.commands.push(format!("pull-secret retry {} --yes", objects.id));
+    }
+    step
+}
+
+/// The step where another process deletes or changes the Kubernetes Secret.
+pub(super) fn after_drift(cluster: &Resource, facts: &Facts) -> Step {
+    let Objects { namespace, kubernetes_secret, .. } = Objects::of(cluster, facts);
+    let hint =
+        "find out who deletes or changes it, such as a GitOps tool that prunes; the cluster's audit log names the user";
+    let show = format!(
+        "kubectl --namespace {namespace} get secret {kubernetes_secret} --show-managed-fields --output jsonpath='{{.metadata}}'"
+    );
+    Step {
+        hint: Some(hint.to_owned()),
+        commands: vec![format!("kubectl events --namespace {namespace} --for secret/{kubernetes_secret}"), show],
+    }
+}
+
+/// The step where the namespace of the Kubernetes Secret does not exist.
+pub(super) fn without_namespace(namespace: &str) -> Step {
+    Step {
+        hint: Some("placement creates it; if it was deleted by hand, create it again".to_owned()),
+        commands: vec![format!("kubectl create namespace {}", word(namespace))],
+    }
+}
+
+/// The step where the Job does not end.
+pub(super) fn while_running(cluster: &Resource, facts: &Facts, is_started: bool) -> Step {
+    let Objects { job_namespace, job, .. } = Objects::of(cluster, facts);
+    let command = if is_started {
+        format!("kubectl --namespace {job_namespace} logs job/{job} --follow")
+    } else {
+        format!("kubectl --namespace {job_namespace} describe pods --selector job-name={job}")
+    };
+    Step { hint: None, commands: vec![command] }
+}
+
+/// The step where the Secret that `spec.pullSecret.secretRef` names cannot be used.
+pub(super) fn for_reference(cluster: &Resource, message: &str) -> Option<Step> {
+    let text = |member: &str| {
+        let value = cluster.spec.pointer(&format!("/pullSecret/secretRef/{member}"))?;
+        value.as_str().filter(|text| !text.is_empty()).map(word)
+    };
+    let (namespace, name) = (text("namespace")?, text("name")?);
+    let key = text("key").unwrap_or_else(|| kubernetes::secret::DOCKER_CONFIG_JSON_KEY.to_owned());
+    let kubectl = format!("kubectl --namespace {namespace}");
+    let allow = format!("{kubectl} annotate secret {name} {}={}", names::ANNOTATION_CONSENT, cluster.id);
+    let (hint, commands) = if message.contains("it does not exist") {
+        let create = format!("{kubectl} create secret generic {name} --from-file={key}=FILE");
+        ("create the Secret that spec.pullSecret.secretRef names, or correct the reference", vec![create, allow])
+    } else if message.contains("it has no key") {
+        let show = format!("{kubectl} describe secret {name}");
+        ("name one of its keys in spec.pullSecret.secretRef.key, or add the key to the Secret", vec![show])
+    } else if message.contains("it does not allow this cluster") {
+        ("the Secret's owner allows it; several clusters are separated by commas", vec![allow])
+    } else {
+        return None;
+    };
+    Some(Step { hint: Some(hint.to_owned()), commands })
+}
+
+/// The step where the cluster waits for another adapter.
+pub(super) fn for_adapter(adapter: &str) -> Step {
+    Step {
+        hint: Some(format!(
+            "look at the adapter {adapter}: its log names this cluster; see how many clusters wait for it"
+        )),
+        commands: vec!["pull-secret status --why".to_owned()],
+    }
+}
+
+/// The step where the pull secret itself is invalid.
+fn for_invalid(cluster: &Resource) -> Step {
+    let reference =
+        |member: &str| cluster.spec.pointer(&format!("/pullSecret/secretRef/{member}")).and_then(Value::as_str);
+    let (Some(namespace), Some(name)) = (reference("namespace"), reference("name")) else {
+        let hint = "correct spec.pullSecret.data of the cluster; check the file first";
+        return Step { hint: Some(hint.to_owned()), commands: vec!["pull-secret validate FILE".to_owned()] };
+    };
+    let key = reference("key").unwrap_or(kubernetes::secret::DOCKER_CONFIG_JSON_KEY);
+    let hint = format!("correct the key {key} of Secret {namespace}/{name}; a change starts another Job at once");
+    if word(key) != key {
+        return Step { hint: Some(hint), commands: Vec::new() };
+    }
+    let (namespace, name) = (word(namespace), word(name));
+    let content = format!("--output go-template='{{{{index .data \"{key}\" | base64decode}}}}'");
+    Step {
+        hint: Some(hint),
+        commands: vec![format!("kubectl --namespace {namespace} get secret {name} {content} | pull-secret validate -")],
+    }
+}
+
+// === impl Objects ===
+
+impl Objects {
+    /// As the report lists them, or else as a run of the cluster would name them.
+    fn of(cluster: &Resource, facts: &Facts) -> Self {
+        let id = cluster.id.clone();
+        let project = cluster.spec.pointer("/gcp/projectId").and_then(Value::as_str).unwrap_or("PROJECT").to_owned();
+        let (job_namespace, job) = facts.observed.job_key.clone().unwrap_or_else(|| {
+            let run = facts.report.as_ref().and_then(|report| report.metadata.as_ref());
+            let namespace = run.and_then(|run| run.job_namespace.clone());
+            let job = run.and_then(|run| run.job_name.clone());
+            let name = || names::run_name(names::ADAPTER, &id, cluster.generation);
+            (namespace.unwrap_or_else(|| "NAMESPACE".to_owned()), job.unwrap_or_else(name))
+        });
+        let named = |name: fn(&ClusterId) -> String| id.parse().map(|id| name(&id)).unwrap_or_default();
+        let mut objects = Self {
+            secret: named(names::secret_name),
+            namespace: "NAMESPACE".to_owned(),
+            kubernetes_secret: named(names::kubernetes_secret_name),
+            id,
+            project,
+            job_namespace,
+            job,
+        };
+        for copy in facts.copies() {
+            match copy {
+                StoredCopy::Secret { project, name, .. } => (objects.project, objects.secret) = (project, name),
+                StoredCopy::KubernetesSecret { namespace, name } => {
+                    (objects.namespace, objects.kubernetes_secret) = (namespace, name);
+                }
+            }
+        }
+        let Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job } = objects;
+        let [id, project, secret, namespace, kubernetes_secret, job_namespace, job] =
+            [id, project, secret, namespace, kubernetes_secret, job_namespace, job].map(|name| word(&name));
+        Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job }
+    }
+
+    /// The step after a failure in the secret store, or before it.
+    fn in_store(&self, reason: Reason, cluster: &Resource) -> Step {
+        let Self { project, secret, .. } = self;
+        let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+        let command = |command: String| Step { hint: None, commands: vec![command] };
+        match reason {
+            Reason::PermissionDenied => command(format!(
+                "gcloud projects add-iam-policy-binding {project} --role roles/secretmanager.admin --member serviceAccount:ACCOUNT"
+            )),
+            Reason::ApiDisabled => {
+                command(format!("gcloud services enable secretmanager.googleapis.com --project {project}"))
+            }
+            Reason::QuotaExceeded => command(format!(
+                "gcloud alpha services quota list --service secretmanager.googleapis.com --consumer projects/{project}"
+            )),
+            Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+                &format!(
+                    "secret {secret} of project {project} belongs to somebody else: delete it if nobody needs it, or set \
+                     spec.pullSecret.secretName of the cluster to another name"
+                ),
+                format!("gcloud secrets describe {secret} --project {project}"),
+            ),
+            Reason::InvalidPullSecret => for_invalid(cluster),
+            Reason::InvalidConfiguration => Step {
+                hint: Some(format!("correct the cluster's spec in the API; spec.gcp.projectId is {project}")),
+                commands: Vec::new(),
+            },
+            Reason::Unauthenticated => command(format!(
+                "kubectl --namespace {} describe serviceaccount pullsecret-adapter-job",
+                self.job_namespace
+            )),
+            Reason::StoreUnavailable => command(format!("gcloud secrets list --project {project} --limit 1")),
+            _ => Step::default(),
+        }
+    }
+
+    /// The step after a failure in Kubernetes.
+    fn in_kubernetes(&self, reason: Reason) -> Step {
+        let Self { namespace, kubernetes_secret, .. } = self;
+        let kubectl = format!("kubectl --namespace {namespace}");
+        let command = |command: String| Step { hint: None, commands: vec![command] };
+        match reason {
+            Reason::PermissionDenied => command(format!(
+                "{kubectl} auth can-i create secrets --as system:serviceaccount:{}:pullsecret-adapter-job",
+                self.job_namespace
+            )),
+            Reason::NameConflict | Reason::DifferentIncarnation => Step {
+                hint: Some(format!(
+                    "Kubernetes Secret {namespace}/{kubernetes_secret} belongs to somebody else: delete it if nobody needs it, \
+                     or set spec.pullSecret.k8sSecretName of the cluster to another name"
+                )),
+                commands: vec![format!("{kubectl} describe secret {kubernetes_secret}")],
+            },
+            Reason::SecretImmutable => command(format!("{kubectl} delete secret {kubernetes_secret}")),
+            Reason::NamespaceMissing => without_namespace(namespace),
+            Reason::NamespaceTerminating => command(format!("kubectl get namespace {namespace} --output yaml")),
+            Reason::NamespaceQuotaExceeded => command(format!("{kubectl} describe resourcequotas")),
+            Reason::AdmissionDenied => command(
+                "kubectl get validatingwebhookconfigurations,validatingadmissionpolicies,mutatingwebhookconfigurations"
+                    .to_owned(),
+            ),
+            _ => Step::default(),
+        }
+    }
+}
