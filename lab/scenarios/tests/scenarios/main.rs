@@ -21,6 +21,7 @@ mod installation;
 mod leaks;
 mod local;
 mod monitoring;
+mod on_call;
 mod processes;
 mod real_fleet;
 mod registry_keys;
