@@ -381,7 +381,7 @@ def lives(folder):
         # H3: another tenant's Secret.
         secret = {"metadata": {"name": "theirs"}, "type": "kubernetes.io/dockerconfigjson",
                   "data": {".dockerconfigjson": base64.b64encode(DOCUMENT.encode()).decode()}}
-        namespace = "hyperfleet-system"
+        namespace = "hyperfleet-pull-secret"
         status, text = call("POST", f"{kubernetes['url']}/api/v1/namespaces/{namespace}/secrets", secret, kubernetes["token"])
         assert status == 201, text
         reference = {"pullSecret": {"secretRef": {"name": "theirs", "namespace": namespace}}, "gcp": {"projectId": "thief-project"}}

@@ -25,6 +25,7 @@ use schema::loosen;
 
 pub use account::Account;
 pub use broker::{Broker, BrokerKind, ExchangeType};
+pub use builtin::JOB_NAMESPACE;
 pub use daemon::settings::common::Address;
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,

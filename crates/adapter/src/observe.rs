@@ -194,15 +194,11 @@ impl Observed {
                     return missing(format!("waiting for {secret}: {why}"));
                 }
                 let ObservedSecret { uid, resource_version, content, .. } = found;
-                match content {
-                    Some(content) => {
-                        Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)))
-                    }
-                    None => {
-                        let keys = keys(cluster, &secret).await?;
-                        missing(format!("waiting for {secret}: it has no key `{key}`, {keys}"))
-                    }
+                if let Some(content) = content {
+                    return Ok((PullSecretSource::Revision(format!("{uid}/{resource_version}")), Some(content)));
                 }
+                let keys = keys(cluster, &secret).await?;
+                missing(format!("waiting for {secret}: it has no key `{key}`, {keys}"))
             }
             Ok(None) => missing(format!("waiting for {secret}: it does not exist")),
             Err(error) if error.kind == ErrorKind::Forbidden => {

@@ -18,6 +18,7 @@ use crate::facts::{
     Change, Evaluation, Facts, JobView, LeaseView, Observation, Observed, Page, PodView, SecretView, StoreCheckView,
 };
 
+use message::result;
 pub(crate) use overdue::{age, unreported_since};
 
 /// Maximum number of transitions on a page.
@@ -54,13 +55,6 @@ pub fn page(facts: &Facts) -> Page {
         store_check: store_check(facts),
         history: facts.history.iter().take(MAX_TRANSITIONS).cloned().collect(),
     }
-}
-
-/// Reason and message of a Job's result.
-fn result(message: &str) -> Option<(String, String)> {
-    let result: Value = serde_json::from_str(message).ok()?;
-    let text = |name: &str| Some(result.get(name)?.as_str()?.to_owned());
-    Some((text("reason")?, text("message")?))
 }
 
 /// The last change of what is desired, or the cluster's creation.

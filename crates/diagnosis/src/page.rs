@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use fleet_model::condition::known_time;
+use fleet_model::names::condition;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
@@ -63,8 +64,9 @@ fn head(page: &Page, now: Timestamp) -> String {
     for line in &page.verdict.because {
         let _infallible = writeln!(text, "  {}", plain(line));
     }
-    if page.reason_since.is_some() {
-        let _infallible = writeln!(text, "  for this reason since {}", moment(page.reason_since, now));
+    let available = page.conditions.iter().find(|condition| condition.kind == condition::AVAILABLE);
+    if let (Some(since), Some(reason)) = (page.reason_since, available.and_then(|found| found.reason.as_deref())) {
+        let _infallible = writeln!(text, "  reported: {} since {}", plain(reason), moment(Some(since), now));
     }
     if let Some(hint) = &page.verdict.hint {
         let _infallible = writeln!(text, "  hint: {}", plain(hint));
@@ -149,7 +151,8 @@ fn run(text: &mut String, job: &JobView, now: Timestamp) {
         let code = pod.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
         let message = Some(&pod.message).filter(|message| !is_said(text, message));
         let parts = std::iter::once(&pod.reason).chain(message).filter(|part| !part.is_empty());
-        let parts: String = parts.zip(["; ", ": "]).map(|(part, before)| format!("{before}{}", plain(part))).collect();
+        let parts: Vec<String> = parts.map(|part| plain(part)).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!("; {}", parts.join(": ")) };
         let _infallible = writeln!(text, "  pod {}: {}{code}{parts}", plain(&pod.name), plain(&pod.phase));
     }
     for (line, label) in job
@@ -254,7 +257,7 @@ fn wrapped(line: &str, width: usize) -> String {
     for (index, word) in line.trim_start().split(' ').enumerate() {
         let length = word.chars().count();
         if index > 0 && used + 1 + length > width {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(&indent);
             used = indent.len();
         } else if index > 0 {

@@ -1,4 +1,4 @@
-//! What a Job's newest Pod has written last, and what Kubernetes warns of: the reasons why a Job does not end.
+//! The last log line of a Job's newest Pod, and Kubernetes' warnings about both: the reasons why a Job does not end.
 
 use std::path::Path;
 use std::time::Duration;

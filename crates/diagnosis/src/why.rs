@@ -177,7 +177,7 @@ impl Row {
         let cause = &self.cause;
         let mut reason = cause.reason.as_deref().map_or_else(|| self.unnamed().to_owned(), plain);
         if let Some((_, failed, _)) = cause.message.as_deref().and_then(failed_pods) {
-            reason += &format!(": {}", plain(failed));
+            let _infallible = write!(reason, ": {}", plain(failed));
         }
         if cause.outdated {
             reason += " (older generation)";

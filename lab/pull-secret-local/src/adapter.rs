@@ -14,7 +14,7 @@ use crate::daemons;
 use crate::folder::{Folder, Port, Ports};
 
 /// The namespace of Jobs and of what they read.
-pub(crate) const NAMESPACE: &str = "hyperfleet-system";
+pub(crate) use adapter::config::JOB_NAMESPACE as NAMESPACE;
 /// The Jobs' service account.
 pub(crate) const SERVICE_ACCOUNT: &str = "pullsecret-adapter-job";
 

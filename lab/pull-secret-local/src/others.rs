@@ -10,11 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Clients;
-
-/// The adapters that come before the pull secret's.
-pub(crate) const BEFORE: [&str; 3] = ["validation", "dns", "placement"];
-/// The adapter that comes after it.
-pub(crate) const AFTER: &str = "hypershift";
+use crate::said::{Said, namespace};
 
 /// Maximum time of all calls together; playing takes far less.
 const TIMEOUT: Duration = Duration::from_hours(24);
@@ -23,17 +19,6 @@ const TIMEOUT: Duration = Duration::from_hours(24);
 pub(crate) struct Others<'a> {
     pub(crate) clients: &'a Clients,
     budget: Budget,
-}
-
-/// The state that an adapter reports.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Said {
-    /// Its work is done.
-    Done,
-    /// Its work cannot be done, for this reason and with this message.
-    Blocked { reason: &'static str, message: &'static str },
-    /// Nothing of its work is left.
-    Finalized,
 }
 
 impl<'a> Others<'a> {
@@ -105,11 +90,6 @@ impl<'a> Others<'a> {
         self.clients.broker.publish(&self.clients.topic, &event, &self.budget).await?;
         Ok(())
     }
-}
-
-/// The namespace that placement creates for a cluster.
-pub(crate) fn namespace(id: &str) -> String {
-    format!("clusters-{id}")
 }
 
 /// The members of an object.

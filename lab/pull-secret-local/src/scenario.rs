@@ -1,12 +1,10 @@
 //! Prepared fleets with planted faults, and the exercise that goes with them.
 
-mod clusters;
+pub(crate) mod clusters;
 mod exercise;
-mod play;
 
 use clap::ValueEnum;
 
-use crate::fleet::Clients;
 use crate::scripted::Faults;
 
 /// A prepared fleet.
@@ -27,26 +25,22 @@ impl Scenario {
 
     /// The faults of the emulators that it needs.
     pub(crate) fn faults(self) -> anyhow::Result<Faults> {
-        clusters::faults()
+        match self {
+            Self::OnCall => clusters::faults(),
+        }
     }
 
     /// The namespaces whose Secrets its clusters may refer to.
     pub(crate) fn secret_namespaces(self) -> Vec<&'static str> {
-        vec![play::REFERENCED]
-    }
-
-    /// Creates its clusters and plants the faults that are no answers of the emulators.
-    pub(crate) async fn play(self, clients: &Clients, secret_manager: &secret_store::Endpoint) -> anyhow::Result<()> {
-        play::all(clients, secret_manager).await
-    }
-
-    /// Plays what goes wrong again and again; does not end.
-    pub(crate) async fn keep(self, clients: &Clients) -> anyhow::Error {
-        play::prune(clients).await
+        match self {
+            Self::OnCall => vec![clusters::REFERENCED],
+        }
     }
 
     /// The commands that a person tries, in their order.
     pub(crate) fn exercise(self) -> &'static str {
-        exercise::TEXT
+        match self {
+            Self::OnCall => exercise::TEXT,
+        }
     }
 }

@@ -19,8 +19,9 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cli::{DemoArguments, StreamFormat, UpArguments};
 use crate::demo;
-use crate::fleet::{Clients, Fleet};
+use crate::fleet::{Clients, Fleet, Places};
 use crate::options::{Options, SecretManager};
+use crate::play;
 use crate::scenario::Scenario;
 
 /// The component of a crate's log events outside of any part.
@@ -67,24 +68,25 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
         let endpoint = fleet.places.secret_manager.clone();
         let prepared = async {
             match options.scenario {
-                Some(scenario) => scenario.play(&clients, &endpoint).await.context("the scenario cannot be prepared"),
+                Some(Scenario::OnCall) => play::all(&clients, &endpoint).await,
                 None => Ok(()),
             }
         };
-        let failure = tokio::select! {
-            () = stop.cancelled() => Some(Ok(())),
-            failure = fleet.failure() => Some(Err(failure)),
-            prepared = Box::pin(prepared) => prepared.err().map(Err),
+        let prepared = tokio::select! {
+            () = stop.cancelled() => Err(None),
+            failure = fleet.failure() => Err(Some(failure)),
+            prepared = Box::pin(prepared) => {
+                prepared.context("the scenario cannot be prepared").map_err(Some)
+            }
         };
-        let failure = match failure {
-            Some(ended) => ended.err(),
-            None => {
-                print_ready(&fleet, &options, output)?;
-                tokio::select! {
-                    () = stop.cancelled() => None,
-                    failure = fleet.failure() => Some(failure),
-                    failure = kept(options.scenario, &clients) => Some(failure),
-                }
+        let failure = if let Err(ended) = prepared {
+            ended
+        } else {
+            print_ready(&fleet, &options, output)?;
+            tokio::select! {
+                () = stop.cancelled() => None,
+                failure = fleet.failure() => Some(failure),
+                failure = kept(options.scenario, &clients) => Some(failure),
             }
         };
         drop(clients);
@@ -99,7 +101,7 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
 /// Plays what a scenario has going wrong again and again; does not end without one.
 async fn kept(scenario: Option<Scenario>, clients: &Clients) -> anyhow::Error {
     match scenario {
-        Some(scenario) => scenario.keep(clients).await,
+        Some(Scenario::OnCall) => play::prune(clients).await,
         None => std::future::pending().await,
     }
 }
@@ -229,6 +231,12 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
     if let Some(scenario) = options.scenario {
         output::note(scenario.exercise().trim_end());
     }
+    output::print(exports(places))?;
+    Ok(())
+}
+
+/// The lines that point other programs at the parts.
+fn exports(places: &Places) -> String {
     let mut exports =
         format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(&places.kubeconfig));
     if let Endpoint::Emulator { host, token_file } = &places.secret_manager {
@@ -237,8 +245,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             exports = format!("{exports}export SECRET_MANAGER_EMULATOR_TOKEN_FILE={}\n", quoted(file));
         }
     }
-    output::print(exports)?;
-    Ok(())
+    exports
 }
 
 /// A path as a shell reads it.

@@ -3,10 +3,14 @@
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
+/// The namespace of Jobs, of their inputs and of the adapter's Lease, unless a configuration names another: that of
+/// charts/pull-secret.
+pub const JOB_NAMESPACE: &str = "hyperfleet-pull-secret";
+
 /// The configuration that is used without a file: the pull secret adapter's.
 pub(super) const FILE: &str = "apiVersion: hyperfleet.redhat.com/v1alpha1
 kind: AdapterConfig
-metadata: {name: pullsecret-adapter, namespace: hyperfleet-system}
+metadata: {name: pullsecret-adapter, namespace: hyperfleet-pull-secret}
 spec: {adapterType: pullsecret}
 ";
 
@@ -123,5 +127,10 @@ mod tests {
     fn all_built_in_paths_are_valid() {
         let paths = VARIABLES.iter().flat_map(|variable| variable.from.iter()).chain(NAMESPACE);
         assert!(paths.into_iter().all(|path| path.parse::<FieldPath>().is_ok()));
+    }
+
+    #[test]
+    fn without_a_file_jobs_are_in_the_namespace_of_the_chart() {
+        assert!(FILE.contains(&format!("namespace: {JOB_NAMESPACE}}}")));
     }
 }

@@ -1,5 +1,7 @@
 //! The parts of a message about a run: what happened, the program's hint, and what the adapter does next.
 
+use serde_json::Value;
+
 /// Stands before the hint of a Job.
 const HINT: &str = "; hint: ";
 /// The beginnings of what the adapter adds about its next attempt.
@@ -10,7 +12,7 @@ const FAILED_PODS: &str = " of its Pods failed (backoffLimit ";
 /// A message in its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts<'a> {
-    /// What happened.
+    /// The event.
     pub(crate) fact: &'a str,
     /// The program's own hint.
     pub(crate) hint: Option<&'a str>,
@@ -45,6 +47,13 @@ pub(crate) fn failed_pods(message: &str) -> Option<(&str, &str, &str)> {
 /// The failed operation that the message of a Job begins with, such as `Failed to create/update secret`.
 pub(crate) fn operation(message: &str) -> Option<&str> {
     message.split_once(": ").map(|(operation, _)| operation).filter(|operation| operation.starts_with("Failed to "))
+}
+
+/// Reason and message of a Job's result.
+pub(super) fn result(message: &str) -> Option<(String, String)> {
+    let result: Value = serde_json::from_str(message).ok()?;
+    let text = |name: &str| Some(result.get(name)?.as_str()?.to_owned());
+    Some((text("reason")?, text("message")?))
 }
 
 #[cfg(test)]

@@ -194,8 +194,8 @@ impl Objects {
             )),
             Reason::NameConflict | Reason::DifferentIncarnation => hinted(
                 &format!(
-                    "secret {secret} of project {project} belongs to somebody else: delete it if nobody needs it, or set \
-                     spec.pullSecret.secretName of the cluster to another name"
+                    "secret {secret} of project {project} is unmanaged or another cluster's: delete it if its owner does not \
+                     need it, or set spec.pullSecret.secretName of the cluster to another name"
                 ),
                 format!("gcloud secrets describe {secret} --project {project}"),
             ),
@@ -225,8 +225,8 @@ impl Objects {
             )),
             Reason::NameConflict | Reason::DifferentIncarnation => Step {
                 hint: Some(format!(
-                    "Kubernetes Secret {namespace}/{kubernetes_secret} belongs to somebody else: delete it if nobody needs it, \
-                     or set spec.pullSecret.k8sSecretName of the cluster to another name"
+                    "Kubernetes Secret {namespace}/{kubernetes_secret} is unmanaged or another cluster's: delete it if its owner \
+                     does not need it, or set spec.pullSecret.k8sSecretName of the cluster to another name"
                 )),
                 commands: vec![format!("{kubectl} describe secret {kubernetes_secret}")],
             },

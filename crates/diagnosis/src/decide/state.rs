@@ -5,10 +5,9 @@ use fleet_model::names;
 use hyperfleet_client::{Report, ReportedCondition, Resource, Status};
 use serde_json::Value;
 
-use super::message::{Parts, failed_pods};
+use super::message::{Parts, failed_pods, result};
 use super::next::{self, Step};
 use super::overdue::{self, Unreported, age};
-use super::result;
 use crate::facts::{Facts, Observation, Observed, State, Verdict};
 
 /// Reasons of the adapter's condition `Available` that mean waiting.
@@ -132,7 +131,7 @@ fn waiting(facts: &Facts) -> Cause {
     cause
 }
 
-/// What a terminating cluster waits for.
+/// The causes for which a terminating cluster still exists.
 fn deletion(cluster: &Resource, current: Option<&Report>, facts: &Facts) -> Cause {
     if let Some(cause) = current.and_then(|report| failure(cluster, report, facts)) {
         return cause;
@@ -167,8 +166,8 @@ fn running(cluster: &Resource, available: Option<&ReportedCondition>, facts: &Fa
     let is_started = newest.is_some_and(|pod| pod.phase != "Pending");
     if let Some(pod) = newest.filter(|_| !is_started) {
         let parts = [pod.reason.as_str(), pod.message.as_str()].into_iter().filter(|part| !part.is_empty());
-        let parts: String = parts.map(|part| format!(": {part}")).collect();
-        cause.because.push(format!("Pod {} is Pending{parts}", pod.name));
+        let parts: Vec<&str> = ["Pending"].into_iter().chain(parts).collect();
+        cause.because.push(format!("Pod {} is {}", pod.name, parts.join(": ")));
     }
     if let (Some(_), Observation::Found(Some(line))) = (newest, last_line) {
         let fact = Parts::of(line).fact;

@@ -33,7 +33,7 @@ pub(crate) struct ExplainArguments {
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The namespace of Jobs and of the adapter's Lease, where the report does not name it
-    #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
+    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
     pub(crate) namespace: String,
     /// Seconds that the adapter has to report a change before it counts as stalled
     #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
@@ -80,7 +80,7 @@ pub(crate) struct RetryArguments {
     #[arg(long, value_name = "FILE", help = "The management cluster, whose Jobs are retried [env: KUBECONFIG]")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The namespace of Jobs, where a report does not name it
-    #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
+    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
     pub(crate) namespace: String,
     /// Maximum number of retries in a minute; the default is half of what a project's quota of 600 writes allows
     #[arg(long, value_name = "COUNT", default_value_t = default_rate())]

@@ -17,8 +17,9 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Clients;
-pub(super) use crate::others::AFTER;
-use crate::others::{BEFORE, Others, Said, members};
+use crate::others::{Others, members};
+pub(super) use crate::said::AFTER;
+use crate::said::{BEFORE, Said};
 
 /// The story's cluster.
 pub(super) const CLUSTER: &str = "cls-demo-1";

@@ -1,8 +1,10 @@
 //! The clusters of the scenario `on-call-50`, and the fault of each.
 
-use crate::others::{BEFORE, Said, namespace};
+use crate::said::{BEFORE, Said, namespace};
 use crate::scripted::Faults;
 
+/// The namespace of the Secrets that clusters refer to.
+pub(crate) const REFERENCED: &str = "customer-secrets";
 /// Number of clusters.
 const COUNT: usize = TEAMS.len() * REGIONS.len();
 
@@ -16,17 +18,17 @@ const REGIONS: [&str; 4] = ["us-east1", "us-west1", "europe-west1", "asia-east1"
 
 /// A cluster of the scenario.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) region: &'static str,
-    pub(super) project: String,
-    pub(super) plant: Plant,
+pub(crate) struct Planned {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) region: &'static str,
+    pub(crate) project: String,
+    pub(crate) plant: Plant,
 }
 
 /// The fault of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Plant {
+pub(crate) enum Plant {
     /// It has none.
     Healthy,
     /// Secret Manager answers a method in the cluster's project with an effect, for ever.
@@ -93,7 +95,7 @@ const NOT_ADMITTED: &str =
     "admission webhook \"owners.example.com\" denied the request: Secrets need the label cost-center";
 
 /// All clusters, in the order of their numbers.
-pub(super) fn all() -> impl Iterator<Item = Planned> {
+pub(crate) fn all() -> impl Iterator<Item = Planned> {
     (1..=COUNT).map(|number| {
         let planted = PLANTED.iter().find(|(planted, _)| *planted == number);
         let (team, region) = ((number - 1) % TEAMS.len(), REGIONS.get((number - 1) / TEAMS.len()));
@@ -111,7 +113,7 @@ pub(super) fn all() -> impl Iterator<Item = Planned> {
 }
 
 /// The faults of both emulators.
-pub(super) fn faults() -> anyhow::Result<Faults> {
+pub(crate) fn faults() -> anyhow::Result<Faults> {
     let mut faults = Faults::default();
     for Planned { id, project, plant, .. } in all() {
         let text = match plant {
@@ -130,7 +132,7 @@ pub(super) fn faults() -> anyhow::Result<Faults> {
 
 impl Planned {
     /// The reports of the adapters that come before the pull secret's.
-    pub(super) fn before(&self) -> impl Iterator<Item = (&'static str, Said)> {
+    pub(crate) fn before(&self) -> impl Iterator<Item = (&'static str, Said)> {
         BEFORE.into_iter().filter_map(|adapter| match self.plant {
             Plant::Waiting { adapter: waits } if waits == adapter => None,
             Plant::Blocked { adapter: blocked, said } if blocked == adapter => Some((adapter, said)),

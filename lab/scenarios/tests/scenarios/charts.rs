@@ -235,3 +235,15 @@ fn the_api_reads_its_configuration_and_knows_the_components(#[case] given: &[&st
     let (is_success, said) = grants(&config.replace("identity_claim", "identity_claims"), "sentinel");
     assert!(!is_success && said.contains("identity_claims"), "{said}");
 }
+
+/// The namespace of Jobs is the same one in the chart and for the commands that look at its Jobs.
+#[tokio::test]
+async fn commands_look_for_jobs_where_the_chart_puts_them() {
+    let values = include_str!("../../../../charts/pull-secret/values.yaml");
+    let values: Value = serde_saphyr::from_str(values).unwrap();
+    let namespace = format!("[default: {}]", values["jobs"]["namespace"].as_str().unwrap());
+    for arguments in [vec!["explain", "cluster", "--help"], vec!["retry", "--help"]] {
+        let (_, help, _) = testkit::fleet::run(&mut program::pull_secret(&arguments)).await;
+        assert!(help.contains(&namespace), "{help}");
+    }
+}

@@ -231,9 +231,9 @@ async fn a_lease_that_is_not_renewed_shows_that_no_adapter_runs() {
     let folder = folder();
     let (server, path) = kubernetes_in(folder.path()).await;
     let cluster = fleet::cluster(&path).await;
-    cluster.ensure_namespace("hyperfleet-system").await.unwrap();
+    cluster.ensure_namespace("hyperfleet-pull-secret").await.unwrap();
     let claim = LeaseClaim {
-        namespace: "hyperfleet-system".to_owned(),
+        namespace: "hyperfleet-pull-secret".to_owned(),
         name: "pullsecret-adapter".to_owned(),
         holder: "killed-1".to_owned(),
         duration: Duration::from_secs(15),
@@ -245,7 +245,7 @@ async fn a_lease_that_is_not_renewed_shows_that_no_adapter_runs() {
     let (_, page, text) = explained(&flags, path.to_str()).await;
     assert_eq!(page["state"], "stalled", "{text}");
     assert!(text.contains("no replica of the adapter runs: killed-1 has renewed Lease"), "{text}");
-    assert!(text.contains("hint: see why the adapter does not run: kubectl "), "{text}");
+    assert!(text.contains("hint: see why the adapter does not run\n  next: kubectl "), "{text}");
     assert_eq!(page["lease"]["holder"], "killed-1", "{text}");
     drop(server);
     let (_, page, text) = explained(&flags, path.to_str()).await;
@@ -263,8 +263,8 @@ async fn a_missing_namespace_of_jobs_is_named_with_the_command_that_creates_it()
     let file = Kubeconfig::read_from(&kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
     let namespaces: Api<Namespace> = Api::all(Client::try_from(config).unwrap());
-    namespaces.delete("hyperfleet-system", &DeleteParams::default()).await.unwrap();
-    while cluster.namespace_exists("hyperfleet-system").await.unwrap() == Some(true) {
+    namespaces.delete("hyperfleet-pull-secret", &DeleteParams::default()).await.unwrap();
+    while cluster.namespace_exists("hyperfleet-pull-secret").await.unwrap() == Some(true) {
         tokio::task::yield_now().await;
     }
     up.player.create(ID, &document("a")).await;
@@ -272,15 +272,15 @@ async fn a_missing_namespace_of_jobs_is_named_with_the_command_that_creates_it()
     let flags = ["--api", up.place("api"), "--stale-after", "0"];
     let (code, _, text) = explained(&flags, Some(&kubeconfig)).await;
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("\n  namespace hyperfleet-system, in which Jobs run, does not exist\n"), "{text}");
-    assert!(text.contains("\n  hint: create it: kubectl create namespace hyperfleet-system;"), "{text}");
+    assert!(text.contains("\n  namespace hyperfleet-pull-secret, in which Jobs run, does not exist\n"), "{text}");
+    assert!(text.contains("\n  next: kubectl create namespace hyperfleet-pull-secret\n"), "{text}");
     // The adapter's own word: after three passes that have failed.
     up.player.until(ID, |cluster| condition(cluster, "Health")["status"] == "False").await;
     let (_, page, text) = explained(&flags, Some(&kubeconfig)).await;
     assert_eq!(page["state"], "failed", "{text}");
     assert!(text.contains("\n  the adapter reports that it cannot work: "), "{text}");
-    assert!(text.contains("\n  hint: create it: kubectl create namespace hyperfleet-system;"), "{text}");
-    cluster.ensure_namespace("hyperfleet-system").await.unwrap();
+    assert!(text.contains("\n  next: kubectl create namespace hyperfleet-pull-secret\n"), "{text}");
+    cluster.ensure_namespace("hyperfleet-pull-secret").await.unwrap();
     up.player.until(ID, |cluster| condition(cluster, "Health")["status"] == "True").await;
     up.output();
 }
@@ -341,7 +341,7 @@ async fn a_missing_permission_is_named_from_the_store_to_the_page() {
     let (code, page, text) = explained(&["--api", up.place("api")], Some(&kubeconfig)).await;
     assert_eq!((code, page["state"].as_str()), (Some(1), Some("failed")), "{text}");
     assert!(text.contains("secretmanager.versions.add"), "{text}");
-    assert!(text.contains("hint: The identity lacks the permission"), "{text}");
+    assert!(text.contains("\n  hint: grant the Job's service account secretmanager.versions.add"), "{text}");
     assert_eq!(page["job"]["pods"][0]["exit_code"], 4, "{text}");
     up.output();
 }

@@ -14,6 +14,7 @@ use tokio::process::Command;
 
 const FLEET_PLANE: &str = include_str!("../../../../docs/guides/fleet-plane.md");
 const LOCAL: &str = include_str!("../../../../docs/guides/local.md");
+const ON_CALL: &str = include_str!("../../../../docs/guides/on-call-exercise.md");
 const JOB: &str = include_str!("../../../../docs/guides/job.md");
 const ADMIN: &str = include_str!("../../../../docs/guides/hosted-cluster-admin.md");
 
@@ -114,6 +115,25 @@ async fn the_guide_of_local_mode() {
     let script = commands(LOCAL, "## Run it").replace("local up ", "local up --port 0 ");
     let output = run(folder.path(), &format!("{WAITS}{}", patient(&script))).await;
     assert!(output.contains("SecretStored") && output.contains("cls-123-pull-secret"), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_of_the_exercise() {
+    let Some(()) = kubectl() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = commands(ON_CALL, "## Start") + &commands(ON_CALL, "## Find out");
+    // A watch has no end, and a cluster with a fault is explained with exit code 1.
+    let lines = script.lines().map(str::trim).filter(|line| !line.ends_with("--watch"));
+    let script: String = lines.map(|line| format!("{line}\n")).collect();
+    let script = script
+        .replace("local up ", "local up --port 0 ")
+        .replace("\n. ./", "\nuntil_file ")
+        .replace("pull-secret retry", "until_ok pull-secret retry")
+        .replace("explain cluster cls-03", "explain cluster cls-03 || true");
+    let output = run(folder.path(), &format!("{WAITS}{script}")).await;
+    for words in ["PermissionDenied", "cls-21", "next: gcloud projects", "clusters-cls-16 created", "retried"] {
+        assert!(output.contains(words), "{words}: {output}");
+    }
 }
 
 /// A Secret Manager emulator, and a namespace on a Kubernetes emulator, as the guide's reader has the real ones.

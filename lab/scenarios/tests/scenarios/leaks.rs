@@ -35,7 +35,7 @@ async fn a_fleet_plane_prints_no_credential() {
                 .await,
             );
         }
-        check(name, &format!("{:?}", cluster.jobs("hyperfleet-system", "").await.unwrap()));
+        check(name, &format!("{:?}", cluster.jobs("hyperfleet-pull-secret", "").await.unwrap()));
     }
     for output in ["table", "json"] {
         let why = ["status", "--why", "--api", up.place("api"), "--output", output];

@@ -239,7 +239,7 @@ async fn the_story_on_real_parts_with_two_of_each(#[case] name: &str, #[case] br
 #[tokio::test(flavor = "multi_thread")]
 async fn every_part_of_local_up_can_be_a_real_one() {
     let Some(real) = Real::new("replaced", broker::rabbitmq()).await else { return };
-    let (rig, cluster, _node) = prepared(&real, "hyperfleet-system").await;
+    let (rig, cluster, _node) = prepared(&real, "hyperfleet-pull-secret").await;
     let (folder, store) = (fleet::folder(), rig.emulator.address().to_string());
     let mut command = up(folder.path());
     command.arg("--kubeconfig").arg(&real.kubeconfig).args(["--secret-manager", &store]);

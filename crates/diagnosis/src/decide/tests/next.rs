@@ -85,7 +85,7 @@ fn pod(phase: &str, reason: &str) -> Observation<Vec<PodSummary>> {
 }
 
 #[test]
-fn a_job_that_does_not_end_is_stuck_and_its_last_line_is_told() {
+fn a_job_that_does_not_end_is_stuck_and_its_last_line_is_shown() {
     let mut facts = running("2026-01-01T00:08:00Z", "Job job-1 is running");
     facts.observed.pods = pod("Running", "");
     facts.observed.last_line = Observation::Found(Some("Retry 1/3: no answer in time".to_owned()));
@@ -102,7 +102,7 @@ fn a_job_that_does_not_end_is_stuck_and_its_last_line_is_told() {
 }
 
 #[test]
-fn a_pod_that_does_not_start_is_told_with_the_warnings_of_kubernetes() {
+fn a_pod_that_does_not_start_is_shown_with_the_warnings_of_kubernetes() {
     let mut facts = running("2026-01-01T00:19:00Z", "Job job-1 is running");
     facts.observed.pods = pod("Pending", "ContainerCreating");
     facts.observed.warnings = Observation::Found(vec!["FailedMount: secret \"a\" not found (3 times)".to_owned()]);

@@ -14,12 +14,10 @@ use secret_store::{Endpoint, GoogleSecretManager, NewSecret, Replication, Secret
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::clusters::{self, Planned, Plant};
 use crate::fleet::Clients;
-use crate::others::{AFTER, BEFORE, Others, Said, namespace};
-
-/// The namespace of the Secrets that clusters refer to.
-pub(super) const REFERENCED: &str = "customer-secrets";
+use crate::others::Others;
+use crate::said::{AFTER, BEFORE, Said, namespace};
+use crate::scenario::clusters::{self, Planned, Plant, REFERENCED};
 
 /// `demo-user` with an invented password.
 const DOCUMENT: &str = r#"{"auths":{"quay.io":{"auth":"ZGVtby11c2VyOmludmVudGVkLTE="}}}"#;
@@ -37,7 +35,7 @@ const PRUNE_INTERVAL: Duration = Duration::from_millis(200);
 const CALL: Duration = Duration::from_secs(5);
 
 /// Creates all clusters and plants their faults; nothing is done where they exist already.
-pub(super) async fn all(clients: &Clients, secret_manager: &Endpoint) -> anyhow::Result<()> {
+pub(crate) async fn all(clients: &Clients, secret_manager: &Endpoint) -> anyhow::Result<()> {
     let others = Others::new(clients);
     let clusters: Vec<Planned> = clusters::all().collect();
     if let Some(first) = clusters.first()
@@ -174,7 +172,7 @@ async fn delete_namespace(clients: &Clients, name: &str) -> anyhow::Result<()> {
 }
 
 /// Deletes the Secrets of clusters for which another process does so, whenever they exist. Ends with the first error.
-pub(super) async fn prune(clients: &Clients) -> anyhow::Error {
+pub(crate) async fn prune(clients: &Clients) -> anyhow::Error {
     let others = Others::new(clients);
     let pruned: Vec<String> = clusters::all()
         .filter(|cluster| matches!(cluster.plant, Plant::SecretPruned))
