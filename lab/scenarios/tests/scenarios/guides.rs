@@ -123,8 +123,8 @@ async fn the_guide_of_the_exercise() {
     let folder = tempfile::tempdir().unwrap();
     let script = commands(ON_CALL, "## Start") + &commands(ON_CALL, "## Find out");
     // A watch has no end, and a cluster with a fault is explained with exit code 1.
-    let lines = script.lines().map(str::trim).filter(|line| !line.ends_with("--watch"));
-    let script: String = lines.map(|line| format!("{line}\n")).collect();
+    let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| !line.ends_with("--watch")).collect();
+    let script = lines.join("\n") + "\n";
     let script = script
         .replace("local up ", "local up --port 0 ")
         .replace("\n. ./", "\nuntil_file ")
