@@ -1,6 +1,7 @@
 //! Plays a scenario: creates its clusters, reports as the other adapters, and plants faults in both stores.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -171,17 +172,16 @@ async fn delete_namespace(clients: &Clients, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Deletes the Secrets of clusters for which another process does so, whenever they exist. Ends with the first error.
-pub(crate) async fn prune(clients: &Clients) -> anyhow::Error {
+/// Deletes the Secrets of clusters for which another process does so, whenever they exist; does not end.
+pub(crate) async fn prune(clients: &Clients) -> Infallible {
     let others = Others::new(clients);
-    let pruned: Vec<String> = clusters::all()
-        .filter(|cluster| matches!(cluster.plant, Plant::SecretPruned))
-        .map(|cluster| cluster.id)
-        .collect();
+    let is_pruned = |cluster: &Planned| matches!(cluster.plant, Plant::SecretPruned);
+    let pruned: Vec<String> = clusters::all().filter(is_pruned).map(|cluster| cluster.id).collect();
     loop {
         for id in &pruned {
+            // A Secret that changes meanwhile is deleted the next time.
             if let Err(error) = prune_one(&others, id).await {
-                return error.context(format!("the Secret of {id} cannot be deleted"));
+                tracing::debug!(operation = "prune", cluster_id = id, %error, "cannot delete the Secret; trying again");
             }
         }
         sleep(PRUNE_INTERVAL).await;

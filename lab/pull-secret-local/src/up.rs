@@ -1,5 +1,6 @@
 //! `up` and `demo`: the whole fleet plane in one process.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
@@ -86,7 +87,7 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
             tokio::select! {
                 () = stop.cancelled() => None,
                 failure = fleet.failure() => Some(failure),
-                failure = kept(options.scenario, &clients) => Some(failure),
+                never = kept(options.scenario, &clients) => match never {},
             }
         };
         drop(clients);
@@ -99,7 +100,7 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Plays what a scenario has going wrong again and again; does not end without one.
-async fn kept(scenario: Option<Scenario>, clients: &Clients) -> anyhow::Error {
+async fn kept(scenario: Option<Scenario>, clients: &Clients) -> Infallible {
     match scenario {
         Some(Scenario::OnCall) => play::prune(clients).await,
         None => std::future::pending().await,
