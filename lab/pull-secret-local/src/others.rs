@@ -45,7 +45,8 @@ impl<'a> Others<'a> {
     /// Reports about a cluster as an adapter.
     pub(crate) async fn report(
         &self,
-        (adapter, id): (&str, &str),
+        adapter: &str,
+        id: &str,
         generation: Generation,
         said: Said,
     ) -> anyhow::Result<()> {

@@ -51,7 +51,7 @@ pub(crate) async fn all(clients: &Clients, secret_manager: &Endpoint) -> anyhow:
         plant_before(cluster, clients, secret_manager).await.with_context(|| format!("the fault of {id}"))?;
         others.create(id, &cluster.name, &spec(cluster)).await?;
         for (adapter, said) in cluster.before() {
-            others.report((adapter, id), FIRST, said).await?;
+            others.report(adapter, id, FIRST, said).await?;
         }
     }
     for cluster in &clusters {
@@ -99,7 +99,7 @@ async fn plant_before(cluster: &Planned, clients: &Clients, secret_manager: &End
 async fn plant_after(cluster: &Planned, others: &Others<'_>) -> anyhow::Result<()> {
     let id = cluster.id.as_str();
     match cluster.plant {
-        Plant::Healthy => others.report((AFTER, id), FIRST, Said::Done).await?,
+        Plant::Healthy => others.report(AFTER, id, FIRST, Said::Done).await?,
         Plant::NamespaceDeleted => {
             until_available(others, id).await?;
             delete_namespace(others.clients, &namespace(id)).await?;
@@ -109,7 +109,7 @@ async fn plant_after(cluster: &Planned, others: &Others<'_>) -> anyhow::Result<(
             until_available(others, id).await?;
             let deleted = others.calls().delete("clusters", id).await?.context("it does not exist")?;
             for adapter in BEFORE.into_iter().chain([AFTER]) {
-                others.report((adapter, id), deleted.generation, Said::Finalized).await?;
+                others.report(adapter, id, deleted.generation, Said::Finalized).await?;
             }
         }
         _ => {}

@@ -20,7 +20,7 @@ pub(crate) struct DoctorArguments {
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The namespace of Jobs and of the adapter's Lease
-    #[arg(long, value_name = "NAMESPACE", default_value = "hyperfleet-system")]
+    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
     pub(crate) namespace: String,
     /// Google Cloud project whose Secret Manager is checked
     #[arg(long, value_name = "PROJECT")]

@@ -138,7 +138,7 @@ impl<'a> World<'a> {
 
     /// Reports as another adapter that it is done.
     pub(super) async fn play(&self, adapter: &str, generation: Generation) -> anyhow::Result<()> {
-        self.others.report((adapter, CLUSTER), generation, Said::Done).await
+        self.others.report(adapter, CLUSTER, generation, Said::Done).await
     }
 
     /// The same of all others.
@@ -152,7 +152,7 @@ impl<'a> World<'a> {
     /// Reports for all others that nothing of theirs is left.
     pub(super) async fn finalize_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
-            self.others.report((adapter, CLUSTER), generation, Said::Finalized).await?;
+            self.others.report(adapter, CLUSTER, generation, Said::Finalized).await?;
         }
         Ok(())
     }

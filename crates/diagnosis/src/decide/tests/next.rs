@@ -81,7 +81,15 @@ fn running(started: &str, message: &str) -> Facts {
 
 fn pod(phase: &str, reason: &str) -> Observation<Vec<PodSummary>> {
     let (phase, reason) = (phase.to_owned(), reason.to_owned());
-    Observation::Found(vec![PodSummary { name: "p".into(), phase, reason, message: String::new(), exit_code: None }])
+    Observation::Found(vec![PodSummary {
+        name: "p".into(),
+        phase,
+        reason,
+        message: String::new(),
+        exit_code: None,
+        image: String::new(),
+        image_pull_secrets: Vec::new(),
+    }])
 }
 
 #[test]
