@@ -3,6 +3,9 @@
 //! A line holds the fields of the event and of its spans; numbers stay numbers in JSON. Only the crates of this project are
 //! logged: HTTP clients and authentication libraries may log tokens at their lower levels.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -26,7 +29,16 @@ pub enum Format {
     Json,
     /// Time, level, operation, message, then the other fields.
     Text,
+    /// The same with colours, for a terminal.
+    ColoredText,
 }
+
+/// Escape sequences of a terminal. The message stays as it is, so that it reads on every background.
+const DIM: &str = "\u{1b}[2m";
+const RED: &str = "\u{1b}[1;31m";
+const YELLOW: &str = "\u{1b}[33m";
+const GREEN: &str = "\u{1b}[32m";
+const RESET: &str = "\u{1b}[0m";
 
 /// Settings of the log.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +50,9 @@ pub struct Settings {
     /// Crates that are logged, as Rust writes their names.
     pub crates: &'static [&'static str],
 }
+
+/// Target of audit records, which are written whatever the level is: with some left out, the others prove nothing.
+pub const AUDIT: &str = "audit";
 
 type Fields = BTreeMap<&'static str, Value>;
 
@@ -135,20 +150,28 @@ impl Format {
                     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
                 Value::Object(object).to_string() + "\n"
             }
-            Self::Text => {
+            Self::Text | Self::ColoredText => {
+                let color = |code: &'static str| if self == Self::ColoredText { (code, RESET) } else { ("", "") };
+                let (dim, plain_again) = color(DIM);
+                let (bright, _) = color(match level {
+                    "error" => RED,
+                    "warn" => YELLOW,
+                    "info" => GREEN,
+                    _ => DIM,
+                });
                 let component = component.then(|| fields.remove("component").unwrap_or_default());
                 let component = component.map(|component| format!("{:<9} ", plain(&component))).unwrap_or_default();
                 let operation = fields.remove("operation").unwrap_or_default();
                 let message = fields.remove("message").unwrap_or_default();
                 let mut line = format!(
-                    "{} {component}{level:<5} {:<18} {}",
+                    "{dim}{}{plain_again} {component}{bright}{level:<5}{plain_again} {:<18} {}",
                     now.strftime("%H:%M:%S"),
                     plain(&operation),
                     plain(&message)
                 );
                 for (name, value) in fields {
                     // Writing to a String cannot fail.
-                    let _infallible = write!(line, "  {name}={}", plain(&value));
+                    let _infallible = write!(line, "  {dim}{name}={plain_again}{}", plain(&value));
                 }
                 line + "\n"
             }
@@ -175,11 +198,12 @@ where
 {
     fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
         let root = metadata.target().split("::").next().unwrap_or_default();
-        self.settings.crates.contains(&root) && *metadata.level() <= self.settings.level
+        self.settings.crates.contains(&root) && (*metadata.level() <= self.settings.level || root == AUDIT)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(self.settings.level)
+        let has_audit = self.settings.crates.contains(&AUDIT);
+        Some(if has_audit { self.settings.level.max(LevelFilter::INFO) } else { self.settings.level })
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
@@ -261,98 +285,4 @@ impl Visit for Collect<'_> {
 /// Returns the number, or its text where JSON cannot hold it: not finite, or beyond 64 bits.
 fn number(number: Option<Number>, value: impl fmt::Display) -> Value {
     number.map_or_else(|| value.to_string().into(), Value::Number)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Buffer {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn logged(format: Format, level: LevelFilter, events: impl FnOnce()) -> String {
-        let buffer = Buffer::default();
-        let settings = Settings { format, level, crates: &["daemon"] };
-        tracing::subscriber::with_default(subscriber(settings, buffer.clone()), events);
-        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
-    }
-
-    #[test]
-    fn a_json_line_is_flat_and_alphabetical_and_has_the_fields_of_its_spans() {
-        let line = logged(Format::Json, LevelFilter::INFO, || {
-            let _run = tracing::info_span!("run", cluster_id = "cls-1", operation = "outer").entered();
-            tracing::info!(operation = "create-secret", duration_ms = 12_u64, "Creating {}", "x");
-        });
-        let (before, after) = line.split_once("\"timestamp\":\"").unwrap();
-        assert_eq!(
-            before,
-            r#"{"cluster_id":"cls-1","duration_ms":12,"level":"info","message":"Creating x","operation":"create-secret","#
-        );
-        assert!(after.ends_with("Z\"}\n"), "{after}");
-    }
-
-    #[test]
-    fn numbers_of_every_type_stay_numbers_in_json() {
-        let line = logged(Format::Json, LevelFilter::INFO, || {
-            let wait = std::time::Duration::from_millis(1500);
-            tracing::info!(
-                a = 1_u8,
-                b = -2_i64,
-                c = wait.as_millis(),
-                d = -4_i128,
-                e = wait.as_secs_f64(),
-                f = true,
-                "x"
-            );
-            tracing::info!(a = u128::MAX, b = f64::NAN, "x");
-        });
-        let (first, second) = line.split_once('\n').unwrap();
-        assert!(first.starts_with(r#"{"a":1,"b":-2,"c":1500,"d":-4,"e":1.5,"f":true,"#), "{first}");
-        assert!(second.starts_with(r#"{"a":"340282366920938463463374607431768211455","b":"NaN","#), "{second}");
-    }
-
-    #[test]
-    fn control_characters_do_not_break_a_text_line() {
-        let line = logged(Format::Text, LevelFilter::INFO, || {
-            tracing::warn!(operation = "retry", name = "a\nb\u{1b}[2J", "again");
-        });
-        let (_time, rest) = line.split_once(' ').unwrap();
-        assert_eq!(rest, "warn  retry              again  name=a\\nb\\u{1b}[2J\n");
-    }
-
-    #[test]
-    fn a_line_names_its_component() {
-        let buffer = Buffer::default();
-        let settings = Settings { format: Format::Text, level: LevelFilter::INFO, crates: &["daemon"] };
-        tracing::subscriber::with_default(subscriber_of(&[("daemon", "shared")], settings, buffer.clone()), || {
-            tracing::info!(operation = "a", "one");
-            let _span = tracing::info_span!("part", component = "sentinel").entered();
-            tracing::info!(operation = "b", "two");
-        });
-        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
-        let lines: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
-        assert_eq!(lines, ["shared    info  a                  one", "sentinel  info  b                  two"]);
-    }
-
-    #[test]
-    fn lower_levels_and_other_crates_are_not_logged() {
-        let lines = logged(Format::Json, LevelFilter::INFO, || {
-            tracing::debug!("too detailed");
-            tracing::error!(target: "hyper::client", "authorization: Bearer x");
-        });
-        assert_eq!(lines, "");
-    }
 }

@@ -1,11 +1,13 @@
 //! Settings that every daemon has, declared once: log, probes, metrics.
 
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 
 use tracing::level_filters::LevelFilter;
 
 use super::declare::Setting;
 use super::row::{Kind, Row};
+use crate::environment::{Environment as _, ProcessEnvironment};
 use crate::log;
 
 /// Host that serves probes.
@@ -50,7 +52,7 @@ pub const LOG_LEVEL: Row = Row::at("log.level")
 pub const LOG_FORMAT: Row = Row::at("log.format")
     .flag("log-format")
     .variable("LOG_FORMAT")
-    .default("json")
+    .default("auto")
     .or_keys(&["logging.format", "spec.log.format"])
     .or_variables(&["HYPERFLEET_LOG_FORMAT", "HYPERFLEET_LOGGING_FORMAT", "GLOBAL_PULL_SECRET_LOG_FORMAT"]);
 
@@ -60,7 +62,7 @@ crate::settings! {
     pub struct Log {
         /// Least severe level that is logged
         pub level: Level = LOG_LEVEL,
-        /// Form of log lines: `json` for programs, `text` for people
+        /// Form of log lines: `json` for programs, `text` for people, `auto` is text on a terminal and JSON elsewhere
         pub format: Form = LOG_FORMAT,
     }
 }
@@ -100,6 +102,8 @@ crate::choices! {
     /// Form of log lines.
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub enum Form {
+        /// Text on a terminal, JSON elsewhere.
+        Auto = "auto",
         /// One JSON object a line.
         Json = "json",
         /// Text for people.
@@ -112,9 +116,17 @@ crate::choices! {
 impl Log {
     /// Settings of a subscriber that logs the events of these crates.
     pub fn of(&self, crates: &'static [&'static str]) -> log::Settings {
+        let is_terminal = io::stdout().is_terminal();
         let format = match self.format {
             Form::Json => log::Format::Json,
-            Form::Text => log::Format::Text,
+            Form::Auto if !is_terminal => log::Format::Json,
+            // https://no-color.org
+            Form::Auto | Form::Text
+                if is_terminal && ProcessEnvironment.text("NO_COLOR").is_ok_and(|off| off.is_none()) =>
+            {
+                log::Format::ColoredText
+            }
+            Form::Auto | Form::Text => log::Format::Text,
         };
         log::Settings { format, level: self.level.into(), crates }
     }

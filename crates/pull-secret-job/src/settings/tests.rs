@@ -93,7 +93,7 @@ fn all_that_is_wrong_is_named_at_once() {
 #[case("RUN_TIMEOUT", "0s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
 #[case("RUN_TIMEOUT", "25h", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
 #[case("RUN_TIMEOUT", "-5s", "RUN_TIMEOUT: must be a duration from 1ms to 24h, such as 500ms, 5s or 1m30s")]
-#[case("LOG_FORMAT", "xml", "LOG_FORMAT: must be one of json, text")]
+#[case("LOG_FORMAT", "xml", "LOG_FORMAT: must be one of auto, json, text")]
 #[case(
     "REPLICATION_POLICY",
     "everywhere",
