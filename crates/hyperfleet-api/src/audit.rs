@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-pub use verify::{Fault, Verified, verify};
+pub use verify::{Fault, Verification, Verified};
 
 /// The target of audit records in the log.
-pub const TARGET: &str = "audit";
+pub const TARGET: &str = daemon::log::AUDIT;
 
 /// The `previous` of a chain's first record.
 const NONE: &str = "";
@@ -71,8 +71,6 @@ pub struct Record {
     pub incarnation: String,
     /// The generation of the resource.
     pub generation: i64,
-    /// The time of the record.
-    pub time: Timestamp,
 }
 
 /// The place of a record in its chain.
@@ -84,6 +82,8 @@ pub struct Link {
     pub sequence: u64,
     /// The hash of the record before it.
     pub previous: String,
+    /// The time of the record.
+    pub time: Timestamp,
     /// The hash of this record, in hexadecimal.
     #[serde(skip)]
     pub hash: String,
@@ -130,7 +130,7 @@ impl Operation {
 
 impl Record {
     /// A record of the process itself.
-    pub fn of_process(operation: Operation, time: Timestamp) -> Self {
+    pub fn of_process(operation: Operation) -> Self {
         let text = String::new;
         Self {
             operation,
@@ -147,7 +147,6 @@ impl Record {
             id: text(),
             incarnation: text(),
             generation: 0,
-            time,
         }
     }
 }
@@ -164,15 +163,15 @@ impl Chain {
     /// Appends a record and logs it.
     pub fn append(&self, record: &Record) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let link = self.link(record, &last);
+        let link = self.link(record, &last, Timestamp::now());
         *last = Last { sequence: link.sequence, hash: link.hash.clone() };
         // Under the lock, so that lines are in the order of their numbers.
         log(record, &link);
     }
 
-    fn link(&self, record: &Record, last: &Last) -> Link {
+    fn link(&self, record: &Record, last: &Last, time: Timestamp) -> Link {
         let (sequence, previous) = (last.sequence + 1, last.hash.clone());
-        let mut link = Link { chain: self.id.clone(), sequence, previous, hash: String::new() };
+        let mut link = Link { chain: self.id.clone(), sequence, previous, time, hash: String::new() };
         let covered = serde_json::to_value(Covered { record, link: &link });
         // Texts and numbers always serialise.
         link.hash = covered.ok().as_ref().and_then(Value::as_object).map(hash).unwrap_or_default();
@@ -194,8 +193,9 @@ fn hash(members: &Map<String, Value>) -> String {
 
 /// The names of the members that a hash covers, beside which a log may have others.
 fn covered_names() -> Vec<String> {
-    let record = Record::of_process(Operation::BeginAudit, Timestamp::UNIX_EPOCH);
-    let link = Link { chain: String::new(), sequence: 0, previous: String::new(), hash: String::new() };
+    let record = Record::of_process(Operation::BeginAudit);
+    let (text, time) = (String::new, Timestamp::UNIX_EPOCH);
+    let link = Link { chain: text(), sequence: 0, previous: text(), time, hash: text() };
     let covered = serde_json::to_value(Covered { record: &record, link: &link });
     covered.ok().and_then(|covered| Some(covered.as_object()?.keys().cloned().collect())).unwrap_or_default()
 }
@@ -203,8 +203,8 @@ fn covered_names() -> Vec<String> {
 fn log(record: &Record, link: &Link) {
     let Record { allowed, because, request_id, method, path, remote, issuer, subject, tenancy, kind, id, .. } = record;
     let Record { incarnation, generation, .. } = record;
-    let Link { chain, sequence, previous, hash } = link;
-    let (operation, time) = (record.operation.as_str(), record.time.to_string());
+    let Link { chain, sequence, previous, hash, .. } = link;
+    let (operation, time) = (record.operation.as_str(), link.time.to_string());
     macro_rules! log {
         ($level:ident, $message:literal) => {
             tracing::$level!(

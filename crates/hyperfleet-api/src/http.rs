@@ -82,6 +82,18 @@ pub struct Limits {
     pub stall: Duration,
 }
 
+/// The time in which calls are recorded.
+#[derive(Debug)]
+pub struct Audited(Api);
+
+// === impl Audited ===
+
+impl Drop for Audited {
+    fn drop(&mut self) {
+        self.0.parts.audit.append(&Record::of_process(Operation::EndAudit));
+    }
+}
+
 // === impl Api ===
 
 impl Api {
@@ -90,9 +102,11 @@ impl Api {
         Self { parts: Arc::new(parts) }
     }
 
-    /// Records the beginning or the end of this process's audit records.
-    pub fn record(&self, operation: Operation) {
-        self.parts.audit.append(&Record::of_process(operation, self.now()));
+    /// Begins this process's audit records; dropping the value ends them.
+    #[must_use]
+    pub fn begin_audit(&self) -> Audited {
+        self.parts.audit.append(&Record::of_process(Operation::BeginAudit));
+        Audited(self.clone())
     }
 
     /// The encryption keys of pull secrets.

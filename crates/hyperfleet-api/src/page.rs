@@ -72,18 +72,19 @@ pub async fn overview(
         counts.push((filter, count(service, descriptor, reach, filter.search).await?));
     }
     let not_reconciled = counts.iter().find(|(filter, _)| filter.search == overview::NOT_RECONCILED);
-    let is_grouped = page == 1 && not_reconciled.is_some_and(|(_, count)| *count <= MAX_GROUPED);
+    let not_reconciled = not_reconciled.map_or(0, |(_, count)| *count);
     let plain = plain::search(search);
-    let mut causes = Vec::new();
+    let mut causes = (not_reconciled == 0 || page > 1).then(Vec::new);
     let found = match Search::parse(plain.as_deref().unwrap_or(search)) {
         Ok(parsed) => {
             let offset = (page - 1) * overview::PAGE_SIZE;
             let query =
                 Query { search: parsed, offset, ..Query::of_kind(&descriptor.kind, reach, overview::PAGE_SIZE) };
-            if is_grouped {
-                causes = self::causes(service, descriptor, &query).await?;
+            let list = service.store().list(&query).await?;
+            if page == 1 && not_reconciled.min(list.total) <= MAX_GROUPED && not_reconciled > 0 {
+                causes = Some(self::causes(service, descriptor, &query).await?);
             }
-            Ok(service.store().list(&query).await?)
+            Ok(list)
         }
         Err(error) => Err(error),
     };

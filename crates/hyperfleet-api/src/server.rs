@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::{Chain, Operation};
+use crate::audit::Chain;
 use crate::entity;
 use crate::http::auth::Authentication;
 use crate::http::jwt::Issuers;
@@ -156,7 +156,7 @@ impl Server {
     /// Fails only on a database that this version cannot use.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StoreError> {
         let Self { api, probes, parts } = self;
-        parts.api.record(Operation::BeginAudit);
+        let audited = parts.api.begin_audit();
         // The first requests wait for a short migration instead of failing.
         let prepared = tokio::time::timeout(FIRST_MIGRATION, migrate(&parts));
         let prepared = tokio::select! {
@@ -183,7 +183,7 @@ impl Server {
                 api_stop.cancel();
                 ended
             });
-            parts.api.record(Operation::EndAudit);
+            drop(audited);
             // A connection that was cut off may never close.
             let _closed_or_cut = tokio::time::timeout(CLOSE_TIMEOUT, parts.store.database().close()).await;
             ended

@@ -190,7 +190,8 @@ impl DatabaseSettings {
 
 /// The URL with the file of authorities to trust, unless it names one itself.
 fn trusting(url: String, authorities: Option<&Path>) -> String {
-    let Some(path) = authorities.filter(|_| !url.contains("sslrootcert=")) else { return url };
+    let is_named = ["sslrootcert=", "ssl-root-cert=", "ssl-ca="].iter().any(|name| url.contains(name));
+    let Some(path) = authorities.filter(|_| !is_named) else { return url };
     let separator = if url.contains('?') { '&' } else { '?' };
     let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
     format!("{url}{separator}sslrootcert={path}")

@@ -1,19 +1,23 @@
 //! `pull-secret audit verify`: shows if audit records in a log were changed or are missing.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::output;
-use hyperfleet_api::audit::{self, Verified};
+use hyperfleet_api::audit::{Verification, Verified};
 
 use crate::cli::{OutputFormat, VerifyArguments};
 
 /// Verifies the chains in the files; the exit code is 1 if one has a fault, or if there is none.
 pub(crate) fn verify(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
-    let chains = audit::verify(open(&arguments.files)?).context("cannot read the log")?;
+    let mut verification = Verification::default();
+    for file in &arguments.files {
+        read(&mut verification, file).with_context(|| format!("cannot read {}", file.display()))?;
+    }
+    let chains = verification.chains();
     let is_whole = !chains.is_empty() && chains.iter().all(|chain| chain.fault.is_none());
     match arguments.output {
         OutputFormat::Table if chains.is_empty() => {
@@ -30,19 +34,11 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The files one after the other, as one log: a record may be in any of them.
-fn open(files: &[PathBuf]) -> anyhow::Result<Box<dyn BufRead>> {
-    let mut log: Box<dyn BufRead> = Box::new(io::empty());
-    for file in files {
-        let next: Box<dyn BufRead> = if file == Path::new("-") {
-            Box::new(BufReader::new(io::stdin()))
-        } else {
-            let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
-            Box::new(BufReader::new(opened))
-        };
-        log = Box::new(log.chain(next));
+fn read(verification: &mut Verification, file: &Path) -> io::Result<()> {
+    if file == Path::new("-") {
+        return verification.read("stdin", io::stdin().lock());
     }
-    Ok(log)
+    verification.read(&file.to_string_lossy(), BufReader::new(File::open(file)?))
 }
 
 fn row(chain: &Verified) -> [String; 5] {

@@ -138,7 +138,8 @@ pub(crate) enum AuditCommand {
     /// Verify the audit records in the log of `pull-secret api`
     ///
     /// Each process has a chain of records, in which each has a number and the hash of the one before. Other lines are skipped.
-    /// Exits with 0 if every chain is unbroken, with 1 if a record was changed or is missing, or if there is no record.
+    /// Exits with 0 if every chain that was found is unbroken, with 1 if a record was changed or is missing between others, or if
+    /// there is no record. A chain without an end is shown as such: its process runs, was killed, or the last records are missing.
     Verify(VerifyArguments),
 }
 

@@ -13,9 +13,9 @@ fn lines(reads: usize) -> Vec<String> {
     operations.extend(vec![Operation::ReadPullSecret; reads]);
     operations.push(Operation::EndAudit);
     let line = |operation| {
-        let mut record = Record::of_process(operation, Timestamp::UNIX_EPOCH);
+        let mut record = Record::of_process(operation);
         record.subject = "jane \"the admin\"\n".to_owned();
-        let link = chain.link(&record, &last);
+        let link = chain.link(&record, &last, Timestamp::UNIX_EPOCH);
         let mut line = serde_json::to_value(Covered { record: &record, link: &link }).unwrap();
         line["hash"] = json!(link.hash);
         // What the log adds.
@@ -27,7 +27,12 @@ fn lines(reads: usize) -> Vec<String> {
 }
 
 fn verified(lines: &[String]) -> Vec<Verified> {
-    verify(lines.join("\n").as_bytes()).unwrap()
+    // As two logs, the first of which ends without the end of its line, as a log that is cut off.
+    let (first, second) = lines.split_at(lines.len() / 2);
+    let mut verification = Verification::default();
+    verification.read("a", first.join("\n").as_bytes()).unwrap();
+    verification.read("b", [b"\xff\n", second.join("\n").as_bytes()].concat().as_slice()).unwrap();
+    verification.chains()
 }
 
 fn fault(lines: &[String]) -> Option<String> {
@@ -55,9 +60,9 @@ fn a_whole_chain_is_verified_in_any_order_and_among_other_lines() {
 }
 
 #[rstest]
-#[case::subject(2, "jane", "joan", "record 3 in line 3 was changed")]
-#[case::time(1, "1970", "1971", "record 2 in line 2 was changed")]
-#[case::allowed(0, "true", "false", "record 1 in line 1 was changed")]
+#[case::subject(2, "jane", "joan", "record 3 in b:2 was changed")]
+#[case::time(1, "1970", "1971", "record 2 in a:2 was changed")]
+#[case::allowed(0, "true", "false", "record 1 in a:1 was changed")]
 #[case::number(3, "\"sequence\":4", "\"sequence\":9", "record 4 is missing")]
 fn a_changed_line_is_found(#[case] index: usize, #[case] from: &str, #[case] to: &str, #[case] expected: &str) {
     let mut log = lines(3);
@@ -85,7 +90,7 @@ fn missing_and_replaced_lines_are_found() {
     forged.insert("hash".to_owned(), json!(hash));
     let mut replaced = whole.clone();
     replaced[2] = Value::Object(forged).to_string();
-    assert_eq!(fault(&replaced).as_deref(), Some("record 4 in line 4 does not belong to the records before it"));
+    assert_eq!(fault(&replaced).as_deref(), Some("record 4 in b:2 does not belong to the records before it"));
     let both = [whole, vec![replaced[2].clone()]].concat();
-    assert_eq!(fault(&both).as_deref(), Some("record 3 in line 7 does not belong to the records before it"));
+    assert_eq!(fault(&both).as_deref(), Some("record 3 in b:5 does not belong to the records before it"));
 }

@@ -39,26 +39,27 @@ pub enum Fault {
         last: u64,
     },
     /// A record is not as it was written.
-    #[error("record {sequence} in line {line} was changed")]
+    #[error("record {sequence} in {place} was changed")]
     Changed {
         /// The number of the record.
         sequence: u64,
-        /// The line in the log, counted from 1.
-        line: usize,
+        /// The log and the line in it, counted from 1, such as `api.log:12`.
+        place: String,
     },
     /// Two records with one number differ, or a record does not follow the one before.
-    #[error("record {sequence} in line {line} does not belong to the records before it")]
+    #[error("record {sequence} in {place} does not belong to the records before it")]
     Replaced {
         /// The number of the record.
         sequence: u64,
-        /// The line in the log, counted from 1.
-        line: usize,
+        /// The log and the line in it, counted from 1, such as `api.log:12`.
+        place: String,
     },
 }
 
 /// A record as the log has it.
+#[derive(Debug)]
 struct Found {
-    line: usize,
+    place: String,
     sequence: u64,
     previous: String,
     hash: String,
@@ -67,26 +68,37 @@ struct Found {
     is_end: bool,
 }
 
-/// Verifies every chain whose records are among these lines, in any order; other lines are skipped, and so are repetitions.
-pub fn verify(log: impl BufRead) -> io::Result<Vec<Verified>> {
-    let names = covered_names();
-    let mut chains: BTreeMap<String, Vec<Found>> = BTreeMap::new();
-    for (index, line) in log.lines().enumerate() {
-        let line = line?;
-        // A log may have a prefix before each line, such as a time and a stream.
-        let Some(Value::Object(members)) = line.find('{').and_then(|at| serde_json::from_str(line.get(at..)?).ok())
-        else {
-            continue;
-        };
-        if let Some((chain, found)) = found(&members, &names, index + 1) {
-            chains.entry(chain).or_default().push(found);
+/// The records of some logs.
+#[derive(Debug, Default)]
+pub struct Verification {
+    chains: BTreeMap<String, Vec<Found>>,
+}
+
+impl Verification {
+    /// Takes the records of a log, in any order; other lines are skipped.
+    pub fn read(&mut self, name: &str, log: impl BufRead) -> io::Result<()> {
+        let names = covered_names();
+        for (index, line) in log.split(b'\n').enumerate() {
+            let line = line?;
+            // A log may have a prefix before each line, such as a time and a stream.
+            let begin = line.iter().position(|byte| *byte == b'{');
+            let object = begin.and_then(|at| serde_json::from_slice::<Value>(line.get(at..)?).ok());
+            let Some(Value::Object(members)) = object else { continue };
+            if let Some((chain, found)) = found(&members, &names, format!("{name}:{}", index + 1)) {
+                self.chains.entry(chain).or_default().push(found);
+            }
         }
+        Ok(())
     }
-    Ok(chains.into_iter().map(|(chain, records)| of_chain(chain, records)).collect())
+
+    /// Verifies every chain; repetitions of a record are skipped.
+    pub fn chains(self) -> Vec<Verified> {
+        self.chains.into_iter().map(|(chain, records)| of_chain(chain, records)).collect()
+    }
 }
 
 /// The record of a line; `None` if the line is none.
-fn found(members: &Map<String, Value>, names: &[String], line: usize) -> Option<(String, Found)> {
+fn found(members: &Map<String, Value>, names: &[String], place: String) -> Option<(String, Found)> {
     let text = |name: &str| members.get(name)?.as_str().map(str::to_owned);
     let (chain, sequence, written) = (text("chain")?, members.get("sequence")?.as_u64()?, text("hash")?);
     let covered: Map<String, Value> = members
@@ -95,7 +107,7 @@ fn found(members: &Map<String, Value>, names: &[String], line: usize) -> Option<
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let found = Found {
-        line,
+        place,
         sequence,
         previous: text("previous")?,
         is_intact: hash(&covered) == written,
@@ -107,7 +119,7 @@ fn found(members: &Map<String, Value>, names: &[String], line: usize) -> Option<
 }
 
 fn of_chain(chain: String, mut records: Vec<Found>) -> Verified {
-    records.sort_by_key(|record| (record.sequence, record.line));
+    records.sort_by_key(|record| record.sequence);
     records
         .dedup_by(|second, first| second.sequence == first.sequence && second.hash == first.hash && second.is_intact);
     let time = |record: Option<&Found>| record.map(|record| record.time.clone()).unwrap_or_default();
@@ -124,15 +136,15 @@ fn of_chain(chain: String, mut records: Vec<Found>) -> Verified {
 fn fault(records: &[Found]) -> Option<Fault> {
     let (mut last, mut previous) = (0, NONE);
     for record in records {
-        let Found { sequence, line, .. } = *record;
+        let (sequence, place) = (record.sequence, || record.place.clone());
         if !record.is_intact {
-            return Some(Fault::Changed { sequence, line });
+            return Some(Fault::Changed { sequence, place: place() });
         }
         if sequence > last + 1 {
             return Some(Fault::Missing { first: last + 1, last: sequence - 1 });
         }
         if sequence == last || record.previous != previous {
-            return Some(Fault::Replaced { sequence, line });
+            return Some(Fault::Replaced { sequence, place: place() });
         }
         (last, previous) = (sequence, &record.hash);
     }

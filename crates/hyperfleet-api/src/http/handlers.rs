@@ -4,9 +4,9 @@ use axum::body::Body;
 use axum::response::Response;
 use fleet_model::Generation;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::audit::Call;
+use super::audit::{Call, Unfinished};
 use super::document::ServiceDocument;
 use super::query::Parameters;
 use super::route::Route;
@@ -43,6 +43,23 @@ pub(super) struct AuthenticatedRequest<'a> {
 struct Write<'a> {
     request: RequestInfo,
     call: Call<'a>,
+}
+
+impl<'a> Write<'a> {
+    /// Begins the audit record if the spec has the content of a pull secret.
+    fn record(&self, spec: Option<&Map<String, Value>>) -> Option<Unfinished<'a>> {
+        spec.is_some_and(sealed::is_given).then(|| self.call.write())
+    }
+}
+
+/// Finishes the audit record of a write. After a failure of the server it may have taken effect all the same.
+fn recorded(record: Option<Unfinished<'_>>, written: Result<Resource, Rejection>) -> Result<Resource, Rejection> {
+    match (record, &written) {
+        (Some(record), Ok(resource)) => record.stored(resource),
+        (Some(record), Err(rejection)) if !rejection.problem.code.status().is_server_error() => record.refused(),
+        (Some(_) | None, _) => {}
+    }
+    written
 }
 
 /// Handles a request.
@@ -106,11 +123,9 @@ async fn patch(
 ) -> Result<Response, Rejection> {
     let expected = if_match(headers)?;
     let patch = body::patch(body::object(body)?)?;
-    let is_given = patch.spec.as_ref().is_some_and(sealed::is_given);
-    let resource = api.service().patch(address, patch, expected, &write.request).await?;
-    if is_given {
-        Call { resource: Some(&resource), ..write.call }.written();
-    }
+    let record = write.record(patch.spec.as_ref());
+    let patched = api.service().patch(address, patch, expected, &write.request).await.map_err(Rejection::from);
+    let resource = recorded(record, patched)?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::OK, &resource))
 }
@@ -129,7 +144,7 @@ async fn read(
     }
     let because = permissions.allow_pull_secret(access::scope(address)).map_err(Problem::from)?;
     let resource = api.service().read_with_pull_secret(address, &reach).await?;
-    Call { resource: Some(&resource), ..call }.read(&because);
+    call.read(&resource, &because);
     let mut response = response::json_text(StatusCode::OK, project(render::text(&resource), fields.as_ref())?);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
@@ -261,11 +276,9 @@ async fn create(
     creation: Creation,
     write: &Write<'_>,
 ) -> Result<Response, Rejection> {
-    let is_given = creation.spec.as_ref().is_some_and(sealed::is_given);
-    let resource = api.service().create(descriptor, owner_id, creation, &write.request).await?;
-    if is_given {
-        Call { resource: Some(&resource), ..write.call }.written();
-    }
+    let record = write.record(creation.spec.as_ref());
+    let created = api.service().create(descriptor, owner_id, creation, &write.request).await.map_err(Rejection::from);
+    let resource = recorded(record, created)?;
     api.parts.metrics.reconciliation_started(&resource, api.service().registry());
     Ok(item(StatusCode::CREATED, &resource))
 }

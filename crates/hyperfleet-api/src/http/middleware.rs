@@ -61,13 +61,11 @@ async fn handle(State(api): State<Api>, request: Request) -> Response {
         let path = excerpt(uri.path());
         let call = Call {
             chain: &api.parts.audit,
-            time: api.now(),
             request_id: &id,
             method: method.as_str(),
             path: &path,
             peer,
             caller: caller.as_ref(),
-            resource: None,
         };
         audit_denied(&api, call, route.as_ref(), &problem.detail).await;
     }
@@ -148,6 +146,7 @@ fn is_denial(problem: &Problem) -> bool {
 
 /// Records a denied call, with the resource if there is one.
 async fn audit_denied(api: &Api, call: Call<'_>, route: Option<&Route<'_>>, because: &str) {
+    let denied = call.deny(because);
     let resource = match (route.and_then(Route::address), call.caller) {
         (Some(address), Some(caller)) => {
             let found = api.service().get(address, &caller.reach);
@@ -155,7 +154,7 @@ async fn audit_denied(api: &Api, call: Call<'_>, route: Option<&Route<'_>>, beca
         }
         _ => None,
     };
-    Call { resource: resource.as_ref(), ..call }.denied(because);
+    denied.about(resource.as_ref());
 }
 
 async fn handle_route(
@@ -196,13 +195,11 @@ async fn handle_route(
     let path = excerpt(head.uri.path());
     let call = Call {
         chain: &api.parts.audit,
-        time: api.now(),
         request_id,
         method: head.method.as_str(),
         path: &path,
         peer,
         caller: Some(&*caller),
-        resource: None,
     };
     let request = AuthenticatedRequest {
         call,

@@ -28,9 +28,9 @@ pub(super) struct Section<'a> {
 /// Renders the section; nothing if every resource is reconciled.
 pub(super) fn show(section: &Section<'_>) -> Markup {
     let adapters = section.descriptor.required_adapters.iter().map(String::as_str).chain([""]);
-    let mut items: Vec<(&str, &str, &Cause)> = Vec::new();
-    for (causes, adapter) in section.causes.iter().zip(adapters) {
-        items.extend(causes.items.iter().map(|cause| (adapter, causes.condition.as_str(), cause)));
+    let mut items: Vec<(&str, usize, &Cause)> = Vec::new();
+    for (index, (causes, adapter)) in section.causes.iter().zip(adapters).enumerate() {
+        items.extend(causes.items.iter().map(|cause| (adapter, index, cause)));
     }
     items.sort_by_key(|(_, _, cause)| cause.rank());
     if items.is_empty() {
@@ -39,15 +39,18 @@ pub(super) fn show(section: &Section<'_>) -> Markup {
     let plural = capitalised(&section.descriptor.plural);
     let caption = html! { caption { "By the first required adapter that blocks them, most " (section.descriptor.plural) " first" } };
     let mut table = Table::new(caption, ["Blocked by", plural.as_str(), "Reason", "Since", "Message", "Examples"]);
-    for (adapter, condition, cause) in items.iter().take(SHOWN) {
-        table = table.row("row bad", [
-            html! { @if adapter.is_empty() { "–" } @else { (adapter) } },
-            html! { a href=(overview_path(section.descriptor, &search(section.search, condition, cause), 1)) { (cause.count) } },
-            reason(cause),
-            html! { @if let Some(since) = cause.since_time { (ago(since, section.now)) } @else { "–" } },
-            html! { (cause.message.as_deref().filter(|_| !cause.outdated).unwrap_or("–")) },
-            examples(section, cause),
-        ]);
+    for (adapter, index, cause) in items.iter().take(SHOWN) {
+        table = table.row(
+            "row bad",
+            [
+                html! { @if adapter.is_empty() { "–" } @else { (adapter) } },
+                count(section, *index, cause),
+                reason(cause),
+                html! { @if let Some(since) = cause.since_time { (ago(since, section.now)) } @else { "–" } },
+                html! { (cause.message.as_deref().filter(|_| !cause.outdated).unwrap_or("–")) },
+                examples(section, cause),
+            ],
+        );
     }
     html! {
         section aria-labelledby="causes" {
@@ -85,15 +88,35 @@ fn examples(section: &Section<'_>, cause: &Cause) -> Markup {
     }
 }
 
-/// The search for the resources of a cause, and for those with another message and the same reason.
-fn search(search: &str, condition: &str, cause: &Cause) -> String {
-    let own = match (&cause.reason, cause.status) {
-        (Some(reason), _) => format!("status.conditions.{condition}.reason = '{}'", escaped(reason)),
-        (None, Some(status)) => format!("status.conditions.{condition} = '{}'", status.as_str()),
-        (None, None) => format!("status.conditions.{condition} is null"),
-    };
-    let own = format!("{own} and status.conditions.Reconciled = 'False'");
-    if search.is_empty() || search.contains(&own) { own } else { format!("({search}) and {own}") }
+/// The number of resources, with a link to them where the search language can tell them from others: it cannot compare generations.
+fn count(section: &Section<'_>, index: usize, cause: &Cause) -> Markup {
+    let search = search(section, index, cause).filter(|_| !cause.outdated);
+    html! {
+        @match search {
+            Some(search) => { a href=(overview_path(section.descriptor, &search, 1)) { (cause.count) } }
+            None => { (cause.count) }
+        }
+    }
+}
+
+/// The search for the resources of a cause, and for those with another message and the same reason: the conditions before are true.
+fn search(section: &Section<'_>, index: usize, cause: &Cause) -> Option<String> {
+    let condition = &section.causes.get(index)?.condition;
+    let mut all: Vec<String> = Vec::new();
+    if !section.search.is_empty() {
+        all.push(format!("({})", section.search));
+    }
+    let before = section.causes.iter().take(index);
+    all.extend(before.map(|causes| format!("status.conditions.{} = 'True'", causes.condition)));
+    all.push(match cause.status {
+        Some(status) => format!("status.conditions.{condition} = '{}'", status.as_str()),
+        None => format!("status.conditions.{condition} is null"),
+    });
+    all.extend(
+        cause.reason.as_ref().map(|reason| format!("status.conditions.{condition}.reason = '{}'", escaped(reason))),
+    );
+    all.push("status.conditions.Reconciled = 'False'".to_owned());
+    Some(all.join(" and "))
 }
 
 /// A text between quotes of the search language.

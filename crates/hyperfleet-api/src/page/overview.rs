@@ -30,8 +30,8 @@ pub(super) struct Overview<'a> {
     pub(super) plain: Option<String>,
     pub(super) page: i64,
     pub(super) found: Result<Page<Resource>, SearchError>,
-    /// By the adapter that blocks them.
-    pub(super) causes: Vec<Causes>,
+    /// By the adapter that blocks them; `None` if there are too many.
+    pub(super) causes: Option<Vec<Causes>>,
     pub(super) counts: Vec<(Filter, i64)>,
     /// True if the page loads itself again from time to time.
     pub(super) refreshes: bool,
@@ -78,13 +78,20 @@ pub(super) fn show(overview: &Overview<'_>) -> String {
             Ok(_) if total == 0 => { (welcome(overview)) }
             Ok(found) if found.items.is_empty() => { (no_match(overview, found.total)) }
             Ok(found) => {
-                (causes::show(&Section {
-                    registry: overview.registry,
-                    descriptor: overview.descriptor,
-                    search: overview.plain.as_deref().unwrap_or(overview.search),
-                    causes: &overview.causes,
-                    now: overview.now,
-                }))
+                @match &overview.causes {
+                    Some(causes) => {
+                        (causes::show(&Section {
+                            registry: overview.registry,
+                            descriptor: overview.descriptor,
+                            search: overview.plain.as_deref().unwrap_or(overview.search),
+                            causes,
+                            now: overview.now,
+                        }))
+                    }
+                    None => {
+                        p class="note" { "Too many to group by cause here: narrow the search, or run " code { "pull-secret status --why" } "." }
+                    }
+                }
                 section id="list" aria-label=(title) { (table(overview, found)) }
                 (pages(overview, found.total))
             }

@@ -51,7 +51,9 @@ async fn the_audit_records_of_a_server_are_verified() {
     let ports = ["--server-port", "0", "--health-port", "0", "--metrics-port", "0"];
     let server = program(folder.path(), &ports).stdout(std::fs::File::create(&log).unwrap()).spawn().unwrap();
     let log_with = async |operation: &str| {
+        let end = tokio::time::Instant::now() + std::time::Duration::from_mins(1);
         loop {
+            assert!(tokio::time::Instant::now() < end, "no {operation} in the log");
             let text = std::fs::read_to_string(&log).unwrap();
             if text.contains(operation) {
                 return text;
