@@ -121,8 +121,7 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     let pods = cluster.pod_summaries(&namespace, &name).await;
     let newest = pods.as_ref().ok().and_then(|pods| pods.first());
     let container = built_in_adapter().map(|plan| manifest::container_name(&plan).to_owned());
-    let place = pods::Place { kubeconfig: target.kubeconfig.as_deref(), namespace: &namespace, job: &name };
-    let said = pods::observe(place, newest, container).await;
+    let said = pods::observe(&cluster, &namespace, &name, newest, container).await;
     facts.observed = Observed {
         has_namespace: cluster.namespace_exists(&namespace).await.into(),
         lease: cluster.lease_summary(&namespace, LEASE).await.into(),

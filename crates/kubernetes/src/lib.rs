@@ -40,6 +40,7 @@ pub mod prerequisites;
 pub mod secret;
 mod transport;
 pub mod verb;
+mod warnings;
 pub mod watch;
 
 pub use access::{Access, Operation};
