@@ -28,7 +28,7 @@ const UNREACHABLE: u8 = 75;
 const TOKEN_FILE: (&str, &str) = ("--token-file", "HYPERFLEET_API_AUTH_TOKEN_PATH");
 
 /// The setting of the certificate authorities.
-const CA_FILE: (&str, &str) = ("--ca-file", "HYPERFLEET_API_CA_FILE");
+pub(crate) const CA_FILE: (&str, &str) = ("--ca-file", "HYPERFLEET_API_CA_FILE");
 
 /// The files that the flags and the environment name, each with its flag.
 pub(crate) fn files(flags: &ClientFlags) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {

@@ -125,5 +125,9 @@ fn files(arguments: &DoctorArguments, kubeconfig: Option<&Path>) -> anyhow::Resu
             files.extend(ProcessEnvironment.text(variable)?.map(|path| (variable, path.into())));
         }
     }
-    Ok(files.into_iter().map(|(setting, path)| observe::file(setting, path)).collect())
+    let file = |(setting, path)| match setting {
+        setting if setting == client::CA_FILE.0 => observe::certificate_file(setting, path),
+        setting => observe::credential_file(setting, path),
+    };
+    Ok(files.into_iter().map(file).collect())
 }

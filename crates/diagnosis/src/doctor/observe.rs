@@ -1,7 +1,9 @@
 //! Observation of the parts that the service depends on. Nothing is changed: what can only be found out by a write is requested of
 //! a cluster that does not exist.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use adapter::rights::{self, Right};
@@ -183,10 +185,41 @@ async fn permissions<S: SecretStore>(store: &S, secret: &SecretId) -> Result<Vec
     Ok(wanted.iter().copied().map(facts).collect())
 }
 
-/// Observes a file that a setting names.
-pub fn file(setting: &'static str, path: PathBuf) -> FileFacts {
-    let read = std::fs::read(&path).map_err(|error| error.to_string());
-    let empty = |content: Vec<u8>| if content.is_empty() { Err("the file is empty".to_owned()) } else { Ok(()) };
+/// Observes a file with a credential that a setting names.
+pub fn credential_file(setting: &'static str, path: PathBuf) -> FileFacts {
+    let certificate_end = readable(&path).map(|()| None).map_err(|error| error.to_string());
+    FileFacts { setting, path, certificate_end }
+}
+
+/// Observes a file of certificates that a setting names.
+pub fn certificate_file(setting: &'static str, path: PathBuf) -> FileFacts {
     let end = || certificate_expiry(&path).and_then(|end| Timestamp::from_second(end).ok());
-    FileFacts { setting, certificate_end: read.and_then(empty).map(|()| end()), path }
+    let certificate_end = readable(&path).map(|()| end()).map_err(|error| error.to_string());
+    FileFacts { setting, path, certificate_end }
+}
+
+/// Reads one byte, as the file may hold a credential.
+fn readable(path: &Path) -> io::Result<()> {
+    match File::open(path)?.read(&mut [0])? {
+        0 => Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No memory holds the file.
+    #[test]
+    fn of_a_credential_one_byte_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let end = || credential_file("--token-file", path.clone()).certificate_end;
+        assert!(end().unwrap_err().starts_with("No such file"));
+        let file = File::create(&path).unwrap();
+        assert_eq!(end(), Err("the file is empty".to_owned()));
+        file.set_len(1 << 42).unwrap();
+        assert_eq!(end(), Ok(None));
+    }
 }
