@@ -30,6 +30,9 @@ pub struct Claims {
     /// The subject.
     #[serde(default, rename = "sub")]
     pub subject: String,
+    /// The address of a person, or of a service account at Google.
+    #[serde(default)]
+    pub email: Option<String>,
     /// The time at which it expires, in Unix time.
     #[serde(default, rename = "exp")]
     expires: Option<i64>,

@@ -332,25 +332,28 @@ encode() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
 modulus=$(openssl rsa -in key.pem -noout -modulus | cut -d= -f2 | xxd -r -p | encode)
 echo "{\"keys\": [{\"kty\": \"RSA\", \"alg\": \"RS256\", \"kid\": \"a\", \"use\": \"sig\", \"n\": \"$modulus\", \"e\": \"AQAB\"}]}" > keys.json
 head=$(printf '{"alg": "RS256", "kid": "a"}' | encode)
-body=$(printf '{"iss": "https://issuer", "aud": "fleet", "sub": "%s", "exp": %s}' "$SUBJECT" "$EXPIRES" | encode)
+body=$(printf '{"iss": "https://issuer", "aud": "fleet", "sub": "adapter"%s, "exp": %s}' "$MORE" "$EXPIRES" | encode)
 signature=$(printf '%s.%s' "$head" "$body" | openssl dgst -sha256 -sign key.pem -binary | encode)
 printf '%s.%s.%s' "$head" "$body" "$signature" > token
 "#;
 
-/// The identity of a token, what it lacks, and the end of its validity.
+/// The identity of a token, what it lacks, and the end of its validity. With the printed grant the API lacks nothing.
+#[rstest]
+#[case::of_kubernetes("sub", "", "adapter")]
+#[case::of_a_person("email", r#", "email": "a@example.com", "email_verified": true"#, "a@example.com")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_without_grants_is_named_with_the_grant() {
+async fn a_token_without_grants_is_named_with_the_grant(#[case] claim: &str, #[case] more: &str, #[case] name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let token = async |subject: &str, expires: u64| {
-        shell(folder.path(), &format!("SUBJECT={subject}\nEXPIRES={expires}{TOKEN}")).await;
+    let token = async |expires: u64| {
+        shell(folder.path(), &format!("MORE='{more}'\nEXPIRES={expires}{TOKEN}")).await;
     };
-    token("adapter", 4_000_000_000).await;
-    let config = json!({
+    token(4_000_000_000).await;
+    let mut config = json!({
         "server": {"jwt": {"enabled": true, "configs": [
-            {"issuer_url": "https://issuer", "audience": "fleet", "identity_claim": "sub", "jwk_cert_file": folder.path().join("keys.json")},
+            {"issuer_url": "https://issuer", "audience": "fleet", "identity_claim": claim, "jwk_cert_file": folder.path().join("keys.json")},
         ]}},
         "authorization": {"grants": [
-            {"name": "lister", "issuer": "https://issuer", "subject": "adapter", "kinds": ["Cluster"], "verbs": ["get", "list"]},
+            {"name": "lister", "issuer": "https://issuer", "subject": name, "kinds": ["Cluster"], "verbs": ["get", "list"]},
         ]},
     });
     let path = folder.path().join("config.yaml");
@@ -361,13 +364,19 @@ async fn a_token_without_grants_is_named_with_the_grant() {
     let examined = Examined::of(&url, &["--token-file", &file], &[]).await;
     let (message, fix) = examined.failed(&["api: read pull secrets", "api: report as pullsecret"]);
     assert!(message.contains("no grant of the caller allows reads_pull_secrets on Cluster"), "{examined}");
-    assert!(fix.ends_with(r#"subject: "adapter", kinds: [Cluster], reads_pull_secrets: true}"#), "{examined}");
+    let (_, printed) = fix.split_once("api.grants of the values: ").unwrap();
+    config["authorization"]["grants"] = json!([serde_saphyr::from_str::<Value>(printed).unwrap()]);
     let identity = examined.lines.iter().find(|line| line["check"] == "identity").unwrap();
     assert_eq!(identity["message"], "adapter of https://issuer");
 
     let examined = Examined::of(&url, &[], &[]).await;
     assert!(examined.failed(&["api: identity"]).0.contains("the API asks for a token"), "{examined}");
-    token("adapter", 1_700_000_000).await;
+    let granted = folder.path().join("granted.yaml");
+    daemon::file::replace(&granted, config.to_string().as_bytes()).unwrap();
+    let (_granting, address) = server_with(folder.path(), &[("HYPERFLEET_CONFIG", granted.to_str().unwrap())]).await;
+    let examined = Examined::of(&format!("http://{address}"), &["--token-file", &file], &[]).await;
+    assert_eq!(examined.all("failed"), Vec::<String>::new(), "{examined}");
+    token(1_700_000_000).await;
     let examined = Examined::of(&url, &["--token-file", &file], &[]).await;
     assert!(
         examined.failed(&["api: identity"]).0.starts_with("the token of adapter of https://issuer expired"),

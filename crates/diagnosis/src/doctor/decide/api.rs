@@ -3,6 +3,7 @@
 use fleet_model::names;
 use hyperfleet_client::{Claims, ConnectionFault, Identity, Probe};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::checks::{CERTIFICATE_EXPIRING, Checks};
 use crate::decide::age;
@@ -16,7 +17,7 @@ const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(30);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
 /// Makes a token with the identity of the adapter.
-const CREATE_TOKEN: &str = "kubectl --namespace hyperfleet-system create token pullsecret-adapter --audience hyperfleet-api > token \
+const CREATE_TOKEN: &str = "umask 077; kubectl --namespace hyperfleet-system create token pullsecret-adapter --audience hyperfleet-api > token \
                             && export HYPERFLEET_API_AUTH_TOKEN_PATH=token";
 
 /// Writes the authority that the installation guide makes.
@@ -137,7 +138,7 @@ fn identity(checks: &mut Checks, api: &ApiFacts, now: Timestamp) {
         Identity::Claimed(claims) => {
             let of = format!("{} of {}", claims.subject, claims.issuer);
             match (claims.expires(), refusal) {
-                (Some(expires), _) if expires + MAX_CLOCK_DIFFERENCE < now => {
+                (Some(expires), _) if now.duration_since(expires) > MAX_CLOCK_DIFFERENCE => {
                     let message = format!("the token of {of} expired {} ago", age(now.duration_since(expires)));
                     checks.failed(CHECK, message, CREATE_TOKEN);
                 }
@@ -163,16 +164,13 @@ fn grants(checks: &mut Checks, api: &ApiFacts) {
         Ok(Identity::Claimed(claims)) => Some(claims),
         _ => None,
     };
-    let reports_as = format!("reports_as: [{}]", names::ADAPTER);
-    for (check, answer, grant) in [
-        ("list clusters", &api.list, "verbs: [get, list]"),
-        ("read pull secrets", &api.read, "reads_pull_secrets: true"),
-        (&report_check(), &api.report, &reports_as),
-    ] {
+    for (check, answer) in
+        [("list clusters", &api.list), ("read pull secrets", &api.read), (&report_check(), &api.report)]
+    {
         match answer {
             Ok(()) => checks.ok(check, "allowed"),
             Err(Refusal::Unauthenticated(words)) => checks.skipped(check, format!("not authenticated: {words}")),
-            Err(Refusal::Denied(words)) => checks.failed(check, words, granting(claims, grant)),
+            Err(Refusal::Denied(words)) => checks.failed(check, words, granting(claims)),
             Err(Refusal::Stranger(status)) => {
                 let message =
                     format!("{} answers {status}, and not as a HyperFleet API does: check the address", api.address);
@@ -187,17 +185,21 @@ fn grants(checks: &mut Checks, api: &ApiFacts) {
     }
 }
 
-/// The command that grants a permission; without claims there are no identities, and no grants.
-fn granting(claims: Option<&Claims>, grant: &str) -> String {
-    match claims {
-        None => {
-            "export HYPERFLEET_API_AUTH_TOKEN_PATH=FILE  # that of the API's pull_secret.reader_token_file".to_owned()
-        }
-        Some(Claims { issuer, subject, .. }) => format!(
-            "helm upgrade hyperfleet charts/pull-secret --namespace hyperfleet-system --values values.yaml  # add to its api.grants: \
-             {{issuer: \"{issuer}\", subject: \"{subject}\", kinds: [Cluster], {grant}}}"
-        ),
-    }
+/// The command that grants all that the adapter needs; without claims there are no identities, and no grants.
+fn granting(claims: Option<&Claims>) -> String {
+    let Some(Claims { issuer, subject, email, .. }) = claims else {
+        return "export HYPERFLEET_API_AUTH_TOKEN_PATH=FILE  # that of the API's pull_secret.reader_token_file"
+            .to_owned();
+    };
+    let (claim, name) = email.as_ref().map_or(("sub", subject), |email| ("email", email));
+    // A string of JSON is one of YAML, whatever the token says.
+    let (issuer, name) = (Value::from(issuer.as_str()), Value::from(name.as_str()));
+    format!(
+        "helm upgrade hyperfleet charts/pull-secret --namespace hyperfleet-system --values values.yaml  # subject: the claim that the \
+         issuer's identity_claim names (default email), here {claim}; add to api.grants of the values: {{issuer: {issuer}, subject: \
+         {name}, kinds: [Cluster], verbs: [get, list], reports_as: [{}], reads_pull_secrets: true, all_tenants: true}}",
+        names::ADAPTER
+    )
 }
 
 fn words(refusal: &Refusal) -> String {
@@ -213,7 +215,7 @@ fn words(refusal: &Refusal) -> String {
 fn clock(checks: &mut Checks, probe: &Probe) {
     const CHECK: &str = "clock";
     let Some(date) = probe.date else { return checks.skipped(CHECK, "the API's answer has no date") };
-    let (behind, ahead) = (date.duration_since(probe.received), probe.sent.duration_since(date + SECOND));
+    let (behind, ahead) = (date.duration_since(probe.received), probe.sent.duration_since(date) - SECOND);
     let difference = behind.max(ahead).max(SignedDuration::ZERO);
     if difference <= MAX_CLOCK_DIFFERENCE {
         return checks.ok(CHECK, format!("this machine and the API differ by less than {}", age(MAX_CLOCK_DIFFERENCE)));

@@ -127,7 +127,9 @@ fn right(checks: &mut Checks, facts: &KubernetesFacts, needed: &RightFacts, user
     let named = right.name.as_ref().map(|name| format!(" --resource-name={name}")).unwrap_or_default();
     let subject = subject(user);
     let verbs = missing.join(",");
-    let name = format!("pullsecret-adapter-{}", right.resource);
+    // Two rights may be about one resource.
+    let object = right.name.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
+    let name = format!("pullsecret-adapter-{}{object}", right.resource);
     let namespace = &facts.namespace;
     let words = missing.join(", ");
     if *is_in_namespace {

@@ -2,6 +2,8 @@
 
 mod parts;
 
+use std::collections::BTreeSet;
+
 use adapter::rights::{in_namespace, to_grant_access};
 use hyperfleet_client::{ConnectionFault, Identity, Probe};
 use jiff::{SignedDuration, Timestamp};
@@ -262,17 +264,68 @@ fn what_cannot_be_checked_is_skipped(#[case] change: fn(&mut Facts), #[case] exp
     assert!(is_sound(&lines));
 }
 
-/// A claim of a token is named where it must be granted.
+/// Each missing right of the adapter has a role of its own, so that all commands can be run one after the other.
+#[test]
+fn roles_of_missing_rights_have_distinct_names() {
+    let mut facts = sound();
+    for right in &mut kubernetes(&mut facts).rights {
+        right.missing = Ok(right.right.verbs.to_vec());
+    }
+    let found = faults(&facts);
+    let name = |line: &Line| {
+        let fix = line.fix.clone().unwrap();
+        let words: Vec<&str> = fix.split(' ').collect();
+        let kind = words.iter().position(|word| ["role", "clusterrole"].contains(word)).unwrap();
+        format!("{} {}", words[kind], words[kind + 1])
+    };
+    let names: BTreeSet<String> = found.iter().map(name).collect();
+    assert_eq!((found.len(), names.len()), (9, 9), "{names:?}");
+}
+
+fn claimed(facts: &mut Facts, claims: &str) {
+    api(facts).identity = Ok(Identity::Claimed(serde_json::from_str(claims).unwrap()));
+}
+
+/// A token of any age, and clocks of any difference.
+#[rstest]
+#[case::expires_last(r#"{"exp": 253402207200}"#, Timestamp::MIN, None)]
+#[case::expired_first(r#"{"exp": -377705023201}"#, Timestamp::MAX, Some("expired 7304481 d ago"))]
+#[case::beyond(r#"{"exp": 9223372036854775807}"#, Timestamp::MAX, None)]
+fn extreme_times_have_lines_too(#[case] claims: &str, #[case] now: Timestamp, #[case] expected: Option<&str>) {
+    let mut facts = sound();
+    facts.now = now;
+    claimed(&mut facts, claims);
+    for (date, clock) in [(Timestamp::MIN, Timestamp::MAX), (Timestamp::MAX, Timestamp::MIN), (now, now)] {
+        (probe(&mut facts).date, probe(&mut facts).certificate_end) = (Some(date), Some(date));
+        (probe(&mut facts).sent, probe(&mut facts).received) = (clock, clock);
+        facts.files[0].certificate_end = Ok(Some(date));
+        let lines = lines(&facts);
+        let state = |check| lines.iter().find(|line| line.check == check).map(|line| line.state);
+        assert_eq!(state("clock"), Some(if date == clock { State::Ok } else { State::Failed }), "{}", text(&lines));
+        let identity = lines.iter().find(|line| line.check == "identity").unwrap();
+        assert_eq!(identity.state == State::Failed, expected.is_some(), "{identity:?}");
+        assert!(identity.message.ends_with(expected.unwrap_or_default()), "{identity:?}");
+    }
+}
+
+/// A claim of a token is named where it must be granted; of a person's token the one that is the name by default.
 #[test]
 fn a_grant_names_the_identity() {
     let mut facts = sound();
-    let claims = r#"{"iss": "https://issuer", "sub": "jane", "exp": 1767225600}"#;
-    api(&mut facts).identity = Ok(Identity::Claimed(serde_json::from_str(claims).unwrap()));
+    let all = r#"kinds: [Cluster], verbs: [get, list], reports_as: [pullsecret], reads_pull_secrets: true, all_tenants: true}"#;
     api(&mut facts).read = denied();
-    let found = faults(&facts);
-    let fix = found[0].fix.as_deref().unwrap();
-    let grant = r#"{issuer: "https://issuer", subject: "jane", kinds: [Cluster], reads_pull_secrets: true}"#;
-    assert!(found.len() == 1 && fix.ends_with(grant), "{found:?}");
+    for (more, claim, subject) in [
+        ("", "sub", r#""jane""#),
+        (r#", "email": "jane@example.com""#, "email", r#""jane@example.com""#),
+        (r#", "email": "\"}, {*""#, "email", r#""\"}, {*""#),
+    ] {
+        claimed(&mut facts, &format!(r#"{{"iss": "https://issuer", "sub": "jane", "exp": 1767225600{more}}}"#));
+        let found = faults(&facts);
+        let fix = found[0].fix.as_deref().unwrap();
+        let grant = format!(r#"{{issuer: "https://issuer", subject: {subject}, {all}"#);
+        assert!(found.len() == 1 && fix.ends_with(&grant), "{found:?}");
+        assert!(fix.contains(&format!("identity_claim names (default email), here {claim};")), "{fix}");
+    }
     facts.now += SignedDuration::from_secs(3_600);
     let found = faults(&facts);
     assert!(found[0].message.starts_with("the token of jane of https://issuer expired 60 min ago"), "{found:?}");
