@@ -41,6 +41,7 @@
 //! ```
 
 pub mod broker;
+pub mod commands;
 pub mod dead_letters;
 mod deliveries;
 mod delivery;

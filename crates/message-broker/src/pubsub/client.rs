@@ -13,13 +13,14 @@ use google_cloud_pubsub::retry_policy::RetryableErrors;
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::timeout;
 
+use crate::commands;
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::health::{Health, HealthEntry, HealthReporter, Register};
 use crate::message::Message;
 use crate::name::{Name, Subscription};
 use crate::pubsub::errors;
 use crate::pubsub::settings::{Provision, Settings};
-use fleet_model::names::message::{DEAD_LETTER_SUBSCRIPTION, DEAD_LETTER_TOPIC, HEALTH_PROBE, filled};
+use fleet_model::names::message::HEALTH_PROBE;
 
 /// Maximum time of a health check.
 const PROBE: Duration = Duration::from_secs(3);
@@ -80,8 +81,7 @@ impl PubSub {
 
     #[expect(clippy::unused_self, reason = "each broker derives these names in its own way")]
     pub(crate) fn dead_letters(&self, subscription: &Subscription) -> Subscription {
-        let name = |pattern| Name::derived(filled(pattern, &[("subscription", subscription.id.as_str())]));
-        Subscription { topic: name(DEAD_LETTER_TOPIC), id: name(DEAD_LETTER_SUBSCRIPTION) }
+        commands::dead_letters(subscription)
     }
 
     pub(crate) async fn health(&self) -> Health {

@@ -5,15 +5,13 @@ use std::time::Duration;
 use google_cloud_pubsub::model::{DeadLetterPolicy, ExpirationPolicy, RetryPolicy, Subscription as Found};
 use google_cloud_wkt::Duration as WireDuration;
 
+use crate::commands::{self, ACK_DEADLINE_SECONDS};
 use crate::error::{BrokerError, ErrorKind, Operation};
 use crate::name::{Name, Subscription};
 use crate::pubsub::client::{PubSub, with_user_agent};
 use crate::pubsub::errors;
 use crate::pubsub::settings::Provision;
 use crate::settings::Consume;
-
-/// Time after which Pub/Sub delivers the message of a crashed consumer to another one.
-const ACK_DEADLINE_SECONDS: i32 = 60;
 
 /// Maximum back-off of Pub/Sub.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(10);
@@ -127,17 +125,8 @@ impl PubSub {
                 return Ok(None);
             }
             Err(error) if error.kind == ErrorKind::NotFound => {
-                let dead_letters = self.dead_letters(subscription);
-                let dead = attempts.map(|attempts| {
-                    format!(" --dead-letter-topic={} --max-delivery-attempts={attempts}", dead_letters.topic)
-                });
-                return Err(error.with_detail(format!(
-                    "create it, or allow creation: gcloud pubsub subscriptions create {} --topic={} \
-                     --ack-deadline={ACK_DEADLINE_SECONDS} --expiration-period=never --min-retry-delay=10s{}",
-                    subscription.id,
-                    subscription.topic,
-                    dead.unwrap_or_default()
-                )));
+                let command = commands::create_subscription(&self.settings().project, subscription, attempts);
+                return Err(error.with_detail(format!("create it, or allow creation: {command}")));
             }
             Err(error) => return Err(error),
         };
@@ -153,13 +142,13 @@ impl PubSub {
             (Some(_), Some(policy)) => Ok(Some(policy.dead_letter_topic)),
             (Some(attempts), None) => {
                 let dead_letters = self.dead_letters(subscription);
+                let project = &self.settings().project;
                 findings.incomplete.push(format!(
-                    "it has no dead-letter topic, so that a message that always fails is delivered for ever: gcloud pubsub topics \
-                     create {topic} && gcloud pubsub subscriptions create {} --topic={topic} --expiration-period=never && gcloud \
-                     pubsub subscriptions update {} --dead-letter-topic={topic} --max-delivery-attempts={attempts}",
-                    dead_letters.id,
+                    "it has no dead-letter topic, so that a message that always fails is delivered for ever: {}; gcloud pubsub \
+                     subscriptions update {} --dead-letter-topic {} --max-delivery-attempts {attempts} --project {project}",
+                    commands::create_dead_letters(project, &dead_letters),
                     subscription.id,
-                    topic = dead_letters.topic,
+                    dead_letters.topic,
                 ));
                 Ok(None)
             }

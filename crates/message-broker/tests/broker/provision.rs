@@ -19,7 +19,7 @@ async fn pubsub_says_what_is_missing() {
     assert_eq!(error.kind, ErrorKind::NotFound);
     let message = error.to_string();
     assert!(
-        message.contains("gcloud pubsub subscriptions create") && message.contains("--max-delivery-attempts=7"),
+        message.contains("gcloud pubsub subscriptions create") && message.contains("--max-delivery-attempts 7"),
         "{message}"
     );
 

@@ -20,6 +20,9 @@ pub(in crate::doctor) const JOBS_PERMISSIONS: [Permission; 7] = [
     Permission::DestroyVersion,
 ];
 
+/// The role of Jobs in docs/guides/gke.md.
+const MANAGER: &str = "pullsecretManager";
+
 const LOG_IN: &str = "gcloud auth application-default login";
 
 const API: &str = "API";
@@ -56,7 +59,7 @@ pub(super) fn lines(facts: Option<&Result<StoreFacts, String>>) -> Vec<Line> {
     }
     match &facts.listed {
         Ok(count) => checks.ok(LIST, format!("allowed; {count} of this service on the first page")),
-        Err(error) => checks.failed(LIST, error.to_string(), binding(&facts.project, "viewer")),
+        Err(error) => checks.failed(LIST, error.to_string(), viewer(&facts.project)),
     }
     match &facts.permissions {
         Some(Ok(permissions)) => {
@@ -64,7 +67,7 @@ pub(super) fn lines(facts: Option<&Result<StoreFacts, String>>) -> Vec<Line> {
             held(&mut checks, JOBS, facts, permissions);
         }
         Some(Err(error)) => {
-            checks.failed(ADAPTER, error.to_string(), binding(&facts.project, "viewer"));
+            checks.failed(ADAPTER, error.to_string(), viewer(&facts.project));
             checks.skipped(JOBS, "the permissions cannot be requested");
         }
         None => {
@@ -93,19 +96,34 @@ fn held(checks: &mut Checks, check: &str, facts: &StoreFacts, permissions: &[Per
         let unknown = if unknown.is_empty() { unknown } else { format!("; not known without a write: {unknown}") };
         checks.ok(check, format!("held: {}{unknown}", names(Some(true))));
     } else if is_adapters {
-        checks.failed(check, format!("missing: {missing}"), binding(&facts.project, "viewer"));
+        checks.failed(check, format!("missing: {missing}"), viewer(&facts.project));
     } else {
         let message = format!("missing, which matters if this is the identity of Jobs: {missing}");
-        checks.warning(check, message, binding(&facts.project, "admin"));
+        checks.warning(check, message, manager(&facts.project, permissions));
     }
 }
 
-/// The command that grants a role of Secret Manager to the service account of the installation guide.
-fn binding(project: &str, role: &str) -> String {
-    let account = if role == "viewer" { "pullsecret-viewer" } else { "pullsecret-manager" };
+/// The command that grants a role to a service account of docs/guides/gke.md.
+fn binding(project: &str, role: &str, account: &str) -> String {
     format!(
-        "gcloud projects add-iam-policy-binding {project} --role roles/secretmanager.{role} --member \
+        "gcloud projects add-iam-policy-binding {project} --condition None --role {role} --member \
          serviceAccount:{account}@{project}.iam.gserviceaccount.com"
+    )
+}
+
+/// The command that lets the adapter read what is stored.
+fn viewer(project: &str) -> String {
+    binding(project, "roles/secretmanager.viewer", "pullsecret-viewer")
+}
+
+/// The commands that make the role of Jobs, unless it is there, and grant it: with the permissions that Jobs need and no others.
+fn manager(project: &str, permissions: &[PermissionFacts]) -> String {
+    let name_of = |wanted| permissions.iter().find(|facts| facts.permission == wanted).map(|facts| facts.name);
+    let names = [Permission::Find].into_iter().chain(JOBS_PERMISSIONS).filter_map(name_of);
+    format!(
+        "gcloud iam roles create {MANAGER} --project {project} --title \"Pull Secret Job\" --stage GA --permissions {}; {}",
+        names.collect::<Vec<_>>().join(","),
+        binding(project, &format!("projects/{project}/roles/{MANAGER}"), "pullsecret-manager")
     )
 }
 

@@ -1,5 +1,6 @@
 //! Tables of the checks: one fact is changed, and the lines that are not ok are compared.
 
+mod guide;
 mod parts;
 
 use std::collections::BTreeSet;

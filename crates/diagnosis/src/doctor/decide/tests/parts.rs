@@ -104,7 +104,7 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
 )]
 #[case::publish(
     |facts: &mut Facts| inspection(facts).publish = refused(message_broker::ErrorKind::PermissionDenied),
-    ("publish", State::Failed, "permission denied", "rabbitmqctl set_permissions --vhost 'fleet' 'jane'")
+    ("publish", State::Warning, "only the Sentinel's identity needs it", "rabbitmqctl set_permissions --vhost 'fleet' 'jane'")
 )]
 #[case::topic(
     |facts: &mut Facts| in_project(facts).topic = refused(message_broker::ErrorKind::NotFound),
@@ -112,15 +112,15 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
 )]
 #[case::no_subscription(
     |facts: &mut Facts| in_project(facts).topic = Ok(Topic { subscriptions: Some(0) }),
-    ("topic", State::Failed, "clusters has no subscription", "gcloud pubsub subscriptions create adapter-sub --topic clusters")
+    ("topic", State::Failed, "clusters has no subscription", "--max-delivery-attempts 5 --project p-1")
 )]
 #[case::subscription(
     |facts: &mut Facts| in_project(facts).subscription = refused(message_broker::ErrorKind::NotFound),
-    ("subscription", State::Failed, "adapter-sub does not exist", "gcloud pubsub subscriptions create adapter-sub --topic clusters")
+    ("subscription", State::Failed, "adapter-sub does not exist", "gcloud pubsub topics create adapter-sub-dlq --project p-1; ")
 )]
 #[case::subscriber(
     |facts: &mut Facts| in_project(facts).receive = refused(message_broker::ErrorKind::PermissionDenied),
-    ("subscribe", State::Failed, "permission denied", "--role roles/pubsub.subscriber")
+    ("subscribe", State::Failed, "permission denied", "gcloud pubsub subscriptions add-iam-policy-binding adapter-sub --role roles/pubsub.subscriber")
 )]
 #[case::no_project(
     |facts: &mut Facts| facts.store = None,
@@ -147,7 +147,7 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
 )]
 #[case::list(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::PermissionDenied),
-    ("list secrets", State::Failed, "permission denied", "gcloud projects add-iam-policy-binding p-1 --role roles/secretmanager.viewer")
+    ("list secrets", State::Failed, "permission denied", "gcloud projects add-iam-policy-binding p-1 --condition None --role roles/secretmanager.viewer")
 )]
 #[case::adapters(
     |facts: &mut Facts| permissions(facts)[0].is_held = Some(false),
@@ -155,7 +155,7 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
 )]
 #[case::jobs(
     |facts: &mut Facts| permissions(facts).last_mut().unwrap().is_held = Some(false),
-    ("Jobs' permissions", State::Warning, "secretmanager.some.permission", "--role roles/secretmanager.admin")
+    ("Jobs' permissions", State::Warning, "secretmanager.some.permission", "--role projects/p-1/roles/pullsecretManager")
 )]
 #[case::file(
     |facts: &mut Facts| facts.files[0].certificate_end = Err("No such file or directory".to_owned()),
