@@ -18,7 +18,7 @@ pub struct Inspection {
     pub dead_letters: Result<Queue, BrokerError>,
     /// The permission to publish to the topic.
     pub publish: Result<(), BrokerError>,
-    /// The permission to receive from the subscription.
+    /// The permission to receive from the subscription (RabbitMQ: also to declare, bind and fill its queues).
     pub receive: Result<(), BrokerError>,
 }
 

@@ -126,7 +126,7 @@ impl PubSub {
             }
             Err(error) if error.kind == ErrorKind::NotFound => {
                 let command = commands::create_subscription(&self.settings().project, subscription, attempts);
-                return Err(error.with_detail(format!("create it, or allow creation: {command}")));
+                return Err(BrokerError { hint: Some(format!("create it, or allow creation: {command}")), ..error });
             }
             Err(error) => return Err(error),
         };

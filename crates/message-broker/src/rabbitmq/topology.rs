@@ -107,6 +107,11 @@ fn wait_queue(queue: &str, wait: Duration) -> String {
     filled(WAIT_QUEUE, &[("queue", queue), ("milliseconds", &wait.as_millis().to_string())])
 }
 
+/// Returns the queue of the shortest wait.
+pub(super) fn shortest_wait_queue(queue: &str) -> String {
+    wait_queue(queue, SHORTEST_WAIT)
+}
+
 /// Returns the shortest wait with a queue that is at least `delay`; the longest wait if there is none.
 pub(super) fn wait(delay: Duration) -> Duration {
     let waits = (0..WAITS).map(|doubled| SHORTEST_WAIT * 2_u32.pow(doubled));

@@ -32,8 +32,13 @@ async fn queues_are_counted_and_messages_stay() {
     let not_found = Some(ErrorKind::NotFound);
     assert_eq!([kind(&missing.topic), kind(&missing.publish)], [not_found; 2], "{missing:?}");
     assert_eq!([kind(&missing.subscription), kind(&missing.receive)], [not_found; 2], "{missing:?}");
-    // It was not created.
+    // Nothing was created.
     assert_eq!(inspect(&broker, &subscription).await, missing);
+    for list in ["list_queues", "list_exchanges"] {
+        let output = Command::new(variable("REAL_RABBITMQ_CTL").unwrap()).args([list, "name"]).output().await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && !text.contains(subscription.topic.as_str()), "{text}");
+    }
 
     let deliveries = subscribe(&broker, &subscription, buries()).await.unwrap();
     let found = inspect(&broker, &subscription).await;
@@ -77,6 +82,31 @@ async fn missing_permissions_of_a_user_are_named() {
     assert!(limited.reached.is_ok() && limited.topic.is_ok(), "{limited:?}");
     assert_eq!([kind(&limited.publish), kind(&limited.receive)], [Some(ErrorKind::PermissionDenied); 2], "{limited:?}");
     assert!(!format!("{limited:?} {stranger:?}").contains("pa55word"));
+
+    // Each permission that the adapter needs beside reading is named with its object.
+    let queue = format!("{}-{}", subscription.topic, subscription.id);
+    let all = format!("^({queue}(-.*)?|amq[.]default)$");
+    let read = format!("^({queue}(-.*)?|{})$", subscription.topic);
+    for (configure, write, denied) in [
+        ("^$", all.as_str(), format!("{queue}-dlq")),
+        (&format!("^{queue}-dlq.*$"), &all, queue.clone()),
+        (&format!("^{queue}(-dlq.*)?$"), &all, format!("{queue}-again")),
+        (&format!("^{queue}(-dlq.*|-again)?$"), &all, format!("{queue}-wait-250")),
+        (&all, &format!("^{queue}-dlq.*$"), queue.clone()),
+        (&all, &format!("^{queue}$"), format!("{queue}-dlq-sub")),
+        (&all, &format!("^{queue}(-dlq.*)?$"), "amq.default".to_owned()),
+        (&all, &format!("^({queue}(-dlq-sub)?|amq.default)$"), format!("{queue}-dlq")),
+    ] {
+        run(&["set_permissions", user, configure, write, &read]).await;
+        let found = inspect(&rabbitmq(&url), &subscription).await;
+        let error = found.receive.as_ref().unwrap_err();
+        assert_eq!((error.kind, &error.resource), (ErrorKind::PermissionDenied, &denied), "{configure} {write}");
+    }
+    run(&["set_permissions", user, &all, &all, &read]).await;
+    let found = inspect(&rabbitmq(&url), &subscription).await;
+    assert!(found.receive.is_ok() && kind(&found.publish) == Some(ErrorKind::PermissionDenied), "{found:?}");
+    // Such a user makes its objects, and is not asked for more.
+    let _used = subscribe(&rabbitmq(&url), &subscription, buries()).await.unwrap();
     run(&["delete_user", user]).await;
 }
 

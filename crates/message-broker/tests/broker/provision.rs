@@ -17,11 +17,10 @@ async fn pubsub_says_what_is_missing() {
     let buries = Consume { max_attempts: Some(7), ..eager(1) };
     let error = subscribe(&checking, &subscription, buries).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);
-    let message = error.to_string();
-    assert!(
-        message.contains("gcloud pubsub subscriptions create") && message.contains("--max-delivery-attempts 7"),
-        "{message}"
-    );
+    let hint = error.hint().unwrap();
+    let (letters, max) =
+        (format!("gcloud pubsub topics create {}-dlq ", subscription.id), "--max-delivery-attempts 7 ");
+    assert!(hint.contains(&letters) && hint.contains(max) && hint.ends_with("--project real-parts"), "{hint}");
 
     let _made = subscribe(&subject.broker(), &subscription, eager(1)).await.unwrap();
 
