@@ -15,6 +15,7 @@ mod consistency;
 mod doctor;
 mod faults;
 mod interleavings;
+mod keys;
 mod kill;
 mod kubernetes_secret;
 mod leaks;
