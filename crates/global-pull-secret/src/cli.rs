@@ -54,6 +54,7 @@ daemon::flags!(
         table: TABLE,
         config: Some("[env: GLOBAL_PULL_SECRET_CONFIG]"),
         repeated: &["protected-prefix", "probe-deny"],
+        required: daemon::settings::flags::REQUIRED,
     }
 );
 

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use daemon::settings::flags::Flags;
+use daemon::settings::flags::{Flags, REQUIRED};
 use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
 
@@ -162,7 +162,7 @@ pub(crate) struct ValidateArguments {
     pub(crate) output: OutputFormat,
 }
 
-daemon::flags!(pub(crate) JobFlags, Flags { table: TABLE, config: None, repeated: &[] });
+daemon::flags!(pub(crate) JobFlags, Flags { table: TABLE, config: None, repeated: &[], required: REQUIRED });
 
 fn exit_codes() -> String {
     let mut reasons: BTreeMap<u8, Vec<String>> = BTreeMap::new();

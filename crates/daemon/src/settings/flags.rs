@@ -9,6 +9,9 @@ use super::row::{Kind, Row, Table};
 /// The flag that names the configuration file.
 pub const CONFIG: &str = "config";
 
+/// The end of the help of a setting without which the program does not start.
+pub const REQUIRED: &str = "required";
+
 /// A program's settings as flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Flags {
@@ -18,6 +21,8 @@ pub struct Flags {
     pub config: Option<&'static str>,
     /// Flags that may be given several times; their values are joined by commas.
     pub repeated: &'static [&'static str],
+    /// End of the help of settings without a default: [`REQUIRED`], or when they are required.
+    pub required: &'static str,
 }
 
 /// Declares the set of flags of a program's settings, for `#[command(flatten)]`.
@@ -79,7 +84,7 @@ impl Flags {
         let variable = self.table.variable_of(row).map(|variable| format!(" [env: {variable}]"));
         let default = match (row.default, row.unset) {
             ("", "") => String::new(),
-            ("", "required") => " [required]".to_owned(),
+            ("", "required") => format!(" [{}]", self.required),
             ("", unset) => format!(" [default: {unset}]"),
             (default, _) => format!(" [default: {default}]"),
         };

@@ -130,11 +130,11 @@ async fn may_configure_exchange(connection: &Connection, name: &str) -> Result<(
     refused_as_wrong(channel.exchange_declare(name.into(), ExchangeKind::Fanout, options, arguments).await, name)
 }
 
-/// Removes a binding that nobody has: the server checks the permissions of binding, and finds nothing to remove.
+/// Removes a binding that does not exist: the server checks the permissions of binding, and finds nothing to remove.
 async fn may_bind(connection: &Connection, queue: &str, exchange: &str) -> Result<(), BrokerError> {
     let channel = channel(connection, Operation::Prepare, queue).await?;
-    let nobodys = "pull-secret-doctor".into();
-    refused_as_wrong(channel.queue_unbind(queue.into(), exchange.into(), nobodys, FieldTable::default()).await, queue)
+    let key = "pull-secret-doctor".into();
+    refused_as_wrong(channel.queue_unbind(queue.into(), exchange.into(), key, FieldTable::default()).await, queue)
 }
 
 /// An argument whose value has the wrong type.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use adapter::config::table::TABLE;
 use clap::{Args, Subcommand};
-use daemon::settings::flags::Flags;
+use daemon::settings::flags::{Flags, REQUIRED};
 
 use super::output::OutputFormat;
 
@@ -15,6 +15,7 @@ const FLAGS: Flags = Flags {
              [default: /etc/hyperfleet/adapter.yaml or /etc/hyperfleet/config.yaml, if there]",
     ),
     repeated: &[],
+    required: REQUIRED,
 };
 
 daemon::flags!(pub(crate) AdapterFlags, FLAGS);

@@ -1,7 +1,7 @@
 //! `pull-secret api`: its commands, and its flags as the table of settings has them.
 
 use clap::{Args, Subcommand};
-use daemon::settings::flags::Flags;
+use daemon::settings::flags::{Flags, REQUIRED};
 use hyperfleet_api::settings::table::TABLE;
 
 use super::output::OutputFormat;
@@ -10,6 +10,7 @@ const FLAGS: Flags = Flags {
     table: TABLE,
     config: Some("[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml or ./configs/config.yaml, if there]"),
     repeated: &[],
+    required: REQUIRED,
 };
 
 daemon::flags!(pub(crate) ApiFlags, FLAGS);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
-use super::sentinel::EventsFlags;
+use super::sentinel::CheckedEventsFlags;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct DoctorArguments {
     #[arg(long, value_name = "LOCATION", requires = "project")]
     pub(crate) location: Option<String>,
     #[command(flatten)]
-    pub(crate) broker: EventsFlags,
+    pub(crate) broker: CheckedEventsFlags,
     /// Lines for people, or one JSON object a line
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,

@@ -2,17 +2,18 @@
 
 use clap::{Args, Subcommand};
 use daemon::settings::Table;
-use daemon::settings::flags::Flags;
+use daemon::settings::flags::{Flags, REQUIRED};
 use sentinel::settings::table::{EVENTS, TABLE};
 
 use super::output::OutputFormat;
 
-daemon::flags!(pub(crate) SentinelFlags, named(TABLE));
-daemon::flags!(pub(crate) EventsFlags, named(EVENTS));
+daemon::flags!(pub(crate) SentinelFlags, named(TABLE, REQUIRED));
+daemon::flags!(pub(crate) EventsFlags, named(EVENTS, REQUIRED));
+daemon::flags!(pub(crate) CheckedEventsFlags, named(EVENTS, "required if a broker is checked"));
 
-const fn named(table: Table) -> Flags {
+const fn named(table: Table, required: &'static str) -> Flags {
     let config = Some("[env: HYPERFLEET_CONFIG] [default: /etc/hyperfleet/config.yaml, if there]");
-    Flags { table, config, repeated: &[] }
+    Flags { table, config, repeated: &[], required }
 }
 
 /// Arguments of `sentinel`.

@@ -171,6 +171,8 @@ async fn without_anything_each_part_has_its_line() {
     for check in ["kubernetes: reachable", "broker: reachable", "secret_manager: API"] {
         assert!(examined.all("skipped").iter().any(|skipped| skipped == check), "{examined}");
     }
+    let help = program::pull_secret(&["doctor", "--help"]).output().await.unwrap().stdout;
+    assert!(!String::from_utf8(help).unwrap().contains("[required]"));
     let unusable = Examined::of("ftp://127.0.0.1", &[], &[]).await;
     assert!(unusable.failed(&["api: settings"]).0.contains("the API's address must be"), "{unusable}");
 }

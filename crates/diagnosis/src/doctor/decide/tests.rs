@@ -313,7 +313,8 @@ fn extreme_times_have_lines_too(#[case] claims: &str, #[case] now: Timestamp, #[
 #[test]
 fn a_grant_names_the_identity() {
     let mut facts = sound();
-    let all = r#"kinds: [Cluster], verbs: [get, list], reports_as: [pullsecret], reads_pull_secrets: true, all_tenants: true}"#;
+    let all =
+        "kinds: [Cluster], verbs: [get, list], reports_as: [pullsecret], reads_pull_secrets: true, all_tenants: true}";
     api(&mut facts).read = denied();
     for (more, claim, subject) in [
         ("", "sub", r#""jane""#),

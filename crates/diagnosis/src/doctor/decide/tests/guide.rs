@@ -72,12 +72,12 @@ fn name(permission: Permission) -> &'static str {
     }
 }
 
-/// What an identity with these permissions finds in a project that is as the guide makes it.
+/// The facts for an identity with these permissions, in a project that is as the guide makes it.
 fn facts(granted: &[(String, &str)]) -> Facts {
     let holds = |resource: &str, permission| granted.iter().any(|held| *held == (resource.to_owned(), permission));
-    let may = |resource: &str, permission| match holds(resource, permission) {
-        true => Ok(()),
-        false => Err(BrokerError::new(Operation::Probe, resource, ErrorKind::PermissionDenied)),
+    let may = |resource: &str, permission| {
+        let denied = || BrokerError::new(Operation::Probe, resource, ErrorKind::PermissionDenied);
+        holds(resource, permission).then_some(()).ok_or_else(denied)
     };
     let inspection = Inspection {
         place: Place::PubSub { project: "p-1".to_owned() },
