@@ -159,10 +159,10 @@ fn the_commands_of_the_admins_guide(machine: &Machine) {
         "global-pull-secret-syncer",
         "kubernetes.io/dockerconfigjson",
         "Running",
-        "Events:",
+        "Secret/additional-pull-secret",
         "RolledOut=True",
         machine.registry.as_str(),
-        "quay.io/team/app:1",
+        "quay.io/team/app",
     ];
     assert_eq!(answers.len(), expected.len(), "{answers:?}");
     for (answer, expected) in answers.iter().zip(expected) {
