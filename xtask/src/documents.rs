@@ -50,20 +50,30 @@ fn words(line: &str) -> Vec<String> {
     {
         return self::words(&format!("{before}output{after}"));
     }
-    for (index, part) in line.split('"').enumerate() {
-        if index % 2 == 1 {
-            words.push(part.to_owned());
-            continue;
+    let mut rest = line;
+    while let Some(quote) = rest.find(['"', '\'']).map(|at| &rest[at..=at]) {
+        let (part, after) = rest.split_once(quote).unwrap_or((rest, ""));
+        if unquoted(part, &mut words) {
+            return words;
         }
-        for word in part.split_whitespace() {
-            if ENDS.contains(&word) {
-                return words;
-            }
-            let word = word.trim_start_matches('[').trim_end_matches(']').trim_end_matches('…');
-            words.extend((!word.is_empty()).then(|| word.to_owned()));
-        }
+        let (text, after) = after.split_once(quote).unwrap_or((after, ""));
+        words.push(text.to_owned());
+        rest = after;
     }
+    unquoted(rest, &mut words);
     words
+}
+
+/// Adds the words of a text without quotes; returns true if the command ends in it.
+fn unquoted(text: &str, words: &mut Vec<String>) -> bool {
+    for word in text.split_whitespace() {
+        if ENDS.contains(&word) {
+            return true;
+        }
+        let word = word.trim_start_matches('[').trim_end_matches(']').trim_end_matches('…');
+        words.extend((!word.is_empty()).then(|| word.to_owned()));
+    }
+    false
 }
 
 /// The program and the words of a line that calls one of this project's programs.
@@ -113,6 +123,7 @@ fn every_documented_command_is_accepted() {
 fn a_line_is_split_as_a_shell_does() {
     let line = r#"pull-secret status --search "a = 'b c'" [--output json] ID… --x=$(y -v z) > file # or else"#;
     assert_eq!(words(line), ["pull-secret", "status", "--search", "a = 'b c'", "--output", "json", "ID", "--x=output"]);
+    assert_eq!(words(r#"a --b 'c d' "e 'f'" # g"#), ["a", "--b", "c d", "e 'f'"]);
     assert_eq!(lines("    a \\\n      b\ntext\n    c"), ["a   b", "c"]);
     assert!(call("pull-secret local up --port 0").is_some() && call("kubectl get pods").is_none());
 }
