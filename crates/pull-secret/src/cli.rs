@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Check what the service depends on, before its installation and after it, with the command that fixes each fault
     ///
     /// The checks are made with the identities that are given: in a Pod of the adapter, they are about the adapter's own rights.
-    /// What is not given is skipped. The broker's subscription is that of the adapter, unless --broker-subscription-id names
+    /// Groups not given are skipped. The broker's subscription is that of the adapter, unless --broker-subscription-id names
     /// another one. Nothing is changed. Exits with 0 if no check has failed, with 1 if one has.
     Doctor(Box<DoctorArguments>),
     /// Run failed Jobs again now, instead of after their back-off
