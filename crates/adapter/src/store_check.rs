@@ -27,7 +27,7 @@ use crate::run::context::Context;
 use crate::store::Stores;
 use pace::Pace;
 use record::Record;
-use round::{Checked, Read, Round};
+use round::{Checked, Read, Repair, Round};
 
 /// Time until a check is repeated that could not read the API or every project.
 const RETRY_AFTER: Duration = Duration::from_mins(5);
@@ -133,9 +133,10 @@ impl StoreCheck {
     /// Reads a single secret or version: one that was missing in a list, or the next of the rotation.
     async fn read_next(&mut self) {
         self.pace.read();
-        let Some((read, reported)) = self.round.next_read(&mut self.record.rotation, Timestamp::now()) else { return };
+        let now = Timestamp::now();
+        let Some((read, reported)) = self.round.next_read(&mut self.record.rotation, now) else { return };
         match self.read(read, &reported).await {
-            Ok(Some(finding)) => self.round.add_repair(reported, finding),
+            Ok(Some(finding)) => self.round.add_repair(Repair { reported, finding, read: now }),
             Ok(None) => {}
             Err(error) => {
                 let project = reported.project.as_str();
@@ -162,7 +163,7 @@ impl StoreCheck {
     /// Confirms the next finding and has it repaired. What was reported meanwhile is compared at the next check.
     async fn repair_next(&mut self) {
         self.pace.repair();
-        let Some((compared, finding)) = self.round.next_repair() else { return };
+        let Some(Repair { reported: compared, finding, read }) = self.round.next_repair() else { return };
         let id = compared.cluster.as_str();
         let (config, budget) = (&self.context.config, Budget::new(CONFIRM_TIMEOUT, CancellationToken::new()));
         let current = match self.context.client.within(&budget).get(&config.resource_type, id).await {
@@ -176,17 +177,16 @@ impl StoreCheck {
             self.round.replace(&compared, current);
             return;
         }
-        self.note(id, &finding);
+        self.note(id, &finding, read);
         // It fails only at shutdown.
         let _stopped = self.repairs.send(id.to_owned()).await;
     }
 
-    /// Counts, logs and records a finding.
-    fn note(&mut self, id: &str, finding: &StoreFinding) {
+    /// Counts, logs and records a finding of a store that was read from `read` on.
+    fn note(&mut self, id: &str, finding: &StoreFinding, read: Timestamp) {
         let StoreFinding { kind, message } = finding;
-        let found = Timestamp::now();
         self.context.metrics.store_differs(*kind);
-        self.record.add(id, found, message);
+        self.record.add(id, Timestamp::now(), message);
         self.is_unwritten = true;
         tracing::warn!(
             operation = "check_stores",
@@ -195,7 +195,7 @@ impl StoreCheck {
             detail = message,
             "a stored pull secret is not as reported"
         );
-        self.findings(|findings| findings.insert(id, StoredDrift { message: message.clone(), found }));
+        self.findings(|findings| findings.insert(id, StoredDrift { message: message.clone(), read }));
     }
 
     /// Returns the secrets that the adapter has reported as available.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fleet_model::{StoredCopy, copy, job, names};
 use hyperfleet_client::{Generation, Report, ReportedCondition, Resource, Status, View};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
@@ -14,6 +14,9 @@ use crate::outcome::Outcome;
 
 /// The member of a report's data that names the revision of the referenced pull secret.
 pub const SOURCE: &str = "source";
+
+/// The precision of the times that Kubernetes writes into a Job.
+const JOB_TIME_PRECISION: SignedDuration = SignedDuration::from_secs(1);
 
 /// The observed state of a resource and its runs.
 #[derive(Clone, Debug)]
@@ -110,8 +113,8 @@ pub enum OutputState {
 pub struct StoredDrift {
     /// The difference in a sentence.
     pub message: String,
-    /// The time at which it was found. A run that has ended since has repaired it, or has said why not.
-    pub found: Timestamp,
+    /// The time just before the store was read. A run that ended later has repaired the difference, or has said why not.
+    pub read: Timestamp,
 }
 
 // === impl Facts ===
@@ -141,10 +144,13 @@ impl Facts<'_> {
         self.runs.iter().filter(is_of_copy).max_by_key(|run| run.job.created)
     }
 
-    /// Returns the difference in the secret store that no run has seen yet.
+    /// Returns the difference in the secret store that no run has seen yet. Kubernetes cuts the end of a Job to whole seconds: a
+    /// store that was read within that second may have been read before the end.
     pub fn stored_drift(&self) -> Option<&StoredDrift> {
         let ended = self.run(Purpose::Apply).and_then(|run| run.job.ended);
-        self.stored.as_ref().filter(|drift| ended.is_none_or(|ended| ended < drift.found))
+        let is_since =
+            |drift: &&StoredDrift| ended.is_none_or(|ended| drift.read.duration_since(ended) >= JOB_TIME_PRECISION);
+        self.stored.as_ref().filter(is_since)
     }
 
     /// Returns the copies that the last report lists.

@@ -561,11 +561,12 @@ fn quota_and_refusals_change_the_conditions() {
 
 #[rstest]
 #[case::no_job_any_more(None, true)]
-#[case::found_after_the_run(Some(60), true)]
+#[case::read_after_the_run(Some(60), true)]
+#[case::read_a_second_after_the_run(Some(1), true)]
+#[case::read_in_the_second_in_which_the_run_ended(Some(0), false)]
 #[case::repaired_since(Some(-60), false)]
 fn what_a_check_has_found_in_the_store_is_repaired_once(#[case] ended: Option<i64>, #[case] is_repaired: bool) {
-    let stored =
-        Some(StoredDrift { message: "secret s of project p does not exist any more".to_owned(), found: now() });
+    let stored = Some(StoredDrift { message: "secret s of project p does not exist any more".to_owned(), read: now() });
     let mut world = World { last_report: report(3, "True", &json!({})), stored, ..world() };
     if let Some(ended) = ended {
         world = world.with(job(3, Some(JobEnd::Complete), ended, 1), Purpose::Apply, Some(outcome(0, "SecretStored")));

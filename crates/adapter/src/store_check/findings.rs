@@ -26,9 +26,9 @@ impl Findings {
         self.0.remove(id);
     }
 
-    /// Removes what was found before this time: resources that are gone, or are not reported as available any more.
+    /// Removes what was read before this time: resources that are gone, or are not reported as available any more.
     pub(crate) fn expire(&mut self, before: Timestamp) {
-        self.0.retain(|_, drift| drift.found >= before);
+        self.0.retain(|_, drift| drift.read >= before);
     }
 
     /// Returns the number of findings.

@@ -26,13 +26,23 @@ pub(super) struct Checked {
     /// Number of pages.
     pub(super) pages: u64,
     /// The differences.
-    pub(super) found: Vec<(Reported, StoreFinding)>,
+    pub(super) found: Vec<Repair>,
     /// Projects that could not be listed, and why.
     pub(super) failures: BTreeMap<String, String>,
     /// The secrets that no list had, to be read one by one.
     pub(super) unlisted: Vec<Reported>,
     /// All others, in order of their clusters.
     pub(super) listed: Vec<Reported>,
+}
+
+/// A difference that a run is to repair.
+#[derive(Debug)]
+pub(super) struct Repair {
+    /// The pull secret as it was reported.
+    pub(super) reported: Reported,
+    pub(super) finding: StoreFinding,
+    /// The time just before the store was read. A run that ended later may have repaired the difference already.
+    pub(super) read: Timestamp,
 }
 
 /// A single read.
@@ -50,7 +60,7 @@ pub(super) struct Round {
     unlisted: VecDeque<Reported>,
     /// By cluster.
     listed: BTreeMap<String, Reported>,
-    repairs: VecDeque<(Reported, StoreFinding)>,
+    repairs: VecDeque<Repair>,
     queued: BTreeSet<String>,
 }
 
@@ -109,11 +119,12 @@ async fn compare_project(
     let mut page: Option<String> = None;
     loop {
         result.pages += 1;
+        let read = Timestamp::now();
         let ListedSecrets { secrets, next } = store.list(page.as_deref()).await?;
         for (secret, metadata) in &secrets {
             let Some(reported) = project.remove(secret) else { continue };
             match reported.compare(Some(metadata)) {
-                Some(finding) => result.found.push((reported, finding)),
+                Some(finding) => result.found.push(Repair { reported, finding, read }),
                 None => result.listed.push(reported),
             }
         }
@@ -134,8 +145,8 @@ impl Round {
         let listed = checked.listed.into_iter();
         self.listed = listed.map(|reported| (reported.cluster.to_string(), reported)).collect();
         rotation.started.get_or_insert(now);
-        for (reported, finding) in checked.found {
-            self.add_repair(reported, finding);
+        for repair in checked.found {
+            self.add_repair(repair);
         }
     }
 
@@ -165,16 +176,16 @@ impl Round {
     }
 
     /// Queues the repair of a cluster, once.
-    pub(super) fn add_repair(&mut self, reported: Reported, finding: StoreFinding) {
-        if self.queued.insert(reported.cluster.to_string()) {
-            self.repairs.push_back((reported, finding));
+    pub(super) fn add_repair(&mut self, repair: Repair) {
+        if self.queued.insert(repair.reported.cluster.to_string()) {
+            self.repairs.push_back(repair);
         }
     }
 
-    /// Returns the next finding, in order of discovery.
-    pub(super) fn next_repair(&mut self) -> Option<(Reported, StoreFinding)> {
+    /// Returns the next repair, in order of discovery.
+    pub(super) fn next_repair(&mut self) -> Option<Repair> {
         let next = self.repairs.pop_front()?;
-        self.queued.remove(next.0.cluster.as_str());
+        self.queued.remove(next.reported.cluster.as_str());
         Some(next)
     }
 
@@ -191,8 +202,9 @@ impl Round {
 mod tests {
     use std::sync::Arc;
 
+    use futures_util::future::BoxFuture;
     use jiff::SignedDuration;
-    use secret_store::{MemoryStore, NewSecret, Replication, SecretStore as _};
+    use secret_store::{MemoryStore, Metadata, NewSecret, Replication, SecretStore as _, VersionSummary};
     use serde_json::json;
 
     use super::*;
@@ -253,6 +265,39 @@ mod tests {
         assert_eq!(checked.failures.keys().collect::<Vec<_>>(), ["project-2"]);
     }
 
+    /// A store that is read at the time in here, and lists a secret that somebody has changed.
+    #[derive(Default)]
+    struct ReadAt(std::sync::OnceLock<Timestamp>);
+
+    impl StoreView for ReadAt {
+        fn list<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<ListedSecrets, StoreError>> {
+            self.0.get_or_init(Timestamp::now);
+            let secrets = BTreeMap::from([("cls-1".parse().unwrap(), Metadata::default())]);
+            Box::pin(async { Ok(ListedSecrets { secrets, next: None }) })
+        }
+
+        fn find<'a>(&'a self, _: &'a SecretId) -> BoxFuture<'a, Result<Option<Metadata>, StoreError>> {
+            unreachable!()
+        }
+
+        fn newest_version<'a>(&'a self, _: &'a SecretId) -> BoxFuture<'a, Result<Option<VersionSummary>, StoreError>> {
+            unreachable!()
+        }
+    }
+
+    /// A Job may repair the difference while it is compared: the time before the read tells that it ended later.
+    #[tokio::test]
+    async fn a_difference_has_the_time_before_the_read() {
+        let store = Arc::new(ReadAt::default());
+        let view = Arc::clone(&store);
+        let stores = Stores::viewing(move |_, _| {
+            let view: Arc<dyn StoreView> = Arc::<ReadAt>::clone(&view);
+            Box::pin(async { Ok(view) })
+        });
+        let checked = compare(&stores, vec![reported("project-1", "cls-1")]).await;
+        assert!(checked.found[0].read <= *store.0.get().unwrap());
+    }
+
     #[test]
     fn the_rotation_goes_on_after_a_restart_and_ends_a_round_at_the_last_cluster() {
         let now = Timestamp::UNIX_EPOCH;
@@ -282,15 +327,14 @@ mod tests {
         let missing = |cluster: &str| {
             let reported = reported("project-1", cluster);
             let finding = reported.compare(None).unwrap();
-            (reported, finding)
+            Repair { reported, finding, read: Timestamp::UNIX_EPOCH }
         };
-        for (reported, finding) in ["b", "a", "b"].map(missing) {
-            round.add_repair(reported, finding);
+        for repair in ["b", "a", "b"].map(missing) {
+            round.add_repair(repair);
         }
-        let repairs = std::iter::from_fn(|| round.next_repair()).map(|(reported, _)| reported.cluster.to_string());
+        let repairs = std::iter::from_fn(|| round.next_repair()).map(|repair| repair.reported.cluster.to_string());
         assert_eq!(repairs.collect::<Vec<_>>(), ["b", "a"]);
-        let (reported, finding) = missing("b");
-        round.add_repair(reported, finding);
+        round.add_repair(missing("b"));
         assert!(round.has_repairs());
     }
 }
