@@ -11,10 +11,10 @@ QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deploy fmt demo real-parts bench fuzz binary image image-push image-dev images images-push clean tests-on-real-parts
+.PHONY: help build test lint deploy fmt demo real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build, and walk one cluster through its life on a whole fleet plane
 	cargo build --locked --package pull-secret --package pull-secret-local
@@ -77,6 +77,10 @@ fuzz: ## Damage a million documents, searches, bodies, events, results and preco
 	cargo test --locked --release --package hyperfleet-api --test fuzz -- --nocapture
 	cargo bench --locked --package precondition --bench fuzz
 
+PREFIX ?= /usr/local
+install: build ## Build, and install the programs in PREFIX/bin
+	install -D --target-directory=$(DESTDIR)$(PREFIX)/bin target/release/pull-secret target/release/global-pull-secret target/node/sync-global-pullsecret
+
 binary: ## Leave the release binary pull-secret in this folder
 	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
 	cp target/release/pull-secret pull-secret
@@ -104,6 +108,10 @@ $(addprefix image-of-,$(IMAGES)): image-of-%:
 	@$(MAKE) --no-print-directory image IMAGE_NAME=$*
 $(addprefix image-push-of-,$(IMAGES)): image-push-of-%:
 	@$(MAKE) --no-print-directory image-push IMAGE_NAME=$*
+
+image-archives: build ## Assemble the images without a container tool, from Debian's packages; leave them in target/images
+	hack/image-archives.sh target/release target/images $(IMAGE_TAG) pull-secret global-pull-secret
+	hack/image-archives.sh target/node target/images $(IMAGE_TAG) sync-global-pullsecret
 
 clean: ## Remove what was built
 	cargo clean

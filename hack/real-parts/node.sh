@@ -16,8 +16,11 @@
 #                            REAL_NODE_ENTER                            runs a command in it, such as: ctr images list
 #                            REAL_NODE_RUN                              the instance's folder, with logs
 #                            REAL_NODE_SCRIPT, REAL_NODE_INSTANCE       this script's absolute path, and NAME
-#   node.sh import NAME FOLDER REFERENCE ENTRYPOINT…
-#                          makes an image of a root file system, and gives it to the node's containerd
+#   node.sh load NAME ARCHIVE
+#                          gives the images of an archive to the node's containerd
+#   node.sh forward NAME IN_NODE|OUTSIDE ADDRESS TO
+#                          forwards connections to ADDRESS on the node to TO on this machine, or on this machine to the node;
+#                          Pods reach the machine at 10.99.0.1, an address of the node
 #   node.sh reboot [NAME]  cuts the node's power and starts it again, beside a control plane that goes on; /var/lib is kept.
 #                          Prints the new export lines
 #   node.sh down [NAME]    ends it and removes its data
@@ -209,7 +212,7 @@ END
 
 digest() { sha256sum "$1" | cut -d ' ' -f 1; }
 
-# import FOLDER REFERENCE ENTRYPOINT…: an image of one layer, as `docker save` would write it.
+# import FOLDER REFERENCE ENTRYPOINT…: gives the node an image of one layer, as `docker save` would write it.
 import() {
   local scratch word words=''
   for word in "${@:3}"; do words+="${words:+, }\"$word\""; done
@@ -376,13 +379,24 @@ down() {
   rm -f "$run.lock"
 }
 
-# give FOLDER REFERENCE ENTRYPOINT…
-give() {
-  [[ -e $run/exports && $# -ge 3 ]] || fail "there is no '$name', or too little is said; see the top of node.sh"
+# on_node COUNT COMMAND…: runs a function that works on the node with at least so many arguments.
+on_node() {
+  [[ -e $run/exports && $# -ge $(($1 + 2)) ]] || fail "there is no '$name', or too little is said; see the top of node.sh"
   # shellcheck disable=SC1091 # written by up
   . "$run/exports"
   REAL_SYSTEMD_ENTER=$REAL_NODE_ENTER
-  import "$@"
+  "${@:2}"
+}
+
+load() { in_node ctr --namespace k8s.io images import - <"$1" >>"$run/ctr.log" 2>&1; }
+
+# forward_now IN_NODE|OUTSIDE ADDRESS TO: what `forward` prepares before the node starts.
+forward_now() {
+  local unit=forward-${2//[.:]/-} outside=NetworkNamespacePath=/outside listening=() connecting=()
+  if [[ $1 == IN_NODE ]]; then connecting=(--property="$outside"); else listening=(--socket-property="$outside"); fi
+  in_node systemctl --quiet stop "$unit.socket" "$unit.service" 2>/dev/null || true
+  in_node systemd-run --quiet --unit="$unit" --socket-property="ListenStream=$2" --socket-property=FreeBind=true \
+    "${listening[@]}" "${connecting[@]}" /usr/lib/systemd/systemd-socket-proxyd "$3" >>"$run/ctr.log" 2>&1
 }
 
 name=${2:-default}
@@ -394,8 +408,9 @@ mkdir -p "$real_parts/run"
 case ${1:-} in
   get) get ;;
   up) up ;;
-  import) give "${@:3}" ;;
+  load) on_node 1 load "${@:3}" ;;
+  forward) on_node 3 forward_now "${@:3}" ;;
   reboot) reboot ;;
   down) down ;;
-  *) fail "usage: node.sh get | up [NAME] | reboot [NAME] | import NAME FOLDER REFERENCE ENTRYPOINT… | down [NAME]" ;;
+  *) fail "usage: node.sh get | up [NAME] | reboot [NAME] | load NAME ARCHIVE | forward NAME IN_NODE|OUTSIDE ADDRESS TO | down [NAME]" ;;
 esac

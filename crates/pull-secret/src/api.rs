@@ -51,10 +51,11 @@ fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let (version, time) = cli::build();
+        let scheme = if settings.server.tls.enabled { "https" } else { "http" };
         let server =
             Server::prepare(settings, &ProcessEnvironment, Build { version, time }).await?.reloading(source, files);
         output::note(format_args!(
-            "HyperFleet API on http://{}, probes on {}, metrics on {}. Ctrl-C stops it.",
+            "HyperFleet API on {scheme}://{}, probes on {}, metrics on {}. Ctrl-C stops it.",
             server.address(),
             server.health_address(),
             server.metrics_address(),

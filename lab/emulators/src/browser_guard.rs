@@ -62,14 +62,16 @@ fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// True for `localhost` and loopback addresses, with any port; credentials before an `@` are ignored.
+/// True for `localhost`, names below it (RFC 6761) and loopback addresses, with any port; credentials before an `@` are ignored.
 fn is_loopback(authority: &str) -> bool {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _port)) => address,
         None => host.rsplit_once(':').map_or(host, |(name, _port)| name),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    let domain = name.rsplit('.').next().unwrap_or_default();
+    domain.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -90,6 +92,7 @@ mod tests {
     #[rstest]
     #[case::address("/", &[("host", "127.0.0.1:8001")], Ok(()))]
     #[case::name("/", &[("host", "localhost")], Ok(()))]
+    #[case::name_below("/", &[("host", "secret-manager.localhost:8001")], Ok(()))]
     #[case::six("/", &[("host", "[::1]:8001")], Ok(()))]
     #[case::http2("http://127.0.0.1:8001/", &[], Ok(()))]
     #[case::json("/", &[("host", "localhost"), ("content-type", "application/json; charset=utf-8")], Ok(()))]

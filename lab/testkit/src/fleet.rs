@@ -217,7 +217,11 @@ pub fn condition(cluster: &Resource, kind: &str) -> Value {
 
 impl Player {
     pub fn of(api: &str) -> Self {
-        let client = Client::new(Settings::new(api.parse().unwrap())).unwrap();
+        Self::with(Settings::new(api.parse().unwrap()))
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        let client = Client::new(settings).unwrap();
         Self { client, budget: Budget::new(Duration::from_mins(10), CancellationToken::new()) }
     }
 

@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(checked.failures.keys().collect::<Vec<_>>(), ["project-2"]);
     }
 
-    /// A store that is read at the time in here, and lists a secret that somebody has changed.
+    /// A store that is read at the time in here, and lists a secret without labels.
     #[derive(Default)]
     struct ReadAt(std::sync::OnceLock<Timestamp>);
 

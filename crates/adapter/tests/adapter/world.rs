@@ -21,8 +21,8 @@ use crate::api::Api;
 use crate::environment::{Environment, Kind};
 use crate::node::Node;
 
-/// Maximum time until an expected state is reached, also on a busy machine.
-pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
+/// Maximum time until an expected state is reached, also on a busy machine. A run that waits for the quota does so for a minute.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(3);
 
 pub(crate) struct World {
     /// Declared first, as it must be dropped before the API server that it watches.

@@ -1,6 +1,7 @@
 //! An installation on a control plane of its own: applied in one go and again, taken over from earlier manifests, upgraded, rolled
 //! back and removed, by the commands of the guide.
 
+mod node;
 mod plane;
 mod rights;
 
@@ -15,12 +16,15 @@ use plane::Plane;
 const GUIDE: &str = include_str!("../../../../docs/guides/install.md");
 const BEFORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/manifests-0.1.0");
 
+/// The commands of a section of the guide.
+fn all_commands(heading: &str) -> impl Iterator<Item = &'static str> {
+    let (_, rest) = GUIDE.split_once(&format!("\n## {heading}\n")).unwrap();
+    rest.split("\n## ").next().unwrap().lines().filter_map(|line| line.strip_prefix("    "))
+}
+
 /// The commands of a section of the guide, without those that wait for Pods: the control plane has no node.
 fn commands(heading: &str) -> String {
-    let (_, rest) = GUIDE.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = rest.split("\n## ").next().unwrap();
-    let lines =
-        section.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| !line.contains("rollout status"));
+    let lines = all_commands(heading).filter(|line| !line.contains("rollout status"));
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 

@@ -195,7 +195,13 @@ async fn prepared(real: &Real, namespace: &str) -> (Rig, kubernetes::Cluster, No
 }
 
 /// The whole life of a cluster's pull secret. `between` happens after it is available for the first time.
-async fn the_story(player: &Player, cluster: &kubernetes::Cluster, store: &str, id: &str, between: impl AsyncFnOnce()) {
+pub(crate) async fn the_story(
+    player: &Player,
+    cluster: &kubernetes::Cluster,
+    store: &str,
+    id: &str,
+    between: impl AsyncFnOnce(),
+) {
     player.create(id, &document("a")).await;
     player.until(id, |cluster| !view(cluster).is_null()).await;
     player.make_ready(cluster, id, 1).await;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::environment::{missing, variable};
+use testkit::environment::{absent, missing, variable};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::cluster::{ADDITIONAL, SYSTEM};
@@ -46,8 +46,7 @@ impl Machine {
     /// The node, with the syncer's image on it; `None`, with a line that says why, where there is none.
     pub(crate) async fn here() -> Option<Self> {
         if let Some(why) = variable("REAL_NODE_ABSENT") {
-            eprintln!("skipped: a complete node cannot be had: {why}");
-            return None;
+            return absent("a complete node", &why);
         }
         let Some(kubeconfig) = variable("REAL_NODE_KUBECONFIG") else {
             return missing("REAL_NODE_KUBECONFIG is not set: no real node; `make real-parts` starts one");
@@ -89,29 +88,21 @@ impl Machine {
         PathBuf::from(exports.lines().find_map(|line| line.strip_prefix("export REAL_NODE_ROOT=")).unwrap())
     }
 
-    /// Makes an image of the syncer that was built with this test, and of the libraries it needs, as a Containerfile would.
+    /// Assembles the image of the syncer that was built with this test, and gives it to the node.
     fn import_syncer(&self) {
-        let program = Path::new(env!("CARGO_BIN_EXE_global-pull-secret")).with_file_name("sync-global-pullsecret");
+        let built = Path::new(env!("CARGO_BIN_EXE_global-pull-secret")).parent().unwrap();
         let missing = "sync-global-pullsecret is not beside global-pull-secret in the target folder; build it first with \
                        `cargo build -p sync-global-pullsecret`, or run `cargo test --workspace`";
-        assert!(program.is_file(), "{missing}");
-        let image = self.folder.path().join("image");
-        let put = |from: &Path, to: &Path| {
-            let to = image.join(to.strip_prefix("/").unwrap());
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(from, &to).unwrap();
-        };
-        let entrypoint = "/usr/local/bin/sync-global-pullsecret";
-        put(&program, Path::new(entrypoint));
-        let needed = Command::new("ldd").arg(&program).output().unwrap();
-        let needed = text(&needed);
-        for library in needed.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new) {
-            put(library, library);
+        assert!(built.join("sync-global-pullsecret").is_file(), "{missing}");
+        let (_, tag) = self.syncer_image.rsplit_once(':').unwrap();
+        let mut assemble = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../hack/image-archives.sh"));
+        assemble.arg(built).arg(self.folder.path()).args([tag, "sync-global-pullsecret"]);
+        let archive = self.folder.path().join("sync-global-pullsecret.tar");
+        let mut load = Command::new(&self.script);
+        for command in [assemble.env("IMAGE_REGISTRY", "localhost"), load.args(["load", &self.instance]).arg(archive)] {
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
-        let mut import = Command::new(&self.script);
-        import.args(["import", &self.instance]).arg(&image).args([&self.syncer_image, entrypoint]);
-        let output = import.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     fn command(&self, message: &[&str]) -> Output {

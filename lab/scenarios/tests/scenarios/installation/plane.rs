@@ -24,7 +24,8 @@ const PASSING: [&str; 8] = [
 ];
 
 pub(crate) struct Plane {
-    name: String,
+    /// The instance that ends with the test; `None` if others use the control plane too.
+    name: Option<String>,
     kubeconfig: String,
     kubectl: String,
     folder: TempDir,
@@ -46,11 +47,20 @@ impl Plane {
             line.unwrap_or_else(|| panic!("no {name}: {exports}")).to_owned()
         };
         let (kubeconfig, kubectl) = (exported("REAL_KUBECONFIG"), exported("REAL_KUBECTL"));
-        Some(Self { name, kubeconfig, kubectl, folder: tempfile::tempdir().unwrap() })
+        Some(Self { name: Some(name), kubeconfig, kubectl, folder: tempfile::tempdir().unwrap() })
+    }
+
+    /// The control plane of the real node.
+    pub(crate) fn of_node(kubeconfig: String, kubectl: String) -> Self {
+        Self { name: None, kubeconfig, kubectl, folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        Path::new(&self.kubeconfig)
     }
 
     /// Runs kubectl; it must succeed and warn of nothing.
@@ -122,7 +132,8 @@ impl Plane {
 
 impl Drop for Plane {
     fn drop(&mut self) {
-        let output = script("down", &self.name);
+        let Some(name) = &self.name else { return };
+        let output = script("down", name);
         assert!(std::thread::panicking() || output.status.success(), "{}", text(&output.stderr));
     }
 }
