@@ -2,7 +2,7 @@
 
 use tokio::process::Command;
 
-use crate::environment::{missing, variable};
+use crate::environment::{absent, missing, variable};
 use crate::program;
 
 /// The variables by which a program reaches a broker.
@@ -26,8 +26,7 @@ pub fn rabbitmq() -> Option<Broker> {
 /// Google's Pub/Sub emulator, if there is one.
 pub fn pubsub() -> Option<Broker> {
     if let Some(why) = variable("REAL_PUBSUB_ABSENT") {
-        eprintln!("Google's Pub/Sub emulator is not available: {why}");
-        return None;
+        return absent("Google's Pub/Sub emulator", &why);
     }
     let Some(host) = variable("REAL_PUBSUB_HOST") else {
         return missing("REAL_PUBSUB_HOST is not set: no Pub/Sub emulator; `make real-parts` starts it");
