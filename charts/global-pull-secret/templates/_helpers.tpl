@@ -13,6 +13,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 hosted_kubeconfig: /etc/hosted/kubeconfig
 control_plane_namespace: {{ .Release.Namespace }}
 original_secret: {{ .Values.originalSecret }}
+{{- with .Values.sourceSecret }}{{ if .name }}
+source_secret: {{ required "sourceSecret.namespace: needed with sourceSecret.name" .namespace }}/{{ .name }}
+{{- end }}{{ end }}
 labelled_additional: {{ .Values.labelledAdditional }}
 syncer:
   image: {{ include "global-pull-secret.image" (dict "image" .Values.syncerImage "version" .Chart.AppVersion) }}
@@ -24,4 +27,23 @@ metrics: {host: 0.0.0.0}
 {{/* The configuration with further settings, which may not replace what the chart depends on. */}}
 {{- define "global-pull-secret.config" -}}
 {{- mergeOverwrite (deepCopy .Values.settings) (include "global-pull-secret.own-config" . | fromYaml) | toYaml -}}
+{{- end }}
+
+{{/* OpenTelemetry's variables, as a list of YAML; empty without an endpoint. */}}
+{{- define "global-pull-secret.tracing-variables" -}}
+{{- with .Values.tracing -}}
+{{- if .endpoint -}}
+- {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .endpoint | quote }}}
+- {name: OTEL_TRACES_SAMPLER, value: {{ .sampler }}}
+- {name: OTEL_TRACES_SAMPLER_ARG, value: {{ .samplerArg | quote }}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The egress to the collector of traces, if there is one. */}}
+{{- define "global-pull-secret.to-collector" -}}
+{{- with .Values.tracing.endpoint -}}
+{{- $url := urlParse . -}}
+- ports: [{port: {{ (splitList ":" $url.host | rest | first) | default (ternary 443 80 (eq $url.scheme "https")) }}}]
+{{- end -}}
 {{- end }}

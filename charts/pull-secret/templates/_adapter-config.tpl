@@ -20,6 +20,11 @@ jobTemplate:
   image: {{ include "pull-secret.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   resources: {{- toYaml .Values.jobs.resources | nindent 4 }}
+  {{- with include "pull-secret.tracing-variables" . }}
+  env:
+    {{- . | nindent 4 }}
+    {{- with dig "jobTemplate" "env" (list) $.Values.adapter.settings }}{{ toYaml . | nindent 4 }}{{ end }}
+  {{- end }}
   {{- $pod := dict }}
   {{- with .Values.imagePullSecrets }}{{ $pod = dict "imagePullSecrets" . }}{{ end }}
   {{- with merge (deepCopy .Values.jobs.podSpec) $pod }}

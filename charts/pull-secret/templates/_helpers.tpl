@@ -158,3 +158,22 @@ spec:
         target: {type: Utilization, averageUtilization: {{ $scaling.targetCPUUtilizationPercentage }}}
 {{- end }}
 {{- end }}
+
+{{/* OpenTelemetry's variables, as a list of YAML; empty without an endpoint. */}}
+{{- define "pull-secret.tracing-variables" -}}
+{{- with .Values.tracing -}}
+{{- if .endpoint -}}
+- {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .endpoint | quote }}}
+- {name: OTEL_TRACES_SAMPLER, value: {{ .sampler }}}
+- {name: OTEL_TRACES_SAMPLER_ARG, value: {{ .samplerArg | quote }}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The egress to the collector of traces, if there is one. */}}
+{{- define "pull-secret.to-collector" -}}
+{{- with .Values.tracing.endpoint -}}
+{{- $url := urlParse . -}}
+- ports: [{port: {{ (splitList ":" $url.host | rest | first) | default (ternary 443 80 (eq $url.scheme "https")) }}}]
+{{- end -}}
+{{- end }}

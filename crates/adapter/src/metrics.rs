@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use daemon::metrics::register;
+use daemon::traces;
 use fleet_model::metrics::adapter as catalogue;
 use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -175,6 +176,7 @@ impl Metrics {
         register(registry, &catalogue::STATUS_REPORTS, self.reports.clone());
         register(registry, &catalogue::RESOURCES_IN_PROGRESS, self.in_progress.clone());
         register(registry, &catalogue::LEADER, self.leading.clone());
+        register(registry, &catalogue::TRACE_SPANS_DROPPED, traces::dropped());
         register(registry, &catalogue::LAST_SUCCESSFUL_PASS, self.last_pass.clone());
         register(registry, &catalogue::STORE_QUOTA_USED, self.quota_used.clone());
         self.store.register(registry);

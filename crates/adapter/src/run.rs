@@ -7,6 +7,7 @@ mod fetch;
 mod job_end;
 mod jobs;
 pub(crate) mod reconcile;
+mod span;
 pub(crate) mod trigger;
 pub(crate) mod work_queue;
 
@@ -15,6 +16,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use daemon::retry::Budget;
+use daemon::traces;
 use futures_util::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use kubernetes::JobWatch;
@@ -23,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use crate::manifest::Trigger;
 use crate::metrics::Handled;
@@ -133,11 +136,12 @@ impl Run {
 
     fn start_due_items(&mut self) {
         self.queue.enqueue_due(Instant::now());
-        while let Some(item) = self.queue.next() {
+        while let Some(mut item) = self.queue.next() {
+            let span = span::begin(&self.context.config.resource_type, &item.id, &mut item.trigger);
             let context = Arc::clone(&self.context);
             // A stop does not interrupt a pass: another replica would repeat what it has done.
             let budget = Budget::new(RECONCILE_TIMEOUT, CancellationToken::new());
-            self.passes.spawn(reconcile_item(context, item, budget));
+            self.passes.spawn(reconcile_item(context, item, budget).instrument(span));
         }
         self.context.metrics.show_in_progress(self.passes.len());
         let drifted = self.context.findings.lock().unwrap_or_else(PoisonError::into_inner).len();
@@ -233,6 +237,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
             Finished { id, held: Vec::new(), requeue_after }
         }
         Err(error) => {
+            traces::fail(&Span::current(), error.component);
             let failure = context.failures.lock().unwrap_or_else(PoisonError::into_inner).count(&id, Instant::now());
             log_failure(&context, &id, &error, failure.retry);
             if failure.is_reported {

@@ -73,3 +73,5 @@ pub mod serve;
 pub mod service_error;
 pub mod settings;
 pub mod shutdown;
+#[cfg(feature = "traces")]
+pub mod traces;

@@ -51,10 +51,17 @@ pub struct Settings {
     pub crates: &'static [&'static str],
 }
 
+/// Target of the spans of traces. They give log lines no fields but the ids of trace and span.
+pub const SPANS: &str = "spans";
+
 /// Target of audit records, which are written whatever the level is: with some left out, the others prove nothing.
 pub const AUDIT: &str = "audit";
 
-type Fields = BTreeMap<&'static str, Value>;
+/// Fields of a line, by name.
+pub(crate) type Fields = BTreeMap<&'static str, Value>;
+
+/// Adds the ids of the current trace and span to a line.
+pub(crate) type TraceIds = fn(&mut Fields);
 
 /// Component of a crate's events where no span names it: the crate as Rust writes its name, and the component.
 pub type Components = &'static [(&'static str, &'static str)];
@@ -64,6 +71,8 @@ struct Lines<W> {
     settings: Settings,
     /// Empty if the process has one component only.
     components: Components,
+    /// `None` while no traces are exported: there are no spans of traces then.
+    trace_ids: Option<TraceIds>,
     writer: Mutex<W>,
 }
 
@@ -91,7 +100,21 @@ pub fn subscriber_of<W: Write + Send + 'static>(
     settings: Settings,
     writer: W,
 ) -> impl Subscriber + Send + Sync {
-    Registry::default().with(Lines { settings, components, writer: Mutex::new(writer) })
+    Registry::default().with(lines(components, settings, None, writer))
+}
+
+/// Returns the layer that writes each event as one line.
+pub(crate) fn lines<S, W>(
+    components: Components,
+    settings: Settings,
+    trace_ids: Option<TraceIds>,
+    writer: W,
+) -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    W: Write + Send + 'static,
+{
+    Lines { settings, components, trace_ids, writer: Mutex::new(writer) }
 }
 
 /// Renders an error and its causes on one line.
@@ -197,17 +220,24 @@ where
     W: Write + Send + 'static,
 {
     fn enabled(&self, metadata: &Metadata<'_>, _context: Context<'_, S>) -> bool {
+        if metadata.target() == SPANS {
+            return self.trace_ids.is_some() && metadata.is_span();
+        }
         let root = metadata.target().split("::").next().unwrap_or_default();
         self.settings.crates.contains(&root) && (*metadata.level() <= self.settings.level || root == AUDIT)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         let has_audit = self.settings.crates.contains(&AUDIT);
-        Some(if has_audit { self.settings.level.max(LevelFilter::INFO) } else { self.settings.level })
+        Some(if has_audit || self.trace_ids.is_some() {
+            self.settings.level.max(LevelFilter::INFO)
+        } else {
+            self.settings.level
+        })
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if let Some(span) = context.span(id) {
+        if let Some(span) = context.span(id).filter(|span| span.metadata().target() != SPANS) {
             let mut fields = Fields::new();
             attributes.record(&mut Collect(&mut fields));
             span.extensions_mut().insert(fields);
@@ -228,6 +258,9 @@ where
             fields.extend(span.extensions().get::<Fields>().cloned().unwrap_or_default());
         }
         event.record(&mut Collect(&mut fields));
+        if let Some(add) = self.trace_ids {
+            add(&mut fields);
+        }
         let level = event.metadata().level().as_str().to_ascii_lowercase();
         let root = event.metadata().target().split("::").next().unwrap_or_default();
         if let Some((_, component)) = self.components.iter().find(|(name, _)| *name == root) {

@@ -46,6 +46,8 @@ mod row;
 #[cfg(all(test, feature = "settings"))]
 mod tests;
 #[cfg(feature = "settings")]
+pub mod traces;
+#[cfg(feature = "settings")]
 mod tree;
 
 #[cfg(feature = "settings")]

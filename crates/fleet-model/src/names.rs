@@ -33,6 +33,7 @@ macro_rules! names {
 pub mod client;
 pub mod condition;
 pub mod message;
+pub mod trace;
 pub mod variable;
 
 /// Every group, in the order of the reference page.
@@ -53,6 +54,9 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Exchanges and queues of RabbitMQ", names: message::RABBITMQ },
     Group { title: "Topics and subscriptions of Google Pub/Sub", names: message::PUBSUB },
     Group { title: "Attributes of a message: headers of RabbitMQ, attributes of Pub/Sub", names: message::ATTRIBUTES },
+    Group { title: "Services in traces", names: trace::SERVICES },
+    Group { title: "Spans in traces", names: trace::SPANS },
+    Group { title: "Attributes of spans", names: trace::ATTRIBUTES },
     Group { title: "Programs, as field managers and in `User-Agent`", names: client::PROGRAMS },
 ];
 

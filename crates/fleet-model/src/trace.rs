@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A valid `traceparent`, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TraceContext(String);
 
 /// Error for a text that is not a [`TraceContext`].
@@ -23,6 +26,17 @@ impl TraceContext {
     /// Returns the id of the trace: 32 hex digits.
     pub fn trace_id(&self) -> &str {
         self.0.split('-').nth(1).unwrap_or_default()
+    }
+
+    /// Returns the id of the span: 16 hex digits.
+    pub fn span_id(&self) -> &str {
+        self.0.split('-').nth(2).unwrap_or_default()
+    }
+
+    /// Returns true if the trace is recorded.
+    pub fn is_sampled(&self) -> bool {
+        let flags = self.0.split('-').nth(3).unwrap_or_default();
+        u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1)
     }
 }
 
@@ -46,6 +60,20 @@ impl FromStr for TraceContext {
     }
 }
 
+impl TryFrom<String> for TraceContext {
+    type Error = InvalidTraceContext;
+
+    fn try_from(text: String) -> Result<Self, InvalidTraceContext> {
+        text.parse()
+    }
+}
+
+impl From<TraceContext> for String {
+    fn from(context: TraceContext) -> Self {
+        context.0
+    }
+}
+
 impl fmt::Display for TraceContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -61,7 +89,21 @@ mod tests {
     #[test]
     fn a_valid_value_is_kept() {
         let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        assert_eq!(text.parse::<TraceContext>().unwrap().as_str(), text);
+        let context: TraceContext = text.parse().unwrap();
+        assert_eq!(
+            (context.as_str(), context.trace_id(), context.span_id()),
+            (text, "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+        );
+    }
+
+    #[rstest]
+    #[case("00", false)]
+    #[case("01", true)]
+    #[case("02", false)]
+    #[case("ff", true)]
+    fn the_lowest_flag_tells_that_a_trace_is_recorded(#[case] flags: &str, #[case] is_sampled: bool) {
+        let context: TraceContext = format!("00-{}-{}-{flags}", "a".repeat(32), "b".repeat(16)).parse().unwrap();
+        assert_eq!(context.is_sampled(), is_sampled);
     }
 
     #[rstest]

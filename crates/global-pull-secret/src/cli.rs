@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
-use daemon::log;
+use daemon::traces::{self, Program};
+use fleet_model::names::trace::SERVICE_CONTROLLER;
 use tokio::runtime::Builder;
 
 use crate::arguments::{CommandResult, ExplainArguments, MergeArguments};
@@ -77,7 +78,9 @@ pub fn main() -> ExitCode {
 
 fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
     let checked = Checked::load(flags, &ProcessEnvironment).map_err(Faults::of_configuration)?;
-    log::start(checked.settings.log.of(CRATES))?;
+    let export = checked.settings.tracing.export().map_err(Faults::of_configuration)?;
+    let program = Program { name: SERVICE_CONTROLLER, version: env!("CARGO_PKG_VERSION") };
+    let _traces = traces::start(checked.settings.log.of(CRATES), export, program)?;
     runtime()?.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let server = Server::prepare(checked).await.map_err(start_error)?;

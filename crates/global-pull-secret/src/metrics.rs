@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use daemon::metrics::register;
+use daemon::traces;
 use fleet_model::Status;
 use fleet_model::metrics::global_pull_secret as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -86,6 +87,7 @@ impl Metrics {
         register(registry, &catalogue::CONFLICTS, metrics.conflicts.clone());
         register(registry, &catalogue::DEGRADED, metrics.degraded.clone());
         register(registry, &catalogue::PROBES, metrics.probes.clone());
+        register(registry, &catalogue::TRACE_SPANS_DROPPED, traces::dropped());
         metrics
     }
 

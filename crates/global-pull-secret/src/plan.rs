@@ -22,6 +22,8 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// The merge decision for each registry; empty if nothing was merged.
     pub decisions: Vec<Decision>,
+    /// The revision that the nodes get; `None` if nothing is deployed.
+    pub revision: Option<String>,
     /// The progress of the nodes; `None` if nothing is deployed.
     pub nodes: Option<Nodes>,
     /// The probes to start.

@@ -4,6 +4,7 @@ mod act;
 mod caches;
 mod probe_pool;
 mod progress;
+mod roll_out;
 
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ use crate::reason::Reason;
 pub use caches::{Caches, WatchTargets};
 use probe_pool::ProbePool;
 pub use progress::Progress;
+use roll_out::RollOuts;
+pub use roll_out::Source;
 
 /// Back-off of a reconcile pass whose writes fail.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(100), Duration::from_mins(1)).with_factor(4);
@@ -43,6 +46,8 @@ pub struct Controller {
     pub policy: Policy,
     /// Probes registries about new credentials; `None` if no registry is probed.
     pub prober: Option<Prober>,
+    /// The Secret that the original is copied from, if it is named.
+    pub source: Option<Source>,
     /// The metrics.
     pub metrics: Metrics,
     /// The progress.
@@ -66,12 +71,14 @@ impl Controller {
         let mut pool = ProbePool::new(prober);
         let mut failures = 0_u32;
         let mut refused = None;
+        let mut roll_outs = RollOuts::new(self.source.clone());
         loop {
             caches.wait_until_synced(&self.progress).await;
             let facts = Facts { refused: refused.take(), results: pool.results(), ..caches.facts() };
             let began = Instant::now();
             let mut plan = decide(&facts, &self.policy, Timestamp::now());
             self.metrics.decided(&plan);
+            roll_outs.follow(&plan, facts.original.as_deref());
             pool.start(std::mem::take(&mut plan.requests));
             let applied = act::act(std::mem::take(&mut plan.actions), &self.hosted, caches, &self.metrics).await;
             if applied.is_status_current && !applied.is_stale {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::finding::Mode;
 use crate::metrics::Metrics;
 use crate::probe::{Gate, Prober, SetupError};
-use crate::run::{Caches, Controller, Progress, WatchTargets};
+use crate::run::{Caches, Controller, Progress, Source, WatchTargets};
 use crate::settings::{Checked, table};
 
 /// A controller whose listeners are bound and that has not started yet.
@@ -111,8 +111,15 @@ impl Server {
             namespace: &checked.namespace,
             original: &checked.settings.original_secret,
         };
-        let controller =
-            Controller { hosted: hosted.clone(), policy: checked.policy, prober, metrics, progress: progress.clone() };
+        let source = checked.source.clone().map(|key| Source { cluster: control_plane.clone(), key });
+        let controller = Controller {
+            hosted: hosted.clone(),
+            policy: checked.policy,
+            prober,
+            source,
+            metrics,
+            progress: progress.clone(),
+        };
         let caches = Caches::new(checked.settings.labelled_additional);
         let readiness = probes.readiness();
         let work = async {

@@ -11,6 +11,8 @@ use daemon::environment::Environment;
 use daemon::settings::{Given, configuration};
 use docker_config::Limits;
 use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Prefix};
+use fleet_model::id::{is_dns_label, is_dns_subdomain};
+use kubernetes::SecretKey;
 
 use crate::finding::{Mode, Rules};
 use crate::objects::Syncer;
@@ -30,6 +32,8 @@ pub struct Checked {
     pub policy: Policy,
     /// Namespace of the hosted control plane.
     pub namespace: String,
+    /// The Secret that the original is copied from, if it is named.
+    pub source: Option<SecretKey>,
     /// The settings that it was made of.
     pub settings: Settings,
 }
@@ -59,7 +63,7 @@ impl Settings {
     ///
     /// Every fault. A required setting that is missing is a fault of reading already.
     pub fn check(self) -> Result<Checked, Vec<String>> {
-        let mut faults = Vec::new();
+        let mut faults = self.tracing.faults();
         let merge = self.merge(&mut faults);
         let syncer = self.syncer(&mut faults);
         let invalid = match self.invalid_entries {
@@ -71,6 +75,7 @@ impl Settings {
             RolloutChoice::Rolling => Rollout::Rolling,
         };
         let probe = self.probe.rules(&mut faults);
+        let source = self.source(&mut faults);
         let (Some(namespace), Some(syncer)) = (self.control_plane_namespace.clone(), syncer) else {
             return Err(faults);
         };
@@ -79,7 +84,7 @@ impl Settings {
         }
         let (node_deadline, cleanup_deadline) = (self.node_deadline, self.cleanup_deadline);
         let policy = Policy { merge, invalid, probe, rollout, syncer, node_deadline, cleanup_deadline };
-        Ok(Checked { policy, namespace, settings: self })
+        Ok(Checked { policy, namespace, source, settings: self })
     }
 
     /// Policy by which documents are merged.
@@ -96,6 +101,15 @@ impl Settings {
             }
         }
         merge::Policy { conflict, protected, max_bytes: Limits::SECRET.max_bytes }
+    }
+
+    fn source(&self, faults: &mut Vec<String>) -> Option<SecretKey> {
+        let given = self.source_secret.as_deref()?;
+        let parts = given.split_once('/').filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
+        if parts.is_none() {
+            faults.push("source_secret: must be NAMESPACE/NAME".to_owned());
+        }
+        parts.map(|(namespace, name)| SecretKey { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
     fn syncer(&self, faults: &mut Vec<String>) -> Option<Syncer> {

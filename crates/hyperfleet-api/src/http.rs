@@ -19,6 +19,7 @@ mod route;
 mod selection;
 pub mod streams;
 pub mod tenant;
+mod trace;
 mod watch;
 
 use std::sync::Arc;

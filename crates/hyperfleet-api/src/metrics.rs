@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daemon::metrics::register;
+use daemon::traces;
 use fleet_model::metrics::api as catalogue;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -106,6 +107,7 @@ impl Metrics {
         register(registry, &catalogue::CERTIFICATE_EXPIRY, metrics.certificate_expiry.clone());
         register(registry, &catalogue::UNWRITABLE, metrics.unwritable.clone());
         register(registry, &catalogue::STALE_CONFIGURATION, metrics.stale_configuration.clone());
+        register(registry, &catalogue::TRACE_SPANS_DROPPED, traces::dropped());
         metrics
     }
 

@@ -43,6 +43,9 @@ pub fn resource(resource: &Resource) -> Map<String, Value> {
     if let Some(by) = &resource.deleted_by {
         put("deleted_by", json!(by));
     }
+    if let Some(trace) = &state.trace {
+        put("traceparent", json!(trace));
+    }
     object
 }
 
@@ -88,6 +91,7 @@ pub fn parse(object: &Value) -> Option<Resource> {
             references: serde_json::from_value(part(object.get("references"))).ok()?,
             tenancy: serde_json::from_value(part(object.get("tenancy"))).ok()?,
             conditions: serde_json::from_value(conditions).ok()?,
+            trace: text("traceparent").and_then(|trace| trace.parse().ok()),
             ..State::default()
         },
     })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet_model::{Condition, Generation, Report};
+use fleet_model::{Condition, Generation, Report, TraceContext};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,9 @@ pub struct State {
     /// The last stored report of each adapter, by the adapter's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reports: BTreeMap<String, Report>,
+    /// The span of the request that has made the current generation; `None` if it was not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 
 /// The syntax of ids: a DNS label.

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::traces;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -318,6 +319,7 @@ impl RequestInfo {
             reach: caller.reach.clone(),
             time,
             pull_secrets: caller.permissions.pull_secrets(scope),
+            trace: traces::current(),
         }
     }
 }

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::TraceContext;
+
 pub use problem::{FieldError, Problem};
 pub use resource::{NewResource, Reference, Resource, ResourceStatus};
 pub use tombstone::Tombstone;
@@ -41,6 +43,12 @@ impl<T: DeserializeOwned> Page<T> {
         let unreadable = (count - items.len()) as u64;
         Self { page: page.page, size: page.size, total: page.total, items, unreadable }
     }
+}
+
+/// Takes a malformed trace context for an absent one: it must not hide a resource.
+fn trace<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceContext>, D::Error> {
+    let given = Value::deserialize(deserializer)?;
+    Ok(given.as_str().and_then(|text| text.parse().ok()))
 }
 
 /// Takes `null` for the same as an absent member.

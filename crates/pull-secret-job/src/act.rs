@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use daemon::log::SPANS;
+use fleet_model::names::trace::{ADD_VERSION, READ_BACK, VERSION};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{ErrorKind, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
 use tokio::time::Instant;
-use tracing::info;
+use tracing::field::Empty;
+use tracing::{Instrument as _, info, info_span};
 
 use crate::decide::{Action, Content, Plan};
 use crate::outcome::RunError;
@@ -132,16 +135,20 @@ impl<S: SecretStore> Performer<'_, S> {
         }
         info!(operation = "add-secret-version", "Adding secret version with pull secret data");
         let start = Instant::now();
-        let adding = self.session.store.add_version(self.session.secret, bytes);
+        let traced = info_span!(target: SPANS, ADD_VERSION, otel.kind = "client", { VERSION } = Empty);
+        let adding = self.session.store.add_version(self.session.secret, bytes).instrument(traced.clone());
         let number = match self.session.caller.call_once(adding).await? {
             Ok(number) => number,
             Err(error) => return self.after_failed_addition(error, expected).await,
         };
+        traced.record(VERSION, number.get());
+        drop(traced);
         self.done.added.insert(number);
         let version = self.session.version_path(number);
         let duration_ms = elapsed(start);
         info!(operation = "add-secret-version", duration_ms, version, "Successfully created secret version");
-        self.verify(number, bytes).await.map(|progress| {
+        let traced = info_span!(target: SPANS, READ_BACK, otel.kind = "client", { VERSION } = number.get());
+        self.verify(number, bytes).instrument(traced).await.map(|progress| {
             let overtaken = Progress::ObserveAgain("another run has added a version concurrently");
             if number == expected { progress } else { overtaken }
         })

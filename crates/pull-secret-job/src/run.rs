@@ -3,12 +3,19 @@
 use std::time::Duration;
 
 use daemon::calls::CallLog;
+use daemon::log::SPANS;
 use daemon::retry::Budget;
+use daemon::traces;
 use fleet_model::TraceContext;
 use fleet_model::job::{Calls, Reason};
-use kubernetes::Cluster;
+use fleet_model::names::trace::{
+    APPLY_SECRET, GENERATION, KUBERNETES_SECRET, NAMESPACE, REASON, RESOURCE_ID, RESOURCE_TYPE, RUN, STORED_SECRET,
+    VERSION,
+};
+use kubernetes::{Cluster, SecretKey};
 use secret_store::{SecretStore, StoreError, VersionNumber};
 use tokio::time::Instant;
+use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
@@ -27,6 +34,8 @@ use phase::{Pass, Phase};
 
 /// Name of this component in the log.
 pub const COMPONENT: &str = "pullsecret-job";
+/// The API's plural of the resources that runs are for.
+const CLUSTERS: &str = "clusters";
 
 /// Carries out `settings` and logs each step, until `budget` is spent.
 ///
@@ -36,6 +45,17 @@ pub async fn run<S: SecretStore>(
     budget: &Budget,
     connect: impl AsyncFnOnce(&secret_store::Settings) -> Result<S, StoreError>,
 ) -> Outcome {
+    let traced = info_span!(
+        target: SPANS,
+        RUN,
+        { RESOURCE_TYPE } = CLUSTERS,
+        { RESOURCE_ID } = settings.identity.cluster.as_str(),
+        { GENERATION } = settings.identity.generation.map(i64::from),
+        { STORED_SECRET } = settings.secret.as_str(),
+        { REASON } = Empty,
+        { VERSION } = Empty,
+    );
+    let traced = traces::continuing(settings.trace.as_ref(), traced);
     let span = info_span!(
         "run",
         component = COMPONENT,
@@ -47,13 +67,22 @@ pub async fn run<S: SecretStore>(
     );
     let start = Instant::now();
     let mut details = Details::of(settings);
-    async {
+    let outcome = async {
         let result = phases(settings, budget, connect, &mut details).await;
         details.duration_ms = elapsed(start);
         finish(settings, result, details)
     }
     .instrument(span)
-    .await
+    .instrument(traced.clone())
+    .await;
+    traced.record(REASON, outcome.reason.as_str());
+    if let Some(version) = outcome.details.secret_version {
+        traced.record(VERSION, version);
+    }
+    if outcome.reason.exit_code() != 0 {
+        traces::fail(&traced, outcome.reason.as_str());
+    }
+    outcome
 }
 
 async fn phases<S: SecretStore>(
@@ -118,7 +147,9 @@ async fn store_and_apply<S: SecretStore>(
     };
     // A superseded run has nothing to apply.
     let (Some(content), Some(version)) = (content, phase.version) else { return Ok(phase) };
-    let applied = pass.apply(input, version, content).instrument(pass.span()).await;
+    let SecretKey { namespace, name } = &pass.kubernetes_secret.key;
+    let traced = info_span!(target: SPANS, APPLY_SECRET, { NAMESPACE } = namespace, { KUBERNETES_SECRET } = name);
+    let applied = pass.apply(input, version, content).instrument(pass.span()).instrument(traced).await;
     let applied = applied.map_err(RunError::in_kubernetes_secret_phase)?;
     Ok(phase.followed_by(&applied))
 }

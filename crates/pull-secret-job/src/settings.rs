@@ -15,7 +15,7 @@ use kubernetes::SecretKey;
 use secrecy::SecretString;
 use secret_store::{Replication, SecretId};
 
-pub use resolve::{hosted_cluster_patch, resolve, resolve_log, resolve_names, resolve_paths};
+pub use resolve::{hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths};
 pub use table::TABLE;
 
 use crate::decide::Identity;

@@ -10,8 +10,8 @@ use adapter::{Adapter, Parts, Plan, Stores};
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
-use daemon::log;
 use daemon::output;
+use fleet_model::names::trace::SERVICE_ADAPTER;
 use hyperfleet_client::Resource;
 use jiff::Timestamp;
 use kubernetes::leadership::Leadership;
@@ -38,7 +38,7 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
 
 fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
     let plan = plan(flags)?;
-    log::start(plan.config.log.of(CRATES))?;
+    let _traces = cli::start(plan.config.log.of(CRATES), &plan.config.tracing, SERVICE_ADAPTER)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;

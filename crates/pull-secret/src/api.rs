@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
-use daemon::log;
 use daemon::output;
+use fleet_model::names::trace::SERVICE_API;
 use hyperfleet_api::audit;
 use hyperfleet_api::reload::Source;
 use hyperfleet_api::server::{Build, Server};
@@ -46,7 +46,7 @@ fn serve(flags: ApiFlags) -> anyhow::Result<ExitCode> {
     let file = Settings::file(&flags.0, &ProcessEnvironment);
     let source = Source::new(file, move || Settings::load(flags.0.clone(), &ProcessEnvironment));
     let (settings, files) = source.read().map_err(Faults::of_configuration)?;
-    log::start(settings.log.of(CRATES))?;
+    let _traces = cli::start(settings.log.of(CRATES), &settings.tracing, SERVICE_API)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;

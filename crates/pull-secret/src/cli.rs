@@ -12,7 +12,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use daemon::faults::Faults;
+use daemon::log;
 use daemon::settings::flags::{Flags, REQUIRED};
+use daemon::settings::traces::Tracing;
+use daemon::traces::{self, Program, Traces};
 use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
 
@@ -180,6 +184,12 @@ fn exit_codes() -> String {
 /// The version, and when it was built.
 pub(crate) fn build() -> (&'static str, &'static str) {
     (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
+}
+
+/// Starts the log, and the export of traces under this service's name if the settings ask for it.
+pub(crate) fn start(log: log::Settings, tracing: &Tracing, service: &'static str) -> anyhow::Result<Traces> {
+    let export = tracing.export().map_err(Faults::of_configuration)?;
+    Ok(traces::start(log, export, Program { name: service, version: build().0 })?)
 }
 
 /// The text that `pull-secret version` prints.

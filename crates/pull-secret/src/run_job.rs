@@ -7,15 +7,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::retry::Budget;
+use daemon::traces::{self, Program};
 use daemon::{output, proxy};
 use fleet_model::ClusterId;
 use fleet_model::job::Reason;
+use fleet_model::names::trace::SERVICE_JOB;
 use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
 use pull_secret_job::{Details, Outcome, report};
 use secret_store::{GoogleSecretManager, ProjectId};
 use tracing::error;
 
-use crate::cli::JobFlags;
+use crate::cli::{self, JobFlags};
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "kubernetes", "pull_secret", "pull_secret_job", "secret_store"];
@@ -26,7 +28,11 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     if let Some(patch) = settings::hosted_cluster_patch(&flags, &ProcessEnvironment) {
         return Ok(output::print(format_args!("{}\n", patch?))?);
     }
-    daemon::log::start(settings::resolve_log(&flags, &ProcessEnvironment, CRATES))?;
+    let log = settings::resolve_log(&flags, &ProcessEnvironment, CRATES);
+    let export = settings::resolve_export(&flags, &ProcessEnvironment);
+    let program = Program { name: SERVICE_JOB, version: cli::build().0 };
+    // Dropped last: the result is written before what is left of the trace is sent.
+    let _traces = traces::start(log, export, program)?;
     let settings = match resolve(&flags) {
         Ok(settings) => settings,
         Err(problems) => {

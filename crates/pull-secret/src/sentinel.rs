@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
-use daemon::log;
 use daemon::output;
+use fleet_model::names::trace::SERVICE_SENTINEL;
 use hyperfleet_client::Client;
 use kubernetes::Cluster;
 use precondition::Outcome;
@@ -32,7 +32,7 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
     if arguments.dry_run {
         return runtime.block_on(explain(&plan, arguments.id.as_deref()));
     }
-    log::start(plan.settings.log.of(CRATES))?;
+    let _traces = cli::start(plan.settings.log.of(CRATES), &plan.settings.tracing, SERVICE_SENTINEL)?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;

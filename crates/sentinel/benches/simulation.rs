@@ -307,7 +307,7 @@ impl Day {
         );
         let reconciled = Some(one.state.available == ALL);
         let facts = Facts { state: one.state, reconciled, changed: Some(Moment(one.changed)), is_inherited: true };
-        let content = EventContent { kind: "Cluster".into(), data: data.into() };
+        let content = EventContent { kind: "Cluster".into(), data: data.into(), trace: None };
         self.fleet.observe(&id, Observation { facts, content }, ObservedBy::Stream, Moment(self.now));
     }
 

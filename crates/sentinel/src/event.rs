@@ -1,9 +1,13 @@
 //! Builds the events for adapters.
 
+use daemon::log::SPANS;
+use daemon::traces;
+use fleet_model::names::trace::{GENERATION, MESSAGE, OPERATION, PUBLISH, REASON, RESOURCE_ID, RESOURCE_TYPE, TOPIC};
 use jiff::Timestamp;
 use message_broker::Event;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::{Span, info_span};
 
 use crate::decide::State;
 use crate::fleet::Due;
@@ -23,6 +27,34 @@ pub enum EventType {
     Reconcile,
     /// `cluster.create`, `cluster.update`, `cluster.delete`: the specification's.
     Specification,
+}
+
+/// The extension attribute with the trace of an event, as HyperFleet's Sentinel has it.
+pub const TRACEPARENT: &str = "traceparent";
+
+/// Returns the span of a publication, and puts the event into its trace. The event of a change continues the trace of the
+/// change. A repetition begins a trace of its own, which links to that one: it may follow hours later.
+pub fn traced(event: &mut Event, due: &Due, resource_type: &str, topic: &str) -> Span {
+    let span = info_span!(
+        target: SPANS,
+        PUBLISH,
+        otel.name = format!("{topic} {PUBLISH}"),
+        otel.kind = "producer",
+        { OPERATION } = "send",
+        { TOPIC } = topic,
+        { MESSAGE } = event.id,
+        { RESOURCE_TYPE } = resource_type,
+        { RESOURCE_ID } = &*due.id,
+        { GENERATION } = due.state.generation,
+        { REASON } = due.reason.as_str(),
+    );
+    let change = due.content.trace.as_ref();
+    let is_change = due.reason.is_change();
+    let span = if is_change { traces::continuing(change, span) } else { traces::linked(change, span) };
+    // A Sentinel that exports nothing hands the trace of the change on.
+    let trace = traces::context(&span).or_else(|| change.filter(|_| is_change).cloned());
+    event.extensions.extend(trace.map(|trace| (TRACEPARENT.to_owned(), trace.to_string())));
+    span
 }
 
 /// Builds the event that is due.
@@ -66,7 +98,8 @@ mod tests {
     use crate::reason::Reason;
 
     fn due(state: State) -> Due {
-        let content = EventContent { kind: "Cluster".into(), data: r#"{"id":"cls-1","generation":1}"#.into() };
+        let content =
+            EventContent { kind: "Cluster".into(), data: r#"{"id":"cls-1","generation":1}"#.into(), trace: None };
         Due { id: "cls-1".into(), reason: Reason::New, state, content, changed: None }
     }
 
@@ -96,6 +129,18 @@ mod tests {
             body,
             r#"{"specversion":"1.0","id":"0197","source":"hyperfleet-sentinel","type":"com.redhat.hyperfleet.cluster.reconcile","subject":"cls-1","datacontenttype":"application/json","time":"2026-02-03T04:05:06Z","data":{"generation":1,"id":"cls-1"}}"#
         );
+    }
+
+    #[rstest]
+    #[case::change(Reason::New, Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))]
+    #[case::repetition(Reason::ResyncDue, None)]
+    fn the_trace_of_a_change_is_handed_on_without_an_export(#[case] reason: Reason, #[case] expect: Option<&str>) {
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().ok();
+        let mut due = Due { reason, ..due(State::default()) };
+        due.content.trace = trace;
+        let mut event = Event::new(SOURCE, "t", Timestamp::UNIX_EPOCH, json!({}));
+        assert!(traced(&mut event, &due, "clusters", "topic").is_disabled());
+        assert_eq!(event.extensions.get(TRACEPARENT).map(String::as_str), expect);
     }
 
     #[test]

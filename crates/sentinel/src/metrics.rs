@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use daemon::metrics::register;
+use daemon::traces;
 use fleet_model::metrics::sentinel as catalogue;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -110,6 +111,7 @@ impl Metrics {
         register(registry, &catalogue::KNOWN_RESOURCES, metrics.known.clone());
         register(registry, &catalogue::LEADER, metrics.leading.clone());
         register(registry, &catalogue::CHANGE_STREAM, metrics.streaming.clone());
+        register(registry, &catalogue::TRACE_SPANS_DROPPED, traces::dropped());
         metrics.show_fleet(0, 0);
         metrics.show_leading(false);
         metrics.show_streaming(false);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fleet_model::names;
-use hyperfleet_client::{Resource, Status, View, known_time};
+use hyperfleet_client::{Resource, Status, TraceContext, View, known_time};
 use precondition::{AdapterFacts, Context, Evaluation, Outcome, Precondition};
 use serde_json::{Map, Value};
 
@@ -43,6 +43,8 @@ pub struct EventContent {
     pub kind: Arc<str>,
     /// The event's data, but for the reason.
     pub data: Box<str>,
+    /// The trace of the change that has made the generation.
+    pub trace: Option<TraceContext>,
 }
 
 impl Projector {
@@ -66,8 +68,11 @@ impl Projector {
         if *self.kind != *resource.kind {
             self.kind = resource.kind.as_str().into();
         }
-        let content =
-            EventContent { kind: Arc::clone(&self.kind), data: self.template.render(resource).to_string().into() };
+        let content = EventContent {
+            kind: Arc::clone(&self.kind),
+            data: self.template.render(resource).to_string().into(),
+            trace: resource.traceparent.clone(),
+        };
         let facts = Facts { state, reconciled: reconciled(resource), changed: changed(resource), is_inherited: false };
         Observation { facts, content }
     }

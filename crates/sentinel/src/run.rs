@@ -186,8 +186,10 @@ impl<'a, P: Publisher> Leader<'a, P> {
         let limit = self.plan.settings.publish.concurrency;
         while self.in_flight.has_free_slot() && self.succession.has_room(limit) {
             let Some(due) = self.fleet.take(self.clock.now()) else { break };
-            let event = crate::event::event(&due, self.plan.settings.event_type, &self.projector, Timestamp::now());
-            self.in_flight.publish(due, event);
+            let mut event = crate::event::event(&due, self.plan.settings.event_type, &self.projector, Timestamp::now());
+            let (kind, topic) = (&self.plan.resource_type, self.plan.topic.as_str());
+            let span = crate::event::traced(&mut event, &due, kind, topic);
+            self.in_flight.publish(due, event, span);
         }
         self.metrics.show_fleet(self.fleet.len(), self.fleet.pending());
     }
@@ -199,7 +201,8 @@ impl<'a, P: Publisher> Leader<'a, P> {
     }
 
     fn on_published(&mut self, published: PublishResult) {
-        let PublishResult { due, event_id, result } = published;
+        let PublishResult { due, event_id, result, span } = published;
+        let _entered = span.enter();
         let (id, reason) = (&*due.id, due.reason.as_str());
         match result {
             Ok(()) => {
@@ -221,6 +224,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
                 self.progress(|progress| progress.broker = None);
             }
             Err(error) => {
+                daemon::traces::fail(&span, "refused");
                 let is_known = self.progress.borrow().broker.as_deref() == Some(&*error.to_string());
                 if !error.kind.is_refusal() {
                     tracing::warn!(

@@ -186,7 +186,8 @@ impl Settings {
             ),
             (self.publish_when.len() <= 64, "publish_when: must be at most 64 adapters"),
         ];
-        checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned()).collect()
+        let broken = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
+        broken.chain(self.tracing.faults()).collect()
     }
 
     fn preconditions(&self) -> Result<BTreeMap<String, Precondition>, Vec<String>> {

@@ -42,6 +42,16 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDENTITY_VARIABLES: [&str; 6] =
     ["HOME", "GOOGLE_APPLICATION_CREDENTIALS", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
 
+/// Variables by which Jobs export traces as this process does.
+const TRACES_VARIABLES: [&str; 6] = [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+];
+
 /// A running fleet plane.
 #[derive(Debug)]
 pub(crate) struct Fleet {
@@ -292,6 +302,12 @@ impl Start<'_> {
         let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
         if self.options.level != LevelFilter::OFF {
             set("LOG_LEVEL", self.options.level.to_string());
+        }
+        // Headers stay out: the Pods' environment is no place for a credential.
+        for name in self.options.export.iter().flat_map(|_| TRACES_VARIABLES) {
+            if let Some(value) = ProcessEnvironment.text(name)? {
+                set(name, value);
+            }
         }
         if let Endpoint::Emulator { host, token_file } = endpoint {
             set("SECRET_MANAGER_EMULATOR_HOST", host.clone());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use daemon::environment::Environment;
+use daemon::settings::traces::{Export, Tracing};
 use message_broker::Broker;
 use message_broker::pubsub::{self, PubSub};
 use message_broker::rabbitmq::{self, RabbitMq};
@@ -41,6 +42,8 @@ pub(crate) struct Options {
     pub(crate) scenario: Option<Scenario>,
     /// The scripted faults of the embedded emulators: one's own, then those of the scenario.
     pub(crate) faults: Faults,
+    /// The export of traces, by OpenTelemetry's variables.
+    pub(crate) export: Option<Export>,
 }
 
 /// The Secret Manager to use.
@@ -70,6 +73,7 @@ impl Options {
             level,
             scenario: None,
             faults: Faults::default(),
+            export: None,
         }
     }
 
@@ -94,6 +98,7 @@ impl Options {
             keep("--kubeconfig: there is no such file".to_owned());
         }
         let scripted = scripted(arguments).map_err(&mut keep);
+        let export = Tracing::of_environment(environment).map_err(|more| faults.extend(more)).unwrap_or_default();
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -108,6 +113,7 @@ impl Options {
             level,
             scenario: arguments.scenario,
             faults: scripted.unwrap_or_default(),
+            export,
         })
     }
 
@@ -235,6 +241,15 @@ mod tests {
     fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
         let faults = options(line, &BTreeMap::new()).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");
+    }
+
+    #[test]
+    fn the_variables_of_traces_are_checked() {
+        let environment = BTreeMap::from([("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        let faults = options("", &environment).unwrap_err();
+        assert_eq!(faults, ["OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf"]);
+        let environment = BTreeMap::from([("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")]);
+        assert!(options("", &environment).unwrap().export.is_some());
     }
 
     #[test]

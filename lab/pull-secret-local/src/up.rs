@@ -12,6 +12,8 @@ use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use daemon::log::{self, Components, Format};
+use daemon::settings::traces::Export;
+use daemon::traces::{self, Program, ProgramExport, StartError, Traces};
 use daemon::{output, proxy};
 use secret_store::Endpoint;
 use serde_json::json;
@@ -59,7 +61,7 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
     let options = Options::of(arguments, &ProcessEnvironment).map_err(Faults::of_options)?;
     leave_proxies()?;
     let output = arguments.output;
-    start_log(options.level, output)?;
+    let _traces = start_log(options.level, output, options.export.clone())?;
     on_runtime(async |stop| {
         let mut fleet = tokio::select! {
             fleet = Fleet::start(&options) => fleet?,
@@ -111,9 +113,7 @@ async fn kept(scenario: Option<Scenario>, clients: &Clients) -> Infallible {
 pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
     let level = arguments.log_level.as_deref().map(log::level).transpose().context("--log-level")?;
     leave_proxies()?;
-    if let Some(level) = level {
-        start_log(level, arguments.output)?;
-    }
+    let _traces = level.map(|level| start_log(level, arguments.output, None)).transpose()?;
     on_runtime(async |stop| {
         let options = Options::embedded(level.unwrap_or(LevelFilter::OFF));
         let mut fleet = tokio::select! {
@@ -166,14 +166,15 @@ fn leave_proxies() -> anyhow::Result<()> {
     Err(command.args(arguments).exec()).context("cannot start without proxies")
 }
 
-/// The log: for people on stderr, for programs on stdout.
-fn start_log(level: LevelFilter, output: StreamFormat) -> Result<(), log::StartError> {
+/// The log, for people on stderr, for programs on stdout; and the traces of all parts, as those of one service.
+fn start_log(level: LevelFilter, output: StreamFormat, export: Option<Export>) -> Result<Traces, StartError> {
     let (format, writer): (_, Box<dyn Write + Send>) = match output {
         StreamFormat::Text => (Format::Text, Box::new(io::stderr())),
         StreamFormat::Json => (Format::Json, Box::new(io::stdout())),
     };
     let settings = log::Settings { format, level, crates: CRATES };
-    log::start_for(COMPONENTS, settings, writer)
+    let program = Program { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") };
+    traces::start_for(COMPONENTS, settings, writer, export.map(|export| ProgramExport { export, program }))
 }
 
 /// Says where everything is.

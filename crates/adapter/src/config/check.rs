@@ -25,6 +25,7 @@ const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
 
 pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     let mut faults = rules(config);
+    faults.extend(config.tracing.faults());
     let spec = &config.spec;
     // A missing address is a fault of reading already.
     let base_url = spec

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use daemon::settings::Row;
 use daemon::settings::common::{self, Address, Log};
+use daemon::settings::traces::Tracing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,6 +29,8 @@ daemon::settings! {
         pub spec: Spec,
         /// The log
         pub log: Log,
+        /// Traces
+        pub tracing: Tracing,
         /// Address of probes
         pub health: Address = common::HEALTH,
         /// Address of metrics

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use daemon::retry::Budget;
 use fleet_model::names;
-use hyperfleet_client::{Calls, Report, Reported, TraceContext};
+use hyperfleet_client::{Calls, Report, Reported, Resource, TraceContext};
 use jiff::Timestamp;
 use kubernetes::ErrorKind;
 use tokio::time::Instant;
@@ -15,6 +15,7 @@ use super::failure::ReconcileError;
 use super::failures::Failures;
 use super::fetch::{fetch, last_report};
 use super::job_end::JobEnded;
+use super::span;
 use crate::act::{Executor, Leftovers, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
@@ -65,7 +66,7 @@ pub(crate) async fn reconcile(
         Err(error) => return Err(error.into()),
     };
     context.metrics.decided(plan.reason);
-    log_pass(&plan, id, trigger);
+    log_pass(&plan, &reported, trigger);
     // Each report needs a time of its own: an equal one is discarded.
     let observed_at = if has_recorded { context.client.observe() } else { observed_at };
     let report = report::report(&context.config, &reported, &plan, observed_at);
@@ -246,11 +247,12 @@ async fn withdraw_run(context: &Context, calls: &Calls<'_>, plan: &Plan, id: &st
     Ok(())
 }
 
-fn log_pass(plan: &Plan, id: &str, trigger: &Trigger) {
+fn log_pass(plan: &Plan, resource: &Resource, trigger: &Trigger) {
+    span::decided(plan, resource);
     let available = plan.condition(names::condition::AVAILABLE);
     tracing::info!(
         operation = "reconcile",
-        resource_id = id,
+        resource_id = resource.id,
         event_id = trigger.event,
         trace_id = trigger.trace.as_ref().map(TraceContext::trace_id),
         decision_reason = %plan.reason,

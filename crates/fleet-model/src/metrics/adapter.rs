@@ -43,6 +43,8 @@ metrics! {
     RESOURCES_IN_PROGRESS = Gauge "hyperfleet_adapter_resources_in_progress" by COMMON;
     /// 1 on the replica that reports ended Jobs.
     LEADER = Gauge "hyperfleet_adapter_leader" by COMMON;
+    /// Spans of traces that no collector has taken: the queue was full, or the collector has refused them.
+    TRACE_SPANS_DROPPED = Counter "hyperfleet_adapter_trace_spans_dropped" by &[];
     /// Checks of the secret stores: `success`, or `failed` if the API or a project could not be listed.
     STORE_CHECKS = Counter "hyperfleet_adapter_store_checks" by BY_STATUS;
     /// Start of the last check of the secret stores that has succeeded, in Unix time; its age is `time()` minus this.

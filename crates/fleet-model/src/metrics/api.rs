@@ -43,4 +43,6 @@ metrics! {
     UNWRITABLE = Gauge "hyperfleet_api_database_unwritable" by &[];
     /// 1 while changed grants or encryption keys cannot be used and the last good ones stay; 0 otherwise.
     STALE_CONFIGURATION = Gauge "hyperfleet_api_configuration_stale" by &[];
+    /// Spans of traces that no collector has taken: the queue was full, or the collector has refused them.
+    TRACE_SPANS_DROPPED = Counter "hyperfleet_api_trace_spans_dropped" by &[];
 }

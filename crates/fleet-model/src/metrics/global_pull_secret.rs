@@ -27,4 +27,6 @@ metrics! {
     DEGRADED = Gauge "global_pull_secret_degraded" by &[];
     /// Registry probes, by verdict.
     PROBES = Counter "global_pull_secret_probes" by &["verdict"];
+    /// Spans of traces that no collector has taken: the queue was full, or the collector has refused them.
+    TRACE_SPANS_DROPPED = Counter "global_pull_secret_trace_spans_dropped" by &[];
 }

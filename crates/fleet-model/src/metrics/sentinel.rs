@@ -32,4 +32,6 @@ metrics! {
     LEADER = Gauge "hyperfleet_sentinel_leader" by COMMON;
     /// 1 while changes arrive by the change stream, 0 while the API is polled.
     CHANGE_STREAM = Gauge "hyperfleet_sentinel_change_stream" by COMMON;
+    /// Spans of traces that no collector has taken: the queue was full, or the collector has refused them.
+    TRACE_SPANS_DROPPED = Counter "hyperfleet_sentinel_trace_spans_dropped" by &[];
 }

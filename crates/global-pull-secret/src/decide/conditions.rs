@@ -61,9 +61,10 @@ impl Reconcile<'_> {
             // Changes that are not written now are published with the status that contains them.
             events.clear();
         }
+        let revision = record.map(|record| record.revision.clone());
         let Self { actions, next, .. } = self;
         let Content { decisions, probing, .. } = content;
-        Plan { actions, conditions, events, decisions, nodes, requests: probing.requests, next }
+        Plan { actions, conditions, events, decisions, revision, nodes, requests: probing.requests, next }
     }
 
     fn valid(&self, content: &Content) -> ReportedCondition {

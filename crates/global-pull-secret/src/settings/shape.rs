@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use daemon::settings::Row;
 use daemon::settings::common::{self, Address, Log};
+use daemon::settings::traces::Tracing;
 
 daemon::settings! {
     /// Settings of the controller, every one given or defaulted.
@@ -21,6 +22,12 @@ daemon::settings! {
             Row::at("control_plane_namespace").flag("control-plane-namespace").required(),
         /// Name of the original pull secret
         pub original_secret: String = Row::at("original_secret").flag("original-secret").default("pull-secret"),
+        /// Secret that the original is copied from, `NAMESPACE/NAME` beside it: the trace that its annotation names is linked to that of
+        /// the roll-out; needs to get it
+        pub source_secret: Option<String> = Row::at("source_secret")
+            .flag("source-secret")
+            .placeholder("NAMESPACE/NAME")
+            .unset("only an annotation of the original itself counts"),
         /// The node syncer
         pub syncer: SyncerSettings,
         /// Entry that is kept where both Secrets have one for a registry
@@ -47,6 +54,8 @@ daemon::settings! {
         pub call_timeout: Duration = Row::at("call_timeout").default("10s").least("1s"),
         /// The log
         pub log: Log,
+        /// Traces
+        pub tracing: Tracing,
         /// Probes
         pub health: Address = common::HEALTH,
         /// Metrics

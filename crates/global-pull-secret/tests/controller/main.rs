@@ -21,3 +21,4 @@ mod probing;
 mod registry;
 mod rig;
 mod story;
+mod traces;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet_model::Generation;
+use fleet_model::{Generation, TraceContext};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -26,6 +26,8 @@ pub struct RequestInfo {
     pub time: Timestamp,
     /// The caller's permissions about pull secrets.
     pub pull_secrets: PullSecretRights,
+    /// The request's span; `None` if it is not traced.
+    pub trace: Option<TraceContext>,
 }
 
 /// The permissions of a caller about the pull secrets of the resources in a request.
@@ -149,7 +151,7 @@ pub fn create(body: Creation, id: String, relations: Relations, request: &Reques
         updated_by: request.caller.clone(),
         deleted_time: None,
         deleted_by: None,
-        state: State { labels: body.labels, references, tenancy, ..State::default() },
+        state: State { labels: body.labels, references, tenancy, trace: request.trace.clone(), ..State::default() },
     }
 }
 
@@ -182,6 +184,7 @@ pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo)
     after.generation = after.generation.next();
     after.updated_by.clone_from(&request.caller);
     after.updated_time = later(before.updated_time, request.time);
+    after.state.trace.clone_from(&request.trace);
     Patched::Changed(Box::new(after))
 }
 

@@ -91,6 +91,7 @@ pub fn mark_for_deletion(before: &Resource, request: &RequestInfo) -> Resource {
     after.updated_time = at;
     after.updated_by.clone_from(&request.caller);
     after.state.references.clear();
+    after.state.trace.clone_from(&request.trace);
     after
 }
 

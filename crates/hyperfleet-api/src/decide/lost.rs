@@ -42,6 +42,7 @@ mod tests {
             reach: Reach::Unlimited,
             time: Timestamp::from_second(10).unwrap(),
             pull_secrets: PullSecretRights { reads: false, chooses_destination: false },
+            trace: None,
         };
         let resource = |spec: Value| {
             let spec = spec.as_object().cloned();

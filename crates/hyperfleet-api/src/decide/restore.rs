@@ -39,6 +39,7 @@ mod tests {
             reach: Reach::Unlimited,
             time: Timestamp::from_second(second).unwrap(),
             pull_secrets: PullSecretRights { reads: false, chooses_destination: false },
+            trace: None,
         };
         let body = Creation { kind: "Cluster".to_owned(), name: "one".to_owned(), ..Creation::default() };
         let before = create(body, "one".to_owned(), Relations::default(), &at(10));

@@ -65,6 +65,7 @@ mod tests {
             reach: Reach::Unlimited,
             time: Timestamp::from_second(10).unwrap(),
             pull_secrets: PullSecretRights { reads: false, chooses_destination: false },
+            trace: None,
         };
         let body = Creation { kind: "Cluster".to_owned(), name: "one".to_owned(), ..Creation::default() };
         let relations = Relations { tenancy: request.tenancy.clone(), ..Relations::default() };

@@ -10,7 +10,7 @@ use super::audit::{Call, Unfinished};
 use super::document::ServiceDocument;
 use super::query::Parameters;
 use super::route::Route;
-use super::{Api, access, causes, response, watch};
+use super::{Api, access, causes, response, trace, watch};
 use crate::authorization::{Denied, Scope, Verb};
 use crate::decide::body::{self, Creation};
 use crate::decide::change::{self, RequestInfo};
@@ -339,6 +339,7 @@ async fn report(
 }
 
 fn item(status: StatusCode, resource: &Resource) -> Response {
+    trace::written(resource);
     response::json_text(status, render::text(resource))
 }
 

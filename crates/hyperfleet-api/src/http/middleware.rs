@@ -16,6 +16,7 @@ use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::audit::Call;
@@ -23,7 +24,7 @@ use super::handlers::{self, AuthenticatedRequest};
 use super::head::Head;
 use super::query::Parameters;
 use super::route::{Route, route};
-use super::{Api, access, digests, response};
+use super::{Api, access, digests, response, trace};
 use crate::excerpt::excerpt;
 use crate::problem::{Code, Problem, Rejection};
 use crate::service::Caller;
@@ -37,48 +38,55 @@ pub fn router(api: Api) -> Router {
 
 async fn handle(State(api): State<Api>, request: Request) -> Response {
     let id = Uuid::now_v7().to_string();
+    let uri = request.uri().clone();
+    let route = route(uri.path(), api.service().registry());
+    let span = trace::span(&request, route.as_ref(), &id);
+    let response = answer(&api, request, route, &id).instrument(span.clone()).await;
+    trace::answered(&span, response.status());
+    response
+}
+
+async fn answer(api: &Api, request: Request, route: Option<Route<'_>>, id: &str) -> Response {
     let started = Instant::now();
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(excerpt);
-    let route = route(uri.path(), api.service().registry());
-    let template = route.as_ref().map_or_else(|| "unknown".to_owned(), Route::template);
+    let template = trace::template(route.as_ref());
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     let mut caller = None;
-    let context = Context { request_id: &id, peer, caller: &mut caller };
-    let handled = AssertUnwindSafe(handle_route(&api, request, route.clone(), context)).catch_unwind();
+    let context = Context { request_id: id, peer, caller: &mut caller };
+    let handled = AssertUnwindSafe(handle_route(api, request, route.clone(), context)).catch_unwind();
     // All of it: also authentication can wait for another service.
     let handled = tokio::time::timeout(api.parts.limits.request, handled).await;
     let timed_out = || Problem::new(Code::Timeout, "the request timed out: try again").into();
     let (mut response, rejection) = match handled.unwrap_or_else(|_elapsed| Ok(Err(timed_out()))) {
         Ok(Ok(response)) => (response, None),
-        Ok(Err(rejection)) => (response::problem(&rejection.problem, uri.path(), &id, api.now()), Some(rejection)),
+        Ok(Err(rejection)) => (response::problem(&rejection.problem, uri.path(), id, api.now()), Some(rejection)),
         Err(_panic) => {
             let problem = Problem::new(Code::Internal, "an internal error; the server's log says more");
-            (response::problem(&problem, uri.path(), &id, api.now()), Some(problem.into()))
+            (response::problem(&problem, uri.path(), id, api.now()), Some(problem.into()))
         }
     };
     if let Some(Rejection { problem, .. }) = rejection.as_ref().filter(|rejection| is_denial(&rejection.problem)) {
         let path = excerpt(uri.path());
         let call = Call {
             chain: &api.parts.audit,
-            request_id: &id,
+            request_id: id,
             method: method.as_str(),
             path: &path,
             peer,
             caller: caller.as_ref(),
         };
-        audit_denied(&api, call, route.as_ref(), &problem.detail).await;
+        audit_denied(api, call, route.as_ref(), &problem.detail).await;
     }
     let headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert("x-request-id", id);
     }
     headers.append(header::VARY, HeaderValue::from_static("Authorization"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let (status, duration) = (response.status(), started.elapsed());
     api.parts.metrics.answered(&method, &template, status, duration);
-    let entry =
-        AccessLogEntry { id: &id, method: &method, path: uri.path(), status, parent: parent.as_deref(), duration };
+    let entry = AccessLogEntry { id, method: &method, path: uri.path(), status, parent: parent.as_deref(), duration };
     entry.log(rejection.as_ref());
     response
 }

@@ -88,6 +88,12 @@ fn resource(descriptor: Option<&Descriptor>) -> Value {
             "updated_by": { "type": "string" },
             "deleted_time": time("The time at which its deletion was requested; absent before."),
             "deleted_by": { "type": "string" },
+            "traceparent": {
+                MARK: true,
+                "description": "The trace context of the request that has made this generation, in the W3C's form; absent if it was not \
+                                traced.",
+                "type": "string",
+            },
         },
     })
 }

@@ -46,6 +46,7 @@ pub(super) fn input(resource: &Resource) -> Resource {
         references: resource.state.references.clone(),
         tenancy: resource.state.tenancy.clone(),
         reports: resource.state.reports.clone(),
+        trace: None,
     };
     Resource { state, ..resource.clone() }
 }

@@ -143,7 +143,14 @@ fn address(id: &str) -> Address<'_> {
 
 fn request() -> RequestInfo {
     let pull_secrets = PullSecretRights { reads: true, chooses_destination: true };
-    RequestInfo { caller: "test".to_owned(), tenancy: Tenancy::new(), reach: Reach::Unlimited, time: NOW, pull_secrets }
+    RequestInfo {
+        caller: "test".to_owned(),
+        tenancy: Tenancy::new(),
+        reach: Reach::Unlimited,
+        time: NOW,
+        pull_secrets,
+        trace: None,
+    }
 }
 
 /// SQLite has a single writer: another write succeeds only if the waiting one holds no transaction.
@@ -292,4 +299,32 @@ async fn concurrent_reports_all_count() {
         reported.await.unwrap().unwrap();
     }
     assert_eq!(rig.message(&cluster.id).await, "1 16");
+}
+
+/// The trace belongs to a generation: it is stored and rendered with it, and no other request replaces it.
+#[tokio::test]
+async fn a_generation_has_the_trace_of_the_request_that_has_made_it() {
+    let rig = Rig::new().await;
+    let traced = |digit: &str| {
+        let trace = format!("00-{}-{}-01", digit.repeat(32), digit.repeat(16)).parse().ok();
+        RequestInfo { trace, ..request() }
+    };
+    let body = body::creation(object(&json!({ "kind": "Channel", "name": "one", "spec": {} }))).unwrap();
+    let descriptor = rig.service.registry().kind("Channel").unwrap();
+    let id = rig.service.create(descriptor, None, body, &traced("1")).await.unwrap().id;
+    let stored = async || rig.service.get(&address(&id), &Reach::Unlimited).await.unwrap();
+    assert_eq!(stored().await.state.trace, traced("1").trace);
+    let object_of = |resource: &Resource| crate::render::resource(resource);
+    let rendered = object_of(&stored().await);
+    assert_eq!(rendered["traceparent"], json!(format!("00-{}-{}-01", "1".repeat(32), "1".repeat(16))));
+    assert_eq!(crate::render::parse(&Value::Object(rendered)).unwrap().state.trace, traced("1").trace);
+    let patch = |spec: &Value| body::patch(object(&json!({ "spec": spec }))).unwrap();
+    let unchanged = patch(&json!({}));
+    rig.service.patch(&address(&id), unchanged, None, &traced("2")).await.unwrap();
+    assert_eq!(stored().await.state.trace, traced("1").trace, "a request that changes nothing");
+    rig.service.patch(&address(&id), patch(&json!({ "a": 1 })), None, &request()).await.unwrap();
+    let untraced = stored().await;
+    assert_eq!((untraced.state.trace.clone(), object_of(&untraced).get("traceparent")), (None, None));
+    rig.service.patch(&address(&id), patch(&json!({ "a": 2 })), None, &traced("3")).await.unwrap();
+    assert_eq!(stored().await.state.trace, traced("3").trace);
 }

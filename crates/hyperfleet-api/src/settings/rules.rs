@@ -6,7 +6,7 @@ use super::{Dialect, Server, Settings};
 
 /// Every contradiction between settings.
 pub(super) fn faults(settings: &Settings) -> Vec<String> {
-    broken(&rules(settings))
+    broken(&rules(settings)).into_iter().chain(settings.tracing.faults()).collect()
 }
 
 /// Every setting of a file of HyperFleet's own server that has no effect here, as this server is stricter.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::settings::common::{self, Log};
+use daemon::settings::traces::Tracing;
 use daemon::settings::{Kind, Row, Setting};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -31,6 +32,8 @@ daemon::settings! {
         pub pull_secret: PullSecret,
         /// The log
         pub log: Log,
+        /// Traces
+        pub tracing: Tracing,
         /// The metrics
         pub metrics: MetricsSettings,
         /// Probes and shutdown

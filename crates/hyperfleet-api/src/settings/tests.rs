@@ -160,7 +160,7 @@ fn faults_name_the_key(#[case] file: &str, #[case] fault: &str) {
      authorization: {grants: [{name: x, issuer: a, subject: jane, kinds: [Cluster], verbs: [get]}]}}",
     "server.jwt.configs[1]: no effect here: server.jwt.configs[0] is for the same issuer_url"
 )]
-#[case("tracing: {enabled: false}", "tracing: no effect here: traces are not exported yet")]
+#[case("logging: {otel: {enabled: true}}", "logging.otel: no effect here: tracing.endpoint switches traces on")]
 fn differences_are_noted(#[case] file: &str, #[case] note: &str) {
     let Notes(notes) = loaded(file, &Variables::new()).unwrap().notes;
     assert!(notes.len() == 1 && notes[0].starts_with(note), "{notes:?}");
@@ -181,7 +181,6 @@ fn the_shapes_of_hyperfleets_files_are_accepted() {
         "logging.output",
         "logging.masking",
         "logging.otel",
-        "tracing",
         "metrics.tls",
         "metrics.label_metrics_inclusion_duration",
         "health.tls",

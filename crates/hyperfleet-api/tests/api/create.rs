@@ -7,7 +7,7 @@ use crate::rig::{BASE, Rig, cluster, merged, path_of, unique};
 rules! {
     shared: answers_with_the_whole_resource conditions_are_written_at_once messages_in_order duplicates
         a_child_belongs_below_its_parent a_parent_must_exist client_ids unknown_members_are_ignored
-        generic_endpoints kinds_without_adapters_have_no_conditions labels_are_left_out_when_there_are_none;
+        generic_endpoints kinds_without_adapters_have_no_conditions labels_are_left_out_when_there_are_none a_trace_is_not_kept_without_an_export;
     own: the_default_set_is_served;
 }
 
@@ -33,6 +33,14 @@ async fn answers_with_the_whole_resource(rig: &Rig) {
         assert_eq!(created.get(absent), None, "{absent}");
     }
     assert_eq!(rig.get(&format!("/clusters/{id}")).await.is(200).body(), created, "committed before answered");
+}
+
+async fn a_trace_is_not_kept_without_an_export(rig: &Rig) {
+    for trace in ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "garbage"] {
+        let body = cluster(&unique("traced")).to_string();
+        let created = rig.send("POST /clusters", &[("traceparent", trace)], body).await.is(201).body();
+        assert_eq!(created.get("traceparent"), None);
+    }
 }
 
 async fn conditions_are_written_at_once(rig: &Rig) {

@@ -31,7 +31,8 @@ async fn the_charts_configuration(kind: Kind) {
     assert_eq!(mapped["type"], "NamespaceReady");
     assert_eq!((&mapped["status"], &mapped["message"]), (&json!("True"), &json!("landing zone of drop-in")));
     let logged = log::logged();
-    for key in ["server.host", "tracing", "logging.masking", "metrics.tls", "entities[0].search_disallowed_fields"] {
+    for key in ["server.host", "logging.otel", "logging.masking", "metrics.tls", "entities[0].search_disallowed_fields"]
+    {
         assert!(logged.contains(&format!("{key}: no effect here")), "{key}");
     }
 }

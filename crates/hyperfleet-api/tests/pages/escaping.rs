@@ -87,6 +87,7 @@ fn resource(id: &str, text: &str, now: Timestamp) -> Resource {
             tenancy: BTreeMap::from([(text.to_owned(), text.to_owned())]),
             conditions: vec![serde_json::from_value(reconciled).unwrap()],
             reports: [text, "dns"].map(|adapter| (adapter.to_owned(), report(adapter))).into(),
+            trace: None,
         },
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Condition, Generation};
+use crate::{Condition, Generation, TraceContext};
 
 /// A cluster, a node pool, or whatever else the API serves.
 ///
@@ -52,6 +52,9 @@ pub struct Resource {
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
+    /// Trace of the change that has made this generation; `None` where there is none, and for a malformed one.
+    #[serde(default, deserialize_with = "super::trace", skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<TraceContext>,
     /// Time of the deletion request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_time: Option<Timestamp>,
@@ -189,10 +192,13 @@ mod tests {
         let page: Page<Resource> = serde_json::from_value(json!({"items": [
             {"id": "a"},
             {"id": "b", "labels": null, "tenancy": null, "references": null, "status": {"conditions": null}},
-            {"id": "c", "status": null, "deleted_time": null},
+            {"id": "c", "status": null, "deleted_time": null, "traceparent": "not one"},
         ]}))
         .unwrap();
-        assert_eq!(page.items.iter().filter(|resource| resource.is_deleting()).count(), 0);
+        assert_eq!(
+            page.items.iter().filter(|resource| resource.is_deleting() || resource.traceparent.is_some()).count(),
+            0
+        );
         let item: Report = serde_json::from_value(json!({
             "adapter": "dns", "observedGeneration": 4, "data": null,
             "conditions": [{"type": "Available", "status": "Perhaps"}],

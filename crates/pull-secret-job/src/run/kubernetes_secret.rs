@@ -1,5 +1,6 @@
 //! Runs the second phase: observe, decide, act, until the Kubernetes Secret holds the stored content, or is deleted.
 
+use daemon::traces;
 use docker_config::Digest;
 use fleet_model::job::Reason;
 use fleet_model::names;
@@ -291,6 +292,8 @@ fn applied(desired: &decide::Desired, content: &SecretSlice<u8>, observed: Optio
     let since = observed.and_then(|observed| observed.annotations.get(names::ANNOTATION_CREATED_AT).cloned());
     let now = || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     annotations.insert(names::ANNOTATION_CREATED_AT.to_owned(), since.unwrap_or_else(now));
+    let trace = traces::current().map(|trace| (names::ANNOTATION_TRACE.to_owned(), trace.to_string()));
+    annotations.extend(trace);
     AppliedSecret {
         labels: desired.labels.clone(),
         annotations,

@@ -45,6 +45,7 @@ impl<'a> Parser<'a> {
         let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
         let task = self.task(cluster.as_ref(), location.is_some());
         let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
+        self.problems.extend(given.tracing.faults());
         let results_path = self.results_path();
         // A dry run writes its result only to a file that is asked for: a reader of `success` would take the secret for
         // stored.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use daemon::environment::Environment;
 use daemon::settings::Loaded;
+use daemon::settings::traces::Export;
 use fleet_model::ClusterId;
 use secrecy::SecretString;
 use secret_store::ProjectId;
@@ -57,6 +58,12 @@ pub fn resolve_log(
     let loaded = loaded(flags, environment, Vec::new());
     let log = loaded.settings().map(|given| given.log.of(crates));
     log.unwrap_or(daemon::log::Settings { format: daemon::log::Format::Json, level: LevelFilter::INFO, crates })
+}
+
+/// Returns the export of traces. Faulty settings export nothing; [`resolve`] reports them.
+pub fn resolve_export(flags: &Flags, environment: &impl Environment) -> Option<Export> {
+    let loaded = loaded(flags, environment, Vec::new());
+    loaded.settings().and_then(|given| given.tracing.export().ok().flatten())
 }
 
 /// Files that a result is written to, as far as the settings are valid: the result file, if there is to be one, and the

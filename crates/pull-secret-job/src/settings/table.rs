@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::settings::common::Log;
+use daemon::settings::traces::Tracing;
 use daemon::settings::{Row, Section as _, Table};
 use secrecy::SecretString;
 
@@ -139,6 +140,8 @@ daemon::settings! {
         pub traceparent: Option<String> = Row::at("traceparent").placeholder("TRACEPARENT"),
         /// The log
         pub log: Log,
+        /// Traces
+        pub tracing: Tracing,
         /// Maximum time of a call to Secret Manager, fetching a token included
         pub gcp_api_timeout: Duration =
             Row::at("gcp_api_timeout").flag("gcp-api-timeout").default("30s").within("1ms", "24h"),

@@ -17,7 +17,11 @@ fn observation(generation: i64, reconciled: bool, changed: i64) -> Observation {
     let state = State { generation, ..State::default() };
     Observation {
         facts: Facts { state, reconciled: Some(reconciled), changed: Some(at(changed)), is_inherited: false },
-        content: EventContent { kind: "Cluster".into(), data: format!("{{\"generation\":{generation}}}").into() },
+        content: EventContent {
+            kind: "Cluster".into(),
+            data: format!("{{\"generation\":{generation}}}").into(),
+            trace: None,
+        },
     }
 }
 

@@ -6,6 +6,7 @@ use message_broker::{BrokerError, ErrorKind, Event, Operation};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::{Instrument as _, Span};
 
 use super::breaker::Breaker;
 use crate::fleet::Due;
@@ -23,6 +24,7 @@ pub(crate) struct PublishResult {
     pub(crate) due: Due,
     pub(crate) event_id: String,
     pub(crate) result: Result<(), BrokerError>,
+    pub(crate) span: Span,
 }
 
 impl<P: Publisher> InFlight<P> {
@@ -39,17 +41,18 @@ impl<P: Publisher> InFlight<P> {
         self.breaker.next_slot_at(self.tasks.len(), Instant::now())
     }
 
-    pub(crate) fn publish(&mut self, due: Due, event: Event) {
+    pub(crate) fn publish(&mut self, due: Due, event: Event, span: Span) {
         let publisher = self.publisher.clone();
         self.tasks.spawn(async move {
             let event_id = event.id.clone();
             // In a task of its own, so that a panic has a result too.
-            let publishing = AbortOnDropHandle::new(tokio::spawn(publisher.publish(event)));
+            let publishing = publisher.publish(event).instrument(span.clone());
+            let publishing = AbortOnDropHandle::new(tokio::spawn(publishing));
             let result = publishing.await.unwrap_or_else(|_panic| {
                 Err(BrokerError::new(Operation::Publish, "the broker", ErrorKind::Internal)
                     .with_detail("the publication has panicked"))
             });
-            PublishResult { due, event_id, result }
+            PublishResult { due, event_id, result, span }
         });
     }
 
@@ -101,10 +104,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_panicked_publication_has_a_result() {
-        let content = EventContent { kind: "Cluster".into(), data: "{}".into() };
+        let content = EventContent { kind: "Cluster".into(), data: "{}".into(), trace: None };
         let due = Due { id: "a".into(), reason: Reason::New, state: State::default(), content, changed: None };
         let mut in_flight = InFlight::new(Panicking, 1);
-        in_flight.publish(due.clone(), Event::new("source", "type", jiff::Timestamp::UNIX_EPOCH, Value::Null));
+        in_flight.publish(
+            due.clone(),
+            Event::new("source", "type", jiff::Timestamp::UNIX_EPOCH, Value::Null),
+            Span::none(),
+        );
         let result = in_flight.next().await.unwrap();
         assert_eq!((result.due, result.result.unwrap_err().kind), (due, ErrorKind::Internal));
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::settings::common::{self, Address, Log};
+use daemon::settings::traces::Tracing;
 use daemon::settings::{Kind, Row};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -37,6 +38,8 @@ daemon::settings! {
         pub leader_election: LeaderElection,
         /// The log
         pub log: Log,
+        /// Traces
+        pub tracing: Tracing,
         /// Probes
         pub health: Address = common::HEALTH,
         /// Metrics

@@ -33,7 +33,6 @@ fn variable(path: &str) -> String {
 /// Keys of HyperFleet's Sentinel and broker library that have no effect here.
 const RETIRED: &[(&str, &str)] = &[
     ("debug_config", "use --dry-run to see what would be published, and why"),
-    ("tracing_enabled", "traces are not exported yet; leave it out"),
     ("log.output", "the log is written to stdout"),
     ("clients.hyperfleet_api.version", "the API has one version, v1"),
     ("clients.hyperfleet_api.page_size", "lists are read in the largest pages that the API has"),

@@ -48,6 +48,18 @@ fn hyperfleets_variables_are_accepted() {
     assert!(!format!("{plan:?}").contains("hunter2"));
 }
 
+#[test]
+fn traces_are_switched_as_hyperfleet_does() {
+    let endpoint = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")];
+    let exports = |file: &str| plan(file, &endpoint).unwrap().settings.tracing.export().unwrap().is_some();
+    assert!(exports(LEAST));
+    assert!(!exports(&LEAST.replacen('{', "{tracing_enabled: false, ", 1)));
+    assert_eq!(
+        faults(LEAST, &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]),
+        "OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf"
+    );
+}
+
 #[rstest]
 #[case::nothing("{}", "resource_type: missing; set HYPERFLEET_RESOURCE_TYPE or --resource-type")]
 #[case::nothing_of_the_api(
@@ -91,7 +103,6 @@ fn contradictions_are_named_by_their_key(#[case] file: &str, #[case] expect: &st
 #[rstest]
 #[case("{message_decision: {result: 'true'}}", "message_decision: not a key of this program: the decision is built in")]
 #[case("{clients: {hyperfleet_api: {page_size: 20}}}", "clients.hyperfleet_api.page_size: not a key of this program")]
-#[case("{tracing_enabled: false}", "tracing_enabled: not a key of this program")]
 #[case("{nonsense: 1}", "nonsense: unknown key")]
 #[case("{leader_election: {method: paxos}}", "leader_election.method: must be one of")]
 fn keys_without_effect_are_refused(#[case] file: &str, #[case] expect: &str) {

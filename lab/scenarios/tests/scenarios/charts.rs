@@ -116,6 +116,14 @@ fn the_charts_have_the_version_of_the_programs() {
     "broker.googleProject: needed where broker.type is googlepubsub"
 )]
 #[case::no_swept_project("pull-secret", "sweep.enabled=true", "sweep.project: needed where sweep.enabled is true")]
+#[case::collector("pull-secret", "tracing.endpoint=grpc://collector:4317", "at '/tracing/endpoint'")]
+#[case::credential("global-pull-secret", "tracing.endpoint=http://user:word@collector", "at '/tracing/endpoint'")]
+#[case::sampler("pull-secret", "tracing.sampler=xray", "at '/tracing/sampler': value must be one of")]
+#[case::half_a_source(
+    "global-pull-secret",
+    "sourceSecret.name=a",
+    "sourceSecret.namespace: needed with sourceSecret.name"
+)]
 #[case::root("pull-secret", "podSecurityContext.runAsNonRoot=false", "at '/podSecurityContext/runAsNonRoot'")]
 #[case::part("global-pull-secret", "part=both", "at '/part': value must be one of")]
 #[case::place("global-pull-secret", "part=hosted-cluster", "belongs into kube-system of the hosted cluster")]
@@ -124,6 +132,26 @@ fn wrong_values_are_refused(#[case] chart: &str, #[case] value: &str, #[case] ex
     let Some(helm) = Helm::here() else { return };
     let refusal = helm.template(chart, "some-namespace", &["--set", value]).expect_err(value);
     assert!(refusal.contains(expected), "{refusal}");
+}
+
+/// Traces are off unless there is an endpoint; then each program and the Jobs have it, and may reach it.
+#[test]
+fn an_endpoint_switches_traces_on_everywhere() {
+    let Some(helm) = Helm::here() else { return };
+    for (chart, endpoint, port, programs, policies) in [
+        ("pull-secret", "http://collector:4318", "4318", 4, 4),
+        ("global-pull-secret", "https://collector", "443", 1, 1),
+    ] {
+        let render = |options: &[&str]| {
+            let objects = helm.template(chart, "some-namespace", options).unwrap();
+            objects.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+        };
+        assert!(!render(&[]).contains("OTEL_"), "{chart}");
+        let on = render(&["--set", &format!("tracing.endpoint={endpoint}")]);
+        assert_eq!(on.matches("OTEL_EXPORTER_OTLP_ENDPOINT").count(), programs, "{on}");
+        let egress = format!("{{\"ports\":[{{\"port\":{port}}}]}}");
+        assert_eq!(on.matches(&egress).count(), policies, "{on}");
+    }
 }
 
 #[rstest]

@@ -30,4 +30,5 @@ mod restore;
 mod retry;
 mod status;
 mod store_drift;
+mod traces;
 mod why;
