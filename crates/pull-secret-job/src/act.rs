@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use daemon::log::SPANS;
-use fleet_model::names::trace::{ADD_VERSION, READ_BACK, VERSION};
+use fleet_model::names::trace::{
+    ADD_VERSION, CREATE_SECRET, DELETE_SECRET, DESTROY_VERSION, READ_BACK, UPDATE_RECORD, VERSION,
+};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{ErrorKind, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
 use tokio::time::Instant;
@@ -13,6 +15,14 @@ use tracing::{Instrument as _, info, info_span};
 use crate::decide::{Action, Content, Plan};
 use crate::outcome::RunError;
 use crate::session::Session;
+
+/// Span of a step that consists of calls of the store.
+macro_rules! step {
+    ($name:expr) => {
+        tracing::info_span!(target: daemon::log::SPANS, $name, otel.kind = "client")
+    };
+}
+pub(crate) use step;
 
 /// Result of an action or a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +65,13 @@ impl<S: SecretStore> Performer<'_, S> {
     pub(crate) async fn perform(&mut self, plan: &Plan, mut etag: String) -> Result<Progress, RunError> {
         for action in &plan.actions {
             let progress = match action {
-                Action::Create { labels, annotations } => self.create(labels, annotations).await?,
+                Action::Create { labels, annotations } => {
+                    self.create(labels, annotations).instrument(step!(CREATE_SECRET)).await?
+                }
                 Action::Update { labels, annotations } => {
                     let (labels, annotations) = (labels.clone(), annotations.clone());
                     let metadata = Metadata { labels, annotations, etag: etag.clone() };
-                    match self.update(&metadata).await? {
+                    match self.update(&metadata).instrument(step!(UPDATE_RECORD)).await? {
                         Ok(new_etag) => {
                             etag = new_etag;
                             Progress::Done
@@ -68,8 +80,8 @@ impl<S: SecretStore> Performer<'_, S> {
                     }
                 }
                 Action::Add { content, number } => self.add(*content, *number).await?,
-                Action::Destroy(number) => self.destroy(*number).await?,
-                Action::Delete { etag } => self.delete(etag).await?,
+                Action::Destroy(number) => self.destroy(*number).instrument(step!(DESTROY_VERSION)).await?,
+                Action::Delete { etag } => self.delete(etag).instrument(step!(DELETE_SECRET)).await?,
             };
             if progress != Progress::Done {
                 return Ok(progress);

@@ -26,10 +26,20 @@ names! {
     RECONCILE = "reconcile";
     /// A run of the Job.
     RUN = "run";
+    /// The Job's reading of the stored secret's metadata, or of its versions.
+    OBSERVE = "observe";
+    /// The Job's creation of the secret in the secret store.
+    CREATE_SECRET = "create secret";
+    /// The Job's update of the secret's labels and record.
+    UPDATE_RECORD = "update record";
     /// The Job's addition of a version to the secret store.
     ADD_VERSION = "add version";
     /// The Job's reading of an added version by its number, and the comparison with what it has written.
     READ_BACK = "read back";
+    /// The Job's destruction of an older version.
+    DESTROY_VERSION = "destroy version";
+    /// The Job's deletion of the secret in the secret store.
+    DELETE_SECRET = "delete secret";
     /// The Job's write of the Kubernetes Secret that HyperShift reads.
     APPLY_SECRET = "apply Kubernetes Secret";
     /// A revision of the global pull secret, from its write to the last node's confirmation.

@@ -1,12 +1,13 @@
 //! Runs the first phase: observe, decide, act, until the store holds the pull secret, or the secret is deleted.
 
 use fleet_model::job::Reason;
+use fleet_model::names::trace::OBSERVE;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{Metadata, Replication, SecretStore, VersionNumber};
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{Instrument as _, info};
 
-use crate::act::{Done, Performer, Progress, elapsed};
+use crate::act::{Done, Performer, Progress, elapsed, step};
 use crate::decide::{self, Cause, Plan, VersionState};
 use crate::observe::Observation;
 use crate::outcome::{DIFFERENT_INCARNATION_HINT, Details, RunError};
@@ -43,7 +44,7 @@ pub(super) async fn delete<S: SecretStore>(session: &Session<'_, S>, settings: &
     let mut performer = Performer { session, content: None, replication, done: Done::default() };
     let mut retries = 0;
     loop {
-        let secret = session.find().await?;
+        let secret = session.find().instrument(step!(OBSERVE)).await?;
         if secret.is_none() && session.version_exists(VersionNumber::FIRST).await? {
             // Its metadata lags; versions read by number never do.
             retries += 1;
@@ -72,7 +73,7 @@ async fn converge<S: SecretStore>(input: &Input<'_>, performer: &mut Performer<'
     let mut exists = false;
     loop {
         let start = Instant::now();
-        let secret = session.find().await?;
+        let secret = session.find().instrument(step!(OBSERVE)).await?;
         if secret.is_some() && !std::mem::replace(&mut exists, true) {
             info!(operation = "secret-exists", "Secret already exists: {}", settings.secret);
         } else if secret.is_none() && (exists || !performer.done.added.is_empty()) {
@@ -112,7 +113,7 @@ async fn decide_on<S: SecretStore>(
     if let Some(refusal) = secret.as_ref().and_then(|secret| decide::refuse(&input.desired, secret)) {
         return Ok((refusal, Observation::empty()));
     }
-    let mut observation = performer.session.observe(secret, &performer.done.added).await?;
+    let mut observation = performer.session.observe(secret, &performer.done.added).instrument(step!(OBSERVE)).await?;
     if let Some(first) = performer.done.unanswered {
         let desired = VersionState::Live(input.desired.content);
         let found = observation.observed.versions.range(first..).filter(|(_, state)| **state == desired);
