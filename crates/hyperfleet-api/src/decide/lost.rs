@@ -18,6 +18,7 @@ pub fn without_pull_secret(before: &Resource, request: &RequestInfo) -> Resource
     if !before.is_terminating() {
         after.generation = after.generation.next();
         after.updated_by.clone_from(&request.caller);
+        after.state.trace.clone_from(&request.trace);
         after.updated_time = later(before.updated_time, request.time);
     }
     after

@@ -18,6 +18,7 @@ pub fn raise(before: &Resource, request: &RequestInfo) -> Resource {
     after.generation = Generation::new(raised).unwrap_or(before.generation);
     after.updated_time = later(before.updated_time, request.time);
     after.updated_by.clone_from(&request.caller);
+    after.state.trace.clone_from(&request.trace);
     after
 }
 

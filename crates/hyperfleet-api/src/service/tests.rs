@@ -327,4 +327,12 @@ async fn a_generation_has_the_trace_of_the_request_that_has_made_it() {
     assert_eq!((untraced.state.trace.clone(), object_of(&untraced).get("traceparent")), (None, None));
     rig.service.patch(&address(&id), patch(&json!({ "a": 2 })), None, &traced("3")).await.unwrap();
     assert_eq!(stored().await.state.trace, traced("3").trace);
+    let before = stored().await;
+    for changed in [
+        crate::decide::deletion::mark_for_deletion(&before, &traced("4")),
+        crate::decide::restore::raise(&before, &traced("4")),
+        crate::decide::lost::without_pull_secret(&before, &traced("4")),
+    ] {
+        assert_eq!(changed.state.trace, traced("4").trace);
+    }
 }
