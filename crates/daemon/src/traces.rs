@@ -91,7 +91,7 @@ pub fn start_for<W: Write + Send + 'static>(
         log::start_for(components, settings, writer)?;
         return Ok(Traces(None));
     };
-    let (queue, exporter) = export::start(&export, resource(&export, program))?;
+    let (queue, exporter) = export::start(&export, &resource(&export, program))?;
     let subscriber = subscriber(log::lines(components, settings, Some(add_ids), writer), &export, queue);
     tracing::subscriber::set_global_default(subscriber).map_err(|_started| log::StartError)?;
     Ok(Traces(Some(exporter)))

@@ -1,5 +1,6 @@
 //! An outage of the collector, in a process of its own, whose log and traces it takes.
 #![cfg(feature = "traces")]
+#![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
 
 use std::io::{self, Read as _, Write};
 use std::net::{TcpListener, TcpStream};

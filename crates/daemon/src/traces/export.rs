@@ -82,11 +82,11 @@ pub(super) struct Exporter {
 }
 
 /// Starts the thread.
-pub(super) fn start(export: &Export, resource: Resource) -> Result<(Queue, Exporter), SetupError> {
+pub(super) fn start(export: &Export, resource: &Resource) -> Result<(Queue, Exporter), SetupError> {
     let sending = Sending {
         client: client(export)?,
         url: export.url.to_string(),
-        resource: ResourceAttributesWithSchema::from(&resource),
+        resource: ResourceAttributesWithSchema::from(resource),
         is_failing: false,
         dropped_before: 0,
     };

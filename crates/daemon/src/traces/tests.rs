@@ -80,7 +80,7 @@ fn exporting(export: &Export, work: impl FnOnce()) -> Vec<serde_json::Value> {
     let lines = Lines::default();
     let settings = log::Settings { format: log::Format::Json, level: LevelFilter::INFO, crates: &["daemon"] };
     let program = Program { name: "a-program", version: "1.2.3" };
-    let (queue, exporter) = export::start(export, resource(export, program)).unwrap();
+    let (queue, exporter) = export::start(export, &resource(export, program)).unwrap();
     let layer = log::lines(&[], settings, Some(add_ids), lines.clone());
     with_default(subscriber(layer, export, queue), work);
     exporter.finish();
@@ -95,7 +95,8 @@ fn spans(bodies: &Bodies) -> Vec<Exported> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 #[test]
@@ -219,8 +220,8 @@ fn authorities_that_cannot_be_read_are_refused_with_the_variable() {
     let export =
         Export { url, certificate: Some(path.clone()), ..export(([127, 0, 0, 1], 1).into(), Sampler::AlwaysOn) };
     let program = Program { name: "a-program", version: "1" };
-    let fault = || export::start(&export, resource(&export, program)).unwrap_err().to_string();
+    let fault = || export::start(&export, &resource(&export, program)).unwrap_err().to_string();
     assert!(fault().starts_with("OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read "), "{}", fault());
-    std::fs::write(&path, "not pem").unwrap();
+    crate::file::replace(&path, b"not pem").unwrap();
     assert!(fault().contains("holds no certificate"), "{}", fault());
 }

@@ -61,7 +61,7 @@ impl Collector {
             },
         });
         let path = folder.join("collector.yaml");
-        fs::write(&path, config.to_string()).unwrap();
+        daemon::file::replace(&path, config.to_string().as_bytes()).unwrap();
         let mut command = Command::new(program);
         command.arg("--config").arg(&path).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
