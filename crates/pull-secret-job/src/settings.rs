@@ -116,7 +116,7 @@ pub struct ChangedLabel {
 }
 
 /// All faults of flags and environment.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InvalidSettings(pub Vec<String>);
 
 impl fmt::Display for InvalidSettings {

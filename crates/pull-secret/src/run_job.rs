@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
 use daemon::retry::Budget;
-use daemon::traces::{self, Program};
+use daemon::traces::{self, Program, StartError};
 use daemon::{output, proxy};
 use fleet_model::ClusterId;
 use fleet_model::job::Reason;
@@ -32,8 +32,14 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     let export = settings::resolve_export(&flags, &ProcessEnvironment);
     let program = Program { name: SERVICE_JOB, version: cli::build().0 };
     // Dropped last: the result is written before what is left of the trace is sent.
-    let _traces = traces::start(log, export, program)?;
-    let settings = match resolve(&flags) {
+    let traces = match traces::start(log, export, program) {
+        Err(StartError::Exporter(fault)) => {
+            daemon::log::start(log)?;
+            Err(InvalidSettings(vec![daemon::log::causes(&fault)]))
+        }
+        started => Ok(started?),
+    };
+    let settings = match traces.as_ref().map_err(Clone::clone).and_then(|_started| resolve(&flags)) {
         Ok(settings) => settings,
         Err(problems) => {
             let component = pull_secret_job::run::COMPONENT;

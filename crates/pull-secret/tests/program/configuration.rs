@@ -1,5 +1,6 @@
 //! The Job's errors about an environment or a pull secret that it cannot use.
 
+use rstest::rstest;
 use testkit::rig::{Rig, pull_secret};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,6 +34,26 @@ async fn invalid_settings_are_logged_with_the_cluster_and_the_project() {
     let outcome = rig.run(rig.job(&pull_secret("a")).env("CLUSTER_ID", "Hunter2{").env("LOG_LEVEL", "loud")).await;
     let line = outcome.lines().pop().unwrap();
     assert!(line.get("cluster_id").is_none() && line["gcp_project"] == valid["gcp_project"], "{line}");
+}
+
+/// The result is written also where the settings of traces are the fault.
+#[rstest]
+#[case("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf")]
+#[case("OTEL_TRACES_SAMPLER_ARG", "all", "OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1")]
+#[case(
+    "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    "/nowhere/ca.pem",
+    "OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read /nowhere/ca.pem: make the file readable for this process: No such file or directory (os error 2)"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_settings_of_traces_are_named(#[case] variable: &str, #[case] value: &str, #[case] fault: &str) {
+    let rig = Rig::new().await;
+    let mut job = rig.job(&pull_secret("a"));
+    job.env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost:4318").env(variable, value);
+    let outcome = rig.run(&mut job).await;
+    assert_eq!((outcome.code, outcome.reason()), (Some(2), "InvalidConfiguration"), "{outcome:#?}");
+    assert_eq!(outcome.message(), fault);
+    assert_eq!(rig.calls(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
