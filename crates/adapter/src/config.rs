@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daemon::environment::Environment;
+use daemon::settings::dump::Dump;
 use daemon::settings::{File, Given, Loaded, configuration};
 use hyperfleet_client::{ReportMethod, TokenSettings};
 use message_broker::{Consume, Subscription};
@@ -108,11 +109,28 @@ impl Plan {
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        let flag = flags.get("config").map(String::as_str);
-        let file =
-            configuration(flag, environment, "HYPERFLEET_ADAPTER_CONFIG", SEARCHED).map_err(|fault| vec![fault])?;
-        loaded(file, flags, environment).then(|config| config.completed().plan())
+        searched(flags, environment)?.then(|config| config.completed().plan())
     }
+
+    /// Reads the configuration as [`Plan::load`] does, and returns the settings with their sources, before they are completed
+    /// with what is built in for the adapter's type.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
+        searched(flags, environment)?.dumped(|config| config.completed().plan())
+    }
+}
+
+/// Reads the configuration that flag or variable name, or that is found.
+fn searched(
+    flags: BTreeMap<&'static str, String>,
+    environment: &impl Environment,
+) -> Result<Loaded<Config>, Vec<String>> {
+    let flag = flags.get("config").map(String::as_str);
+    let file = configuration(flag, environment, "HYPERFLEET_ADAPTER_CONFIG", SEARCHED).map_err(|fault| vec![fault])?;
+    Ok(loaded(file, flags, environment))
 }
 
 /// Reads a configuration; without a file, that of the pull secret adapter.

@@ -75,3 +75,4 @@ pub mod settings;
 pub mod shutdown;
 #[cfg(feature = "traces")]
 pub mod traces;
+pub mod version;

@@ -35,12 +35,16 @@ pub mod common;
 #[cfg(feature = "settings")]
 mod configuration;
 mod declare;
+#[cfg(feature = "settings")]
+pub mod dump;
 pub mod duration;
 #[cfg(feature = "cli")]
 pub mod flags;
 pub mod hint;
 #[cfg(feature = "settings")]
 mod load;
+#[cfg(feature = "settings")]
+mod loaded;
 pub mod page;
 mod row;
 #[cfg(all(test, feature = "settings"))]
@@ -54,5 +58,7 @@ mod tree;
 pub use configuration::{File, configuration, unreadable};
 pub use declare::{Section, Setting};
 #[cfg(feature = "settings")]
-pub use load::{Given, Loaded, load, load_beside, missing};
+pub use load::{Given, load, load_beside, missing};
+#[cfg(feature = "settings")]
+pub use loaded::Loaded;
 pub use row::{Inert, Kind, Row, Table, Variable, variable};

@@ -8,7 +8,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use daemon::environment::Environment;
-use daemon::settings::{Given, configuration};
+use daemon::settings::dump::Dump;
+use daemon::settings::{Given, Loaded, configuration};
 use docker_config::Limits;
 use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Prefix};
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
@@ -47,11 +48,26 @@ impl Checked {
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        let flag = flags.get("config").map(String::as_str);
-        let file = configuration(flag, environment, CONFIG_VARIABLE, &[]).map_err(|fault| vec![fault])?;
-        let given = Given { file, flags, ignored: Vec::new() };
-        daemon::settings::load::<Settings>(&table::TABLE, environment, &given).then(Settings::check)
+        read(flags, environment)?.then(Settings::check)
     }
+
+    /// Reads the settings as [`Checked::load`] does, and returns them with their sources.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
+        read(flags, environment)?.dumped(Settings::check)
+    }
+}
+
+fn read(
+    flags: BTreeMap<&'static str, String>,
+    environment: &impl Environment,
+) -> Result<Loaded<Settings>, Vec<String>> {
+    let flag = flags.get("config").map(String::as_str);
+    let file = configuration(flag, environment, CONFIG_VARIABLE, &[]).map_err(|fault| vec![fault])?;
+    Ok(daemon::settings::load(&table::TABLE, environment, &Given { file, flags, ignored: Vec::new() }))
 }
 
 // === impl Settings ===

@@ -17,7 +17,8 @@ use crate::sealed::Keyring;
 use crate::store::{PoolSettings, Retention, Source};
 use daemon::environment::Environment;
 use daemon::host::is_loopback;
-use daemon::settings::{Given, configuration, unreadable};
+use daemon::settings::dump::Dump;
+use daemon::settings::{Given, Loaded, configuration, unreadable};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 
@@ -38,28 +39,47 @@ impl Settings {
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        let loaded = Self::read(flags, environment)?;
+        let notes = loaded.notes().to_vec();
+        loaded.then(|settings| settings.checked(notes, environment))
+    }
+
+    /// Reads the settings as [`Settings::load`] does, and returns them with their sources.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
+        Self::read(flags, environment)?.dumped(|settings| settings.checked(Vec::new(), environment))
+    }
+
+    fn read(
+        flags: BTreeMap<&'static str, String>,
+        environment: &impl Environment,
+    ) -> Result<Loaded<Self>, Vec<String>> {
         let flag = flags.get("config").map(String::as_str);
         let file = configuration(flag, environment, "HYPERFLEET_CONFIG", &SEARCHED).map_err(|fault| vec![fault])?;
         let given = Given { file, flags, ignored: Vec::new() };
-        let loaded = daemon::settings::load_beside::<Self>(&table::TABLE, table::INERT, environment, &given);
-        let notes = loaded.notes().to_vec();
-        loaded.then(|mut settings| {
-            settings.notes = Notes(notes.into_iter().chain(rules::notes(&settings)).collect());
-            let mut faults = settings.database.read_files();
-            faults.extend(rules::faults(&settings));
-            match environment.text("DATABASE_URL") {
-                Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
-                    settings.database.dialect = Dialect::Postgres;
-                    faults.extend(rules::url_fault(&url).map(str::to_owned));
-                }
-                Ok(Some(_)) => {
-                    faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned());
-                }
-                Ok(None) => {}
-                Err(error) => faults.push(error.to_string()),
+        Ok(daemon::settings::load_beside(&table::TABLE, table::INERT, environment, &given))
+    }
+
+    /// Takes what files and `DATABASE_URL` hold, and checks the settings as a whole.
+    fn checked(mut self, notes: Vec<String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        self.notes = Notes(notes.into_iter().chain(rules::notes(&self)).collect());
+        let mut faults = self.database.read_files();
+        faults.extend(rules::faults(&self));
+        match environment.text("DATABASE_URL") {
+            Ok(Some(url)) if url.starts_with("postgresql://") || url.starts_with("postgres://") => {
+                self.database.dialect = Dialect::Postgres;
+                faults.extend(rules::url_fault(&url).map(str::to_owned));
             }
-            if faults.is_empty() { Ok(settings) } else { Err(faults) }
-        })
+            Ok(Some(_)) => {
+                faults.push("DATABASE_URL: must be postgresql://USER:PASSWORD@HOST:PORT/NAME".to_owned());
+            }
+            Ok(None) => {}
+            Err(error) => faults.push(error.to_string()),
+        }
+        if faults.is_empty() { Ok(self) } else { Err(faults) }
     }
 
     /// The file that [`Settings::load`] reads, if there is one.

@@ -10,6 +10,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use daemon::environment::Environment;
+use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, Table, configuration};
 use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
 use message_broker::Name;
@@ -79,6 +80,15 @@ impl Plan {
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
         read(&table::TABLE, flags, environment)?.then(Settings::plan)
+    }
+
+    /// Reads the settings as [`Plan::load`] does, and returns them with their sources.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
+        read(&table::TABLE, flags, environment)?.dumped(Settings::plan)
     }
 }
 

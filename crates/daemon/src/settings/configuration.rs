@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::environment::Environment;
 
+/// Stands for a file's name that is not shown.
+const UNNAMED: &str = "the configuration file";
+
 /// A configuration file.
 #[derive(Clone, Debug)]
 pub struct File {
@@ -29,7 +32,7 @@ pub fn configuration(
     let named = flag.map(|path| ("--config", path.to_owned())).or_else(|| given.map(|path| (variable, path)));
     if let Some((origin, path)) = named {
         return match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(File { name: printable(&path).unwrap_or_default().to_owned(), text })),
+            Ok(text) => Ok(Some(File { name: printable(&path).unwrap_or(UNNAMED).to_owned(), text })),
             Err(error) => Err(format!("{origin}: {}", unreadable(&path, &error))),
         };
     }
@@ -58,7 +61,7 @@ fn printable(path: &str) -> Option<&str> {
 
 /// The file as a tree. A fault names line and column, never the text there.
 pub(super) fn parse(file: &File) -> Result<Map<String, Value>, String> {
-    let name = if file.name.is_empty() { "the configuration file" } else { &file.name };
+    let name = if file.name.is_empty() { UNNAMED } else { &file.name };
     let options = serde_saphyr::options! { with_snippet: false };
     let tree: Value =
         serde_saphyr::from_str_with_options(&file.text, options).map_err(|error| match error.location() {

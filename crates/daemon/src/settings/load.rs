@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::configuration::{self, File};
+use super::dump::{self, Dump, Effective, Source};
+use super::loaded::Loaded;
 use super::row::{Inert, Kind, Row, Table};
 use super::{hint, tree};
 use crate::environment::Environment;
@@ -19,15 +21,6 @@ pub struct Given {
     pub flags: BTreeMap<&'static str, String>,
     /// Paths of settings that have no effect this time: they are not read, and no fault of theirs matters.
     pub ignored: Vec<&'static str>,
-}
-
-/// Settings as far as they could be read, and all faults.
-#[derive(Debug)]
-pub struct Loaded<T> {
-    settings: Option<T>,
-    faults: Vec<String>,
-    /// Keys that were given and have no effect, each as a line for the log.
-    notes: Vec<String>,
 }
 
 /// Reads settings into `T`, whose fields are those of the file. In place of a faulty value the default is read, so that
@@ -52,6 +45,7 @@ pub fn load_beside<T: DeserializeOwned>(
         faults: Vec::new(),
         suffix: String::new(),
         renamed: BTreeMap::new(),
+        effective: BTreeMap::new(),
     };
     if let Some(file) = &given.file {
         if !file.name.is_empty() {
@@ -77,8 +71,9 @@ pub fn load_beside<T: DeserializeOwned>(
         }
     }
     reader.faults.extend(hint::misspelt_variables(table, environment));
+    let dump = reader.dump(environment, given);
     let settings = reader.settings();
-    Loaded { settings, faults: reader.faults, notes: reader.notes }
+    Loaded { settings, faults: reader.faults, notes: reader.notes, dump }
 }
 
 /// The fault of a setting that is needed and not given, such as `broker.url: missing; set BROKER_URL or --broker-url`.
@@ -99,6 +94,16 @@ struct Reader<'a> {
     suffix: String,
     /// The keys that were given in another spelling, each with it.
     renamed: BTreeMap<&'static str, &'static str>,
+    /// The scalars that were given, by their keys.
+    effective: BTreeMap<&'static str, Effective>,
+}
+
+/// A scalar as it was given.
+struct Text {
+    source: Source,
+    /// The flag, the variable or the key.
+    name: String,
+    text: String,
 }
 
 impl Reader<'_> {
@@ -171,16 +176,18 @@ impl Reader<'_> {
 
     fn read(&mut self, row: &'static Row, environment: &impl Environment, given: &Given) {
         let faults = self.faults.len();
-        let given = flag(row, given).or_else(|| self.variable(row, environment));
-        let value = match given {
-            Some((origin, text)) => {
-                value(row, &text).map_err(|must| self.faults.push(format!("{origin}: {must}"))).ok()
+        let given = flag(row, given).or_else(|| self.variable(row, environment)).or_else(|| self.file_text(row));
+        if let Some(Text { source, name, text }) = given {
+            match value(row, &text) {
+                Ok(value) => {
+                    let shown = if value.is_string() { value.clone() } else { dump::scalar(row, &text) };
+                    self.effective.insert(row.path, Effective::new(row, shown, source, name));
+                    tree::put(&mut self.tree, row.path, value);
+                    return;
+                }
+                Err(must) if source == Source::File => self.fault_of_key(row.path, &must),
+                Err(must) => self.faults.push(format!("{name}: {must}")),
             }
-            None => self.file_value(row),
-        };
-        if let Some(value) = value {
-            tree::put(&mut self.tree, row.path, value);
-            return;
         }
         drop(tree::take(&mut self.tree, row.path));
         if row.is_required && self.faults.len() == faults {
@@ -189,11 +196,13 @@ impl Reader<'_> {
         self.put_default(row);
     }
 
-    fn variable(&mut self, row: &Row, environment: &impl Environment) -> Option<(String, String)> {
+    fn variable(&mut self, row: &Row, environment: &impl Environment) -> Option<Text> {
         for name in self.table.variables_of(row) {
             match environment.text(&name) {
                 // A Service may be called so that Kubernetes gives its variable this name.
-                Ok(Some(text)) if !hint::is_of_a_service(&name, &text) => return Some((name, text)),
+                Ok(Some(text)) if !hint::is_of_a_service(&name, &text) => {
+                    return Some(Text { source: Source::Variable, name, text });
+                }
                 Ok(_) => {}
                 Err(error) => self.faults.push(error.to_string()),
             }
@@ -202,7 +211,7 @@ impl Reader<'_> {
     }
 
     /// A scalar of the file by the same rules as one of a flag: `5s` is a duration, `"5"` a number.
-    fn file_value(&mut self, row: &Row) -> Option<Value> {
+    fn file_text(&mut self, row: &Row) -> Option<Text> {
         let text = match tree::at(&self.tree, row.path)? {
             Value::Null => return None,
             // As with flags and variables, a blank text is no value where none is needed or one must be given.
@@ -215,7 +224,34 @@ impl Reader<'_> {
                 return None;
             }
         };
-        value(row, &text).map_err(|must| self.fault_of_key(row.path, &must)).ok()
+        Some(Text { source: Source::File, name: self.key_in_file(row), text })
+    }
+
+    /// The key as the file has it.
+    fn key_in_file(&self, row: &Row) -> String {
+        (*self.renamed.get(row.path).unwrap_or(&row.path)).to_owned()
+    }
+
+    /// All settings with their sources.
+    fn dump(&self, environment: &impl Environment, given: &Given) -> Dump {
+        let file = given.file.as_ref().map(|file| file.name.clone()).filter(|name| !name.is_empty());
+        let is_built_in = file.is_none();
+        let effective = |row: &&'static Row| {
+            let listed = tree::at(&self.tree, row.path).filter(|_| matches!(row.kind, Kind::FileOnly));
+            let listed = listed.map(|value| Effective::new(row, value.clone(), Source::File, self.key_in_file(row)));
+            match self.effective.get(row.path).cloned().or(listed) {
+                // A text that is no file is built in.
+                Some(effective) if is_built_in && effective.source == Source::File => {
+                    Effective { source: Source::Default, name: String::new(), ..effective }
+                }
+                Some(effective) => effective,
+                None => Effective::not_given(row),
+            }
+        };
+        let settings = self.rows.iter().map(effective).collect();
+        let is_set = |name: &&&str| environment.text(name).is_ok_and(|value| value.is_some());
+        let further = self.table.further.iter().filter(is_set).map(|name| (*name).to_owned()).collect();
+        Dump { file, settings, further_variables: further }
     }
 
     fn put_default(&mut self, row: &Row) {
@@ -257,10 +293,10 @@ impl Reader<'_> {
     }
 }
 
-fn flag(row: &Row, given: &Given) -> Option<(String, String)> {
+fn flag(row: &Row, given: &Given) -> Option<Text> {
     let flag = row.flag?;
     let text = given.flags.get(flag).map(|text| text.trim()).filter(|text| !text.is_empty())?;
-    Some((format!("--{flag}"), text.to_owned()))
+    Some(Text { source: Source::Flag, name: format!("--{flag}"), text: text.to_owned() })
 }
 
 /// A message of serde's without a value: only names of keys may be quoted, as a credential is easily given in the wrong
@@ -311,55 +347,5 @@ fn value(row: &Row, text: &str) -> Result<Value, String> {
             })
         }
         Kind::Text | Kind::Secret | Kind::Path | Kind::FileOnly | Kind::Section(_) => Ok(Value::from(text)),
-    }
-}
-
-// === impl Loaded ===
-
-impl<T> Loaded<T> {
-    /// Keys that were given and have no effect, each as a line for the log.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// The settings as far as they could be read, with defaults in place of what is faulty.
-    pub fn settings(&self) -> Option<&T> {
-        self.settings.as_ref()
-    }
-
-    /// Returns the settings.
-    ///
-    /// # Errors
-    ///
-    /// Every fault, as a line for a message.
-    pub fn done(self) -> Result<T, Vec<String>> {
-        self.then(Ok)
-    }
-
-    /// Returns the settings if a check of the whole finds no fault either.
-    ///
-    /// # Errors
-    ///
-    /// Every fault, those of the check last.
-    pub fn checked(self, check: impl FnOnce(&T) -> Vec<String>) -> Result<T, Vec<String>> {
-        self.then(|settings| {
-            let faults = check(&settings);
-            if faults.is_empty() { Ok(settings) } else { Err(faults) }
-        })
-    }
-
-    /// Makes something of the settings.
-    ///
-    /// # Errors
-    ///
-    /// Every fault, those of `make` last.
-    pub fn then<U>(self, make: impl FnOnce(T) -> Result<U, Vec<String>>) -> Result<U, Vec<String>> {
-        let Self { settings, mut faults, notes: _ } = self;
-        match settings.map(make) {
-            Some(Ok(made)) if faults.is_empty() => return Ok(made),
-            Some(Err(more)) => faults.extend(more),
-            Some(Ok(_)) | None => {}
-        }
-        Err(faults)
     }
 }
