@@ -32,6 +32,7 @@
 //! ```
 
 pub mod decide;
+pub mod prune;
 pub mod record;
 pub mod report;
 pub mod run;
