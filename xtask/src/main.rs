@@ -7,6 +7,8 @@ mod dashboards;
 mod documents;
 mod generate;
 mod language;
+#[cfg(test)]
+mod outputs;
 mod signatures;
 mod tidy;
 mod tree;

@@ -23,6 +23,15 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The name of the Lease of the adapter's replicas in charts/pull-secret.
 pub(crate) const LEASE: &str = "pullsecret-adapter";
 
+/// Access to a Kubernetes cluster.
+#[derive(Clone, Debug, Default)]
+pub struct KubernetesAccess {
+    /// The kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig, if not its current one.
+    pub context: Option<String>,
+}
+
 /// A cluster to observe.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -30,10 +39,21 @@ pub struct Target {
     pub id: String,
     /// The namespace of Jobs, where the report does not name it.
     pub job_namespace: String,
-    /// Access to the Kubernetes cluster that Jobs run in; `None` leaves Kubernetes out.
-    pub kubeconfig: Option<PathBuf>,
+    /// The Kubernetes cluster that Jobs run in; without a kubeconfig Kubernetes is left out.
+    pub kubernetes: KubernetesAccess,
     /// The time that the adapter has to report a change before it counts as stalled.
     pub stale_after: SignedDuration,
+}
+
+// === impl KubernetesAccess ===
+
+impl KubernetesAccess {
+    /// Settings of a client, each of whose calls takes at most `call_timeout`.
+    pub fn settings(&self, call_timeout: Duration) -> kubernetes::Settings {
+        let Self { kubeconfig, context } = self.clone();
+        let context_setting = context.is_some().then_some("kubernetesContext of the context");
+        kubernetes::Settings { kubeconfig, context, call_timeout, context_setting, ..kubernetes::Settings::default() }
+    }
 }
 
 /// Reads everything that is known about a cluster. Fails only if the API cannot be read.
@@ -59,7 +79,7 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     // HyperFleet's own server keeps no history, so its absence is not an error.
     facts.history = calls.history("clusters", id).await.unwrap_or_default();
     facts.history.retain(|transition| transition.adapter == names::ADAPTER);
-    if target.kubeconfig.is_some() {
+    if target.kubernetes.kubeconfig.is_some() {
         observe_kubernetes(target, &mut facts).await;
     }
     Ok(facts)
@@ -99,12 +119,7 @@ async fn heartbeats(calls: &Calls<'_>, reports: &[Report], dependencies: &[Strin
 
 /// Observes Job, pods, Secret, namespace and Lease. A failure becomes part of the facts.
 async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
-    let settings = kubernetes::Settings {
-        kubeconfig: target.kubeconfig.clone(),
-        call_timeout: CALL_TIMEOUT,
-        ..kubernetes::Settings::default()
-    };
-    let cluster = match Cluster::connect(&settings).await {
+    let cluster = match Cluster::connect(&target.kubernetes.settings(CALL_TIMEOUT)).await {
         Ok(cluster) => cluster,
         Err(error) => {
             facts.observed = Observed { job: Observation::Failed(error.to_string()), ..Observed::default() };

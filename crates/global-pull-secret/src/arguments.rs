@@ -44,6 +44,14 @@ pub struct MergeArguments {
     pub output: Output,
 }
 
+/// Arguments of `version`.
+#[derive(Debug, Args)]
+pub struct VersionArguments {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
@@ -61,4 +69,13 @@ pub struct CommandResult {
     pub text: String,
     /// The exit code.
     pub code: ExitCode,
+}
+
+// === impl CommandResult ===
+
+impl CommandResult {
+    /// A text of a command that has succeeded.
+    pub fn done(text: String) -> Self {
+        Self { text, code: ExitCode::SUCCESS }
+    }
 }

@@ -5,14 +5,16 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
+use daemon::settings::dump::Format;
+use daemon::version::Version;
 use daemon::traces::{self, Program};
 use fleet_model::names::trace::SERVICE_CONTROLLER;
 use tokio::runtime::Builder;
 
-use crate::arguments::{CommandResult, ExplainArguments, MergeArguments};
+use crate::arguments::{CommandResult, ExplainArguments, MergeArguments, Output, VersionArguments};
 use crate::server::{self, Server};
 use crate::settings::Checked;
 use crate::settings::table::TABLE;
@@ -47,6 +49,31 @@ pub enum Command {
     ///
     /// Prints which entry was taken and why; with --write also the merged document. Exit code: 0, 3 for a file that is refused.
     Merge(MergeArguments),
+    /// Print the settings of `run` in effect, each with its source, without credentials
+    ///
+    /// Exits with 2 and all faults if `run` would refuse them.
+    ConfigDump(Box<ConfigDumpArguments>),
+    /// Print version, commit and build date
+    Version(VersionArguments),
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Version, commit and build date of this program.
+const VERSION: Version = daemon::version!("global-pull-secret");
+
+/// Arguments of `config-dump`.
+#[derive(Debug, Args)]
+pub struct ConfigDumpArguments {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Format,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: Flags,
 }
 
 daemon::flags!(
@@ -67,6 +94,16 @@ pub fn main() -> ExitCode {
             runtime().and_then(|runtime| runtime.block_on(explain::explain(&arguments))).and_then(print)
         }
         Command::Merge(arguments) => offline::merge(&arguments).and_then(print),
+        Command::ConfigDump(arguments) => dump(*arguments),
+        Command::Version(arguments) => print(CommandResult::done(match arguments.output {
+            Output::Text => VERSION.text(),
+            Output::Json => VERSION.json(),
+        })),
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "global-pull-secret", &mut script);
+            print(CommandResult::done(String::from_utf8_lossy(&script).into_owned()))
+        }
     };
     done.unwrap_or_else(|error| {
         // Without stderr there is no way to report the error.
@@ -94,6 +131,11 @@ fn run(flags: BTreeMap<&'static str, String>) -> anyhow::Result<ExitCode> {
         tracing::info!(operation = "stop", "stopped");
         Ok(ExitCode::SUCCESS)
     })
+}
+
+fn dump(arguments: ConfigDumpArguments) -> anyhow::Result<ExitCode> {
+    let dump = Checked::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+    print(CommandResult::done(dump.render(arguments.output)))
 }
 
 fn start_error(error: server::StartError) -> anyhow::Error {

@@ -32,6 +32,10 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
         None => serve(arguments.flags),
         Some(AdapterCommand::Serve(flags)) => serve(flags),
         Some(AdapterCommand::DryRun(arguments)) => explain(arguments),
+        Some(AdapterCommand::ConfigDump(arguments)) => {
+            let dump = Plan::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+            Ok(output::print(dump.render(arguments.output))?)
+        }
         Some(AdapterCommand::Schema) => Ok(output::print(format_args!("{:#}\n", adapter::config::schema()))?),
     }
 }

@@ -17,8 +17,9 @@ use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::store::{Store, schema};
 use jiff::Timestamp;
+use serde_json::json;
 
-use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, GrantsArguments, MigrateArguments};
+use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, GrantsArguments, MigrateArguments, OutputFormat};
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &[audit::TARGET, "daemon", "hyperfleet_api", "pull_secret"];
@@ -30,10 +31,14 @@ pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         Some(ApiCommand::Serve(flags)) => serve(flags),
         Some(ApiCommand::Migrate(arguments)) => migrate(arguments),
         Some(ApiCommand::Rekey(arguments)) => {
-            rekey::rekey(arguments.remove_lost_key.as_deref(), &settings(arguments.flags)?)
+            rekey::rekey(arguments.remove_lost_key.as_deref(), &settings(arguments.flags)?, arguments.output)
         }
-        Some(ApiCommand::Restored(flags)) => restored::restored(&settings(flags)?),
+        Some(ApiCommand::Restored(arguments)) => restored::restored(&settings(arguments.flags)?, arguments.output),
         Some(ApiCommand::Grants(GrantsArguments { identity, flags })) => grants::grants(identity, &settings(flags)?),
+        Some(ApiCommand::ConfigDump(arguments)) => {
+            let dump = Settings::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+            Ok(output::print(dump.render(arguments.output))?)
+        }
         Some(ApiCommand::Openapi(flags)) => {
             let registry = settings(flags)?.registry().map_err(Faults::of_configuration)?;
             let document = hyperfleet_api::openapi::document(&registry, cli::build().0);
@@ -73,16 +78,21 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
         let store = Store::open(&source, settings.pool())?;
         if arguments.check {
             let pending = schema::pending(store.database()).await?;
-            if pending.is_empty() {
+            if arguments.output == OutputFormat::Json {
+                output::print(format_args!("{:#}\n", json!({ "pending": pending })))?;
+            } else if pending.is_empty() {
                 output::note("the schema is up to date");
-                return Ok(ExitCode::SUCCESS);
+            } else {
+                output::print(pending.join("\n") + "\n")?;
             }
-            output::print(pending.join("\n") + "\n")?;
-            return Ok(ExitCode::FAILURE);
+            return Ok(if pending.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         let timeout = settings.database.pool.advisory_lock_timeout;
         let taken = store.migrate(timeout, Timestamp::now()).await?;
         match taken.as_slice() {
+            taken if arguments.output == OutputFormat::Json => {
+                output::print(format_args!("{:#}\n", json!({ "applied": taken })))?;
+            }
             [] => output::note("the schema was up to date"),
             taken => drop(output::print(taken.join("\n") + "\n")?),
         }

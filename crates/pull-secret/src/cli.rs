@@ -2,9 +2,11 @@
 
 mod adapter;
 mod api;
+mod context;
 mod doctor;
 mod fleet;
 mod output;
+mod prune;
 mod sentinel;
 
 use std::collections::BTreeMap;
@@ -17,17 +19,22 @@ use daemon::log;
 use daemon::settings::flags::{Flags, REQUIRED};
 use daemon::settings::traces::Tracing;
 use daemon::traces::{self, Program, Traces};
+use daemon::version::Version;
 use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
+pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, SetArguments};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,
 };
 pub(crate) use output::OutputFormat;
-pub(crate) use sentinel::{DeadLettersCommand, EventsCommand, LettersArguments, SentinelArguments, TailArguments};
+pub(crate) use prune::PruneArguments;
+pub(crate) use sentinel::{
+    DeadLettersCommand, EventsCommand, LettersArguments, SentinelArguments, SentinelCommand, TailArguments,
+};
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]
@@ -114,8 +121,24 @@ pub(crate) enum Command {
     /// as another fleet may use the project. Exits with 0, with 1 if a secret could not be deleted, with 75 if the API cannot be
     /// reached.
     Sweep(SweepArguments),
+    /// Destroy superseded versions of stored secrets, beyond those that are kept
+    ///
+    /// A run of the Job does the same for its cluster; this is for clusters whose Job has not run since. Only versions that this
+    /// software has added are destroyed, only below the one in use, and none while that cannot be read. Without --yes it
+    /// prints what would be destroyed, and changes nothing; interrupted, the same command continues. Exits with 0, with 1 if
+    /// a secret failed, with 75 if the API cannot be reached.
+    Prune(PruneArguments),
+    /// Keep the addresses of several fleets, each under a name, for --context
+    ///
+    /// The file is PULL_SECRET_CONFIG, else `pull-secret/contexts.yaml` in XDG_CONFIG_HOME or `~/.config`. It holds the names of
+    /// files with credentials, never a credential. Flags come before variables, variables before the context.
+    #[command(arg_required_else_help = true)]
+    Context {
+        #[command(subcommand)]
+        command: ContextCommand,
+    },
     /// Print version, commit and build date
-    Version,
+    Version(VersionArguments),
     /// Print a completion script for a shell
     Completion {
         /// The shell
@@ -166,6 +189,14 @@ pub(crate) struct ValidateArguments {
     pub(crate) output: OutputFormat,
 }
 
+/// Arguments of `version`.
+#[derive(Debug, Args)]
+pub(crate) struct VersionArguments {
+    /// Lines for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
+
 daemon::flags!(pub(crate) JobFlags, Flags { table: TABLE, config: None, repeated: &[], required: REQUIRED });
 
 fn exit_codes() -> String {
@@ -181,22 +212,18 @@ fn exit_codes() -> String {
     )
 }
 
+/// Version, commit and build date of this program.
+pub(crate) const VERSION: Version = daemon::version!("pull-secret");
+
 /// The version, and when it was built.
 pub(crate) fn build() -> (&'static str, &'static str) {
-    (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
+    (VERSION.version, VERSION.built)
 }
 
 /// Starts the log, and the export of traces under this service's name if the settings ask for it.
 pub(crate) fn start(log: log::Settings, tracing: &Tracing, service: &'static str) -> anyhow::Result<Traces> {
     let export = tracing.export().map_err(Faults::of_configuration)?;
     Ok(traces::start(log, export, Program { name: service, version: build().0 })?)
-}
-
-/// The text that `pull-secret version` prints.
-pub fn version_info() -> String {
-    let (version, built) = build();
-    let commit = option_env!("COMMIT").unwrap_or("unknown");
-    format!("pull-secret version info:\n  Version:    {version}\n  Commit:     {commit}\n  Built:      {built}\n")
 }
 
 #[cfg(test)]

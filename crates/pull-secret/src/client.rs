@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::backoff::{Backoff, RetryPolicy};
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::output;
-use hyperfleet_client::{BaseUrl, Client, Error, Settings, TokenSettings};
+use diagnosis::retry::{Found, find};
+use hyperfleet_client::{BaseUrl, Calls, Client, Error, Settings, TokenSettings};
 
 use crate::cli::ClientFlags;
+use crate::context::{Chosen, Given, Setting};
 
 /// Default address of the API.
 const DEFAULT_API: &str = "http://localhost:8000";
@@ -24,44 +25,53 @@ const RETRY: RetryPolicy = RetryPolicy {
 /// The exit code of `EX_TEMPFAIL` in sysexits.h: the API does not answer now.
 const UNREACHABLE: u8 = 75;
 
+/// The setting of the address.
+const API: Setting = Setting { flag: "--api", variable: "HYPERFLEET_API_BASE_URL", key: "api" };
+
 /// The setting of the token file.
-const TOKEN_FILE: (&str, &str) = ("--token-file", "HYPERFLEET_API_AUTH_TOKEN_PATH");
+const TOKEN_FILE: Setting =
+    Setting { flag: "--token-file", variable: "HYPERFLEET_API_AUTH_TOKEN_PATH", key: "tokenFile" };
 
 /// The setting of the certificate authorities.
-pub(crate) const CA_FILE: (&str, &str) = ("--ca-file", "HYPERFLEET_API_CA_FILE");
+pub(crate) const CA_FILE: Setting = Setting { flag: "--ca-file", variable: "HYPERFLEET_API_CA_FILE", key: "caFile" };
 
-/// The files that the flags and the environment name, each with its flag.
-pub(crate) fn files(flags: &ClientFlags) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+/// The setting of the host to which the token may be sent over plain HTTP.
+const PLAIN_HTTP_HOST: Setting =
+    Setting { flag: "--plain-http-host", variable: "HYPERFLEET_API_PLAIN_HTTP_HOST", key: "plainHttpHost" };
+
+/// The files that the flags, the environment and the context name, each with its flag.
+pub(crate) fn files(flags: &ClientFlags, context: &Chosen) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let mut files = Vec::new();
-    for ((flag, variable), path) in [(TOKEN_FILE, &flags.token_file), (CA_FILE, &flags.ca_file)] {
-        files.extend(file(path.as_ref(), variable)?.map(|path| (flag, path)));
-    }
+    files.extend(file(flags.token_file.as_ref(), &TOKEN_FILE, context)?.map(|path| (TOKEN_FILE.flag, path)));
+    files.extend(file(flags.ca_file.as_ref(), &CA_FILE, context)?.map(|path| (CA_FILE.flag, path)));
     Ok(files)
 }
 
-/// The file of a flag, or else of its variable.
-fn file(flag: Option<&PathBuf>, variable: &str) -> anyhow::Result<Option<PathBuf>> {
-    flag.cloned().map_or_else(|| Ok(ProcessEnvironment.text(variable)?.map(Into::into)), |path| Ok(Some(path)))
+/// The file of a flag, else of its variable, else of the context.
+fn file(given: Option<&PathBuf>, setting: &Setting, context: &Chosen) -> anyhow::Result<Option<PathBuf>> {
+    match given {
+        Some(path) => Ok(Some(path.clone())),
+        None => Ok(context.value(setting, None)?.map(|given| given.value.into())),
+    }
 }
 
-/// A client as the flags and the environment say.
+/// A client as the flags, the environment and the context say.
 pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
-    let text = |name: &str| ProcessEnvironment.text(name);
-    let (named, place) = match &flags.api {
-        Some(url) => ("--api", url.clone()),
-        None => ("HYPERFLEET_API_BASE_URL", text("HYPERFLEET_API_BASE_URL")?.unwrap_or_else(|| DEFAULT_API.to_owned())),
-    };
-    let base_url: BaseUrl = place.parse().context(named)?;
-    let token = file(flags.token_file.as_ref(), TOKEN_FILE.1)?;
+    client_in(flags, &Chosen::of(&flags.context)?)
+}
+
+/// A client as the flags, the environment and this context say.
+pub(crate) fn client_in(flags: &ClientFlags, context: &Chosen) -> anyhow::Result<Client> {
+    let default = || Given { origin: "the default".to_owned(), value: DEFAULT_API.to_owned() };
+    let api = context.value(&API, flags.api.as_deref())?.unwrap_or_else(default);
+    let base_url: BaseUrl = api.value.parse().context(api.origin)?;
+    let token = file(flags.token_file.as_ref(), &TOKEN_FILE, context)?;
     let settings = Settings {
         attempt_timeout: Duration::from_secs(5),
         token: token.map(|path| TokenSettings { path, cache_ttl: Duration::from_secs(30) }),
         user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
-        ca_file: file(flags.ca_file.as_ref(), CA_FILE.1)?,
-        plain_http_host: flags
-            .plain_http_host
-            .clone()
-            .map_or_else(|| text("HYPERFLEET_API_PLAIN_HTTP_HOST"), |host| Ok(Some(host)))?,
+        ca_file: file(flags.ca_file.as_ref(), &CA_FILE, context)?,
+        plain_http_host: context.value(&PLAIN_HTTP_HOST, flags.plain_http_host.as_deref())?.map(|given| given.value),
         retry: RETRY,
         ..Settings::new(base_url)
     };
@@ -72,4 +82,17 @@ pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
 pub(crate) fn refused(error: &Error) -> ExitCode {
     output::note(format_args!("error: {}", output::plain(&error.to_string())));
     ExitCode::from(if error.transient() { UNREACHABLE } else { 2 })
+}
+
+/// Returns the id of the cluster that has this id, or else this name; `None` if there is none. A name that several clusters
+/// have is an error that lists their ids.
+pub(crate) async fn id_of(calls: &Calls<'_>, text: &str) -> Result<anyhow::Result<Option<String>>, Error> {
+    Ok(match find(calls, text).await? {
+        Found::None => Ok(None),
+        Found::One(cluster) => Ok(Some(cluster.id.clone())),
+        Found::Several(several) => {
+            let ids: Vec<String> = several.iter().map(|cluster| output::plain(&cluster.id)).collect();
+            Err(anyhow::anyhow!("{text}: several clusters have this name, give an id: {}", ids.join(", ")))
+        }
+    })
 }

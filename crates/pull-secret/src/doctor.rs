@@ -18,6 +18,8 @@ use sentinel::settings::table::EVENTS;
 use sentinel::settings::{self, EventsSettings};
 
 use crate::cli::{ClientFlags, DoctorArguments, OutputFormat};
+use crate::context::Chosen;
+use crate::store::Place;
 use crate::{broker, client, store};
 
 /// The variable that Kubernetes sets in every Pod.
@@ -25,30 +27,29 @@ const IN_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Checks everything that is configured, all at once.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
-    let kubeconfig = match &arguments.kubeconfig {
-        Some(path) => Some(path.clone()),
-        None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
-    };
-    let files = files(arguments, kubeconfig.as_deref())?;
-    let has_kubernetes = kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
-    let has_broker = has_broker(&arguments.broker.0)?;
+    let context = Chosen::of(&arguments.api.context)?;
+    let access = context.kubernetes(arguments.kubeconfig.as_ref())?;
+    let namespace = context.namespace(arguments.namespace.as_ref());
+    let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), &context);
+    anyhow::ensure!(arguments.location.is_none() || place.is_some(), "--location: has no effect without --project");
+    let mut broker = arguments.broker.0.clone();
+    context.broker(&EVENTS, &mut broker)?;
+    let files = files(client::files(&arguments.api, &context)?, access.kubeconfig.as_deref(), place.is_some())?;
+    let has_kubernetes = access.kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
+    let has_broker = has_broker(&broker)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     let facts = runtime.block_on(async {
-        let kubernetes = async {
-            if has_kubernetes {
-                Some(observe::kubernetes(kubeconfig.clone(), &arguments.namespace).await)
-            } else {
-                None
-            }
-        };
-        let broker = async { if has_broker { Some(observe_broker(arguments.broker.0.clone()).await) } else { None } };
+        let kubernetes =
+            async { if has_kubernetes { Some(observe::kubernetes(&access, &namespace).await) } else { None } };
+        let broker = async { if has_broker { Some(observe_broker(broker).await) } else { None } };
         let store = async {
-            match &arguments.project {
-                Some(project) => Some(observe_store(project, arguments.location.as_deref()).await),
+            match &place {
+                Some(Place { project, location }) => Some(observe_store(project, location.as_deref()).await),
                 None => None,
             }
         };
-        let (api, kubernetes, broker, store) = tokio::join!(observe_api(&arguments.api), kubernetes, broker, store);
+        let (api, kubernetes, broker, store) =
+            tokio::join!(observe_api(&arguments.api, &context), kubernetes, broker, store);
         Facts { now: Timestamp::now(), api, kubernetes, broker, store, files }
     });
     let lines = decide::lines(&facts);
@@ -63,8 +64,8 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Observes the API, unless its settings cannot be used.
-async fn observe_api(flags: &ClientFlags) -> Result<ApiFacts, String> {
-    let client = client::client(flags).map_err(|error| line(&error))?;
+async fn observe_api(flags: &ClientFlags, context: &Chosen) -> Result<ApiFacts, String> {
+    let client = client::client_in(flags, context).map_err(|error| line(&error))?;
     Ok(Box::pin(observe::api(&client)).await)
 }
 
@@ -99,34 +100,26 @@ fn broker_of(flags: BTreeMap<&'static str, String>) -> anyhow::Result<(Broker, S
 
 /// Observes Secret Manager, unless its settings cannot be used.
 async fn observe_store(project: &str, location: Option<&str>) -> Result<StoreFacts, String> {
-    let settings = store_settings(project, location).map_err(|error| line(&error))?;
+    let settings = store::settings(project, location, observe::CHECK_TIMEOUT).map_err(|error| line(&error))?;
     Ok(match GoogleSecretManager::connect(&settings).await {
         Ok(store) => observe::store(&store, project).await,
         Err(error) => StoreFacts { project: project.to_owned(), listed: Err(error), permissions: None },
     })
 }
 
-fn store_settings(project: &str, location: Option<&str>) -> anyhow::Result<secret_store::Settings> {
-    Ok(secret_store::Settings {
-        project: project.parse().context("--project")?,
-        location: location.map(str::parse).transpose().context("--location")?,
-        endpoint: store::endpoint()?,
-        call_timeout: observe::CHECK_TIMEOUT,
-        calls: None,
-    })
-}
+/// A file, and the setting that names it.
+type NamedFile = (&'static str, PathBuf);
 
 /// Observes the files that are set.
-fn files(arguments: &DoctorArguments, kubeconfig: Option<&Path>) -> anyhow::Result<Vec<FileFacts>> {
-    let mut files = client::files(&arguments.api)?;
+fn files(mut files: Vec<NamedFile>, kubeconfig: Option<&Path>, has_store: bool) -> anyhow::Result<Vec<FileFacts>> {
     files.extend(kubeconfig.map(|path| ("--kubeconfig", path.to_path_buf())));
-    if arguments.project.is_some() {
+    if has_store {
         for variable in ["GOOGLE_APPLICATION_CREDENTIALS", "SECRET_MANAGER_EMULATOR_TOKEN_FILE"] {
             files.extend(ProcessEnvironment.text(variable)?.map(|path| (variable, path.into())));
         }
     }
     let file = |(setting, path)| match setting {
-        setting if setting == client::CA_FILE.0 => observe::certificate_file(setting, path),
+        setting if setting == client::CA_FILE.flag => observe::certificate_file(setting, path),
         setting => observe::credential_file(setting, path),
     };
     Ok(files.into_iter().map(file).collect())

@@ -27,8 +27,8 @@ pub(crate) fn events(command: EventsCommand) -> anyhow::Result<ExitCode> {
 }
 
 async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
-    let TailArguments { output: format, count, flags } = arguments;
-    let settings = common::settings(flags.0)?;
+    let TailArguments { output: format, count, context, flags } = arguments;
+    let settings = common::settings(flags.0, &context)?;
     let names = settings.clients.broker;
     let topic = names.topic.unwrap_or_default();
     let is_temporary = names.subscription_id.is_none();

@@ -1,12 +1,10 @@
 //! `pull-secret explain`: the cause of a cluster's state, on one page.
 
 use std::io::{IsTerminal as _, stdout};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::output;
 use daemon::retry::Budget;
 use diagnosis::cluster::{Target, observe};
@@ -16,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{ExplainArguments, OutputFormat};
 use crate::client;
+use crate::context::Chosen;
 
 /// Maximum time of all calls together.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,18 +25,24 @@ const MIN_WIDTH: usize = 40;
 /// Explains one cluster.
 pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
     let ExplainArguments { id, api, kubeconfig, namespace, stale_after, output: format } = arguments;
-    let client = client::client(&api)?;
-    let kubeconfig = match kubeconfig {
-        Some(path) => Some(path),
-        None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
-    };
+    let context = Chosen::of(&api.context)?;
+    let client = client::client_in(&api, &context)?;
+    let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
     let stale_after = SignedDuration::from_secs(stale_after.into());
-    let target = Target { id, job_namespace: namespace, kubeconfig, stale_after };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
-    let facts =
-        runtime.block_on(async { observe(&client, &target, &Budget::new(TIMEOUT, CancellationToken::new())).await });
+    let facts = runtime.block_on(async {
+        let budget = Budget::new(TIMEOUT, CancellationToken::new());
+        // What is no cluster's name is taken for an id, of which the page says that there is none.
+        let id = match client::id_of(&client.within(&budget), &id).await? {
+            Ok(found) => found.unwrap_or(id),
+            Err(several) => return Ok(Err(several)),
+        };
+        let job_namespace = context.namespace(namespace.as_ref());
+        let target = Target { id, job_namespace, kubernetes, stale_after };
+        observe(&client, &target, &budget).await.map(Ok)
+    });
     let facts = match facts {
-        Ok(facts) => facts,
+        Ok(facts) => facts?,
         Err(error) => return Ok(client::refused(&error)),
     };
     let page = decide::page(&facts);

@@ -7,10 +7,12 @@ mod api;
 mod audit;
 mod broker;
 mod client;
+mod context;
 mod doctor;
 mod events;
 mod explain;
 mod local;
+mod prune;
 mod retry;
 mod run_job;
 mod sentinel;
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use cli::{AuditCommand, Cli, Command, ExplainCommand, RunJobCommand};
+use cli::{AuditCommand, Cli, Command, ExplainCommand, OutputFormat, RunJobCommand};
 use daemon::output;
 
 /// Runs the command that the process was started with.
@@ -74,7 +76,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Retry(arguments) => retry::retry(arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
-        Command::Version => Ok(output::print(cli::version_info())?),
+        Command::Prune(arguments) => prune::prune(&arguments),
+        Command::Context { command } => context::context(command),
+        Command::Version(arguments) => Ok(output::print(match arguments.output {
+            OutputFormat::Table => cli::VERSION.text(),
+            OutputFormat::Json => cli::VERSION.json(),
+        })?),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pull-secret", &mut script);

@@ -1,11 +1,9 @@
 //! `pull-secret retry`: makes the adapter run failed Jobs again now.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::output::{self, plain};
 use daemon::retry::Budget;
 use diagnosis::retry::{Outcome, ResultKind, Retry, Selection};
@@ -13,6 +11,7 @@ use kubernetes::Cluster;
 
 use crate::cli::{OutputFormat, RetryArguments};
 use crate::client;
+use crate::context::Chosen;
 
 /// Maximum time of the whole command: ten thousand clusters at the default rate.
 const TIMEOUT: Duration = Duration::from_hours(3);
@@ -27,19 +26,16 @@ pub(crate) fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
         (Some(search), _) => Selection::Search(search),
         (None, clusters) => Selection::Named(clusters),
     };
-    let kubeconfig = match kubeconfig {
-        Some(path) => Some(path),
-        None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
-    };
-    if kubeconfig.is_none() {
+    let context = Chosen::of(&api.context)?;
+    let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
+    let namespace = context.namespace(namespace.as_ref());
+    if kubernetes.kubeconfig.is_none() {
         bail!("no access to Jobs: give --kubeconfig, or set KUBECONFIG; a retry deletes the Job that has failed");
     }
-    let client = client::client(&api)?;
+    let client = client::client_in(&api, &context)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
-        let settings =
-            kubernetes::Settings { kubeconfig, call_timeout: CALL_TIMEOUT, ..kubernetes::Settings::default() };
-        let cluster = Cluster::connect(&settings).await?;
+        let cluster = Cluster::connect(&kubernetes.settings(CALL_TIMEOUT)).await?;
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let budget = Budget::new(TIMEOUT, stop.clone());
         let calls = client.within(&budget);

@@ -18,19 +18,24 @@ use sentinel::publisher::TopicPublisher;
 use sentinel::run::{Explained, dry_run};
 use sentinel::settings::{LeaderElection, Method};
 use sentinel::{Plan, Sentinel};
+use serde_json::json;
 
 use crate::broker::broker;
-use crate::cli::{self, SentinelArguments};
+use crate::cli::{self, OutputFormat, SentinelArguments, SentinelCommand};
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_broker", "pull_secret", "sentinel"];
 
 /// Does what the arguments say.
 pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {
+    if let Some(SentinelCommand::ConfigDump(arguments)) = arguments.command {
+        let dump = Plan::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+        return Ok(output::print(dump.render(arguments.output))?);
+    }
     let plan = Plan::load(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     if arguments.dry_run {
-        return runtime.block_on(explain(&plan, arguments.id.as_deref()));
+        return runtime.block_on(explain(&plan, arguments.id.as_deref(), arguments.output));
     }
     let _traces = cli::start(plan.settings.log.of(CRATES), &plan.settings.tracing, SERVICE_SENTINEL)?;
     runtime.block_on(async {
@@ -75,26 +80,16 @@ async fn election(plan: &Plan) -> anyhow::Result<(Election, Option<PositionStore
     })
 }
 
-async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
+async fn explain(plan: &Plan, id: Option<&str>, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let client = Client::new(plan.client.clone())?;
     let mut count = 0_u64;
     let mut written = Ok(ExitCode::SUCCESS);
-    dry_run(plan, &client, id, |Explained { id, because, conditions, .. }| {
+    dry_run(plan, &client, id, |explained| {
         count += 1;
-        let mut text = format!("{id}  {because}\n");
-        // Writing to a String cannot fail, here and below.
-        for (adapter, outcome, why) in conditions {
-            let outcome = match outcome {
-                Outcome::Met => "met",
-                Outcome::NotMet => "not met",
-                Outcome::Unanswerable => "cannot be answered",
-            };
-            let _infallible = writeln!(text, "  publish_when.{adapter}: {outcome}");
-            for line in why.lines() {
-                let _infallible = writeln!(text, "    {line}");
-            }
-        }
-        written = output::print(text);
+        written = output::print(match format {
+            OutputFormat::Table => text(&explained),
+            OutputFormat::Json => line(&explained),
+        });
         written.is_ok()
     })
     .await?;
@@ -102,4 +97,34 @@ async fn explain(plan: &Plan, id: Option<&str>) -> anyhow::Result<ExitCode> {
         bail!("there is no {id} among the {}", plan.resource_type);
     }
     Ok(written?)
+}
+
+fn text(Explained { id, because, conditions, .. }: &Explained) -> String {
+    let mut text = format!("{id}  {because}\n");
+    for (adapter, outcome, why) in conditions {
+        // Writing to a String cannot fail, here and below.
+        let _infallible = writeln!(text, "  publish_when.{adapter}: {}", word(outcome));
+        for line in why.lines() {
+            let _infallible = writeln!(text, "    {line}");
+        }
+    }
+    text
+}
+
+fn line(Explained { id, reason, because, conditions }: &Explained) -> String {
+    let condition = |(adapter, outcome, why): &(String, Outcome, String)| json!({ "adapter": adapter, "outcome": word(outcome), "why": why });
+    let conditions: Vec<_> = conditions.iter().map(condition).collect();
+    let object = json!({
+        "id": id, "reason": reason.to_string(), "publishes": reason.publishes(), "because": because,
+        "publishWhen": conditions,
+    });
+    format!("{object}\n")
+}
+
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Met => "met",
+        Outcome::NotMet => "not met",
+        Outcome::Unanswerable => "cannot be answered",
+    }
 }

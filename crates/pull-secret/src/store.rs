@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapter::Stores;
+use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
-use secret_store::{Endpoint, GoogleProjects};
+use secret_store::{Endpoint, GoogleProjects, Settings};
+
+use crate::context::Chosen;
 
 /// Maximum time of one call to Secret Manager: a page may have 25,000 secrets.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -17,6 +20,24 @@ pub(crate) fn endpoint() -> anyhow::Result<Endpoint> {
     Ok(Endpoint::Emulator { host, token_file })
 }
 
+/// The project and the location of stored secrets.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) project: String,
+    pub(crate) location: Option<String>,
+}
+
+/// Settings of a client of one project's Secret Manager, each of whose calls takes at most `call_timeout`.
+pub(crate) fn settings(project: &str, location: Option<&str>, call_timeout: Duration) -> anyhow::Result<Settings> {
+    Ok(Settings {
+        project: project.parse().context("--project")?,
+        location: location.map(str::parse).transpose().context("--location")?,
+        endpoint: endpoint()?,
+        call_timeout,
+        calls: None,
+    })
+}
+
 /// Returns the stores of all projects, for the adapter's checks.
 pub(crate) fn stores(endpoint: Endpoint) -> Stores {
     let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
@@ -24,4 +45,16 @@ pub(crate) fn stores(endpoint: Endpoint) -> Stores {
         let projects = Arc::clone(&projects);
         async move { projects.client(project, location).await }
     })
+}
+
+// === impl Place ===
+
+impl Place {
+    /// The place that the flags name, else the context; `None` if neither names a project.
+    pub(crate) fn of(project: Option<&String>, location: Option<&String>, context: &Chosen) -> Option<Self> {
+        let named = context.or(project, "project")?;
+        // The location of the context belongs to the project of the context.
+        let location = if project.is_some() { location.cloned() } else { context.or(location, "location") };
+        Some(Self { project: named, location })
+    }
 }

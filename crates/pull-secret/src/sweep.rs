@@ -16,21 +16,35 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{OutputFormat, SweepArguments};
+use crate::context::Chosen;
+use crate::store::Place;
 use crate::{client, store};
 
 /// Maximum time of the whole sweep.
 const TIMEOUT: Duration = Duration::from_hours(1);
 
+/// Maximum time of a call to Kubernetes.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Compares the project's secrets with the API's clusters, and deletes those that are left behind.
 pub(crate) fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
-    let client = client::client(&arguments.api)?;
+    let context = Chosen::of(&arguments.api.context)?;
+    let client = client::client_in(&arguments.api, &context)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
-    runtime.block_on(run(arguments, &client))
+    runtime.block_on(run(arguments, &client, &context))
 }
 
-async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<ExitCode> {
+async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> anyhow::Result<ExitCode> {
     let budget = Budget::new(TIMEOUT, CancellationToken::new());
-    let places = Places::connect(arguments).await?;
+    let cluster = match &arguments.cluster {
+        None => None,
+        Some(text) => match client::id_of(&client.within(&budget), text).await {
+            // The cluster is mostly gone: what is no cluster's name is an id.
+            Ok(found) => Some(found?.unwrap_or_else(|| text.clone())),
+            Err(error) => return Ok(client::refused(&error)),
+        },
+    };
+    let places = Places::connect(arguments, context).await?;
     // The secrets first: a cluster that is created meanwhile is in the list of clusters.
     let listed = places.list().await?;
     let (clusters, tombstones) = match known(client, &budget).await {
@@ -38,9 +52,8 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
         Err(error) => return Ok(client::refused(&error)),
     };
     let findings = sweep::compare(listed, &clusters, &tombstones);
-    let is_asked = |finding: &&Finding| arguments.cluster.is_none() || finding.cluster == arguments.cluster;
-    let requested =
-        Requested { unknown: arguments.unknown || arguments.cluster.is_some(), not_listed: arguments.not_listed };
+    let is_asked = |finding: &&Finding| cluster.is_none() || finding.cluster == cluster;
+    let requested = Requested { unknown: arguments.unknown || cluster.is_some(), not_listed: arguments.not_listed };
     let findings: Vec<Finding> = findings.iter().filter(is_asked).cloned().collect();
     let left: Vec<&Finding> = findings.iter().filter(|finding| finding.state.is_swept(requested)).collect();
     if left.len() > arguments.max && !arguments.dry_run {
@@ -74,7 +87,7 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
     }
     summary.print(arguments.output)?;
     if !arguments.dry_run {
-        let asked = |tombstone: &&Tombstone| arguments.cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
+        let asked = |tombstone: &&Tombstone| cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
         for tombstone in tombstones.iter().filter(asked) {
             if let Err(error) = report_swept(client, tombstone, &covered, &budget).await {
                 return Ok(client::refused(&error));
@@ -84,20 +97,15 @@ async fn run(arguments: &SweepArguments, client: &Client) -> anyhow::Result<Exit
     Ok(if summary.kept == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn store_settings(arguments: &SweepArguments) -> anyhow::Result<secret_store::Settings> {
-    Ok(secret_store::Settings {
-        project: arguments.project.parse().context("--project")?,
-        location: arguments.location.as_deref().map(str::parse).transpose().context("--location")?,
-        endpoint: store::endpoint()?,
-        call_timeout: store::CALL_TIMEOUT,
-        calls: None,
-    })
-}
-
-async fn clusters(client: &Client, budget: &Budget) -> Result<Clusters, hyperfleet_client::Error> {
+/// Reads the clusters of a search, or all.
+pub(crate) async fn clusters(
+    client: &Client,
+    budget: &Budget,
+    search: Option<String>,
+) -> Result<Clusters, hyperfleet_client::Error> {
     let fields = ["id", "created_time", "status"].map(str::to_owned).to_vec();
     let calls = client.within(budget);
-    let mut pages = calls.list_all("clusters", ListQuery { fields, ..ListQuery::default() });
+    let mut pages = calls.list_all("clusters", ListQuery { search, fields, ..ListQuery::default() });
     let mut clusters = Clusters::new();
     while let Some(page) = pages.next().await? {
         let page = calls.all_with_adapters("clusters", page).await?;
@@ -117,7 +125,7 @@ async fn known(client: &Client, budget: &Budget) -> Result<(Clusters, Vec<Tombst
         }
         Err(error) => return Err(error),
     };
-    Ok((clusters(client, budget).await?, tombstones.into_iter().map(tombstone).collect()))
+    Ok((clusters(client, budget, None).await?, tombstones.into_iter().map(tombstone).collect()))
 }
 
 fn tombstone(read: hyperfleet_client::Tombstone) -> Tombstone {
@@ -190,17 +198,18 @@ struct Places {
 }
 
 impl Places {
-    async fn connect(arguments: &SweepArguments) -> anyhow::Result<Self> {
-        let store = GoogleSecretManager::connect(&store_settings(arguments)?).await?;
-        let cluster = match &arguments.kubeconfig {
+    async fn connect(arguments: &SweepArguments, context: &Chosen) -> anyhow::Result<Self> {
+        let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), context);
+        let Place { project, location } = place.context("--project: missing; give it, or set it in the context")?;
+        let settings = store::settings(&project, location.as_deref(), store::CALL_TIMEOUT)?;
+        let store = GoogleSecretManager::connect(&settings).await?;
+        // KUBECONFIG does not count: what is deleted must be named, here or in the context.
+        let access = context.kubernetes_of_context(arguments.kubeconfig.as_ref());
+        let cluster = match access.kubeconfig {
             None => None,
-            Some(path) => {
-                let settings =
-                    kubernetes::Settings { kubeconfig: Some(path.clone()), ..kubernetes::Settings::default() };
-                Some(Cluster::connect(&settings).await?)
-            }
+            Some(_) => Some(Cluster::connect(&access.settings(CALL_TIMEOUT)).await?),
         };
-        Ok(Self { project: arguments.project.clone(), location: arguments.location.clone(), store, cluster })
+        Ok(Self { project, location, store, cluster })
     }
 
     /// Returns the scope of the sweep, with no secret left.

@@ -24,11 +24,25 @@ pub enum Command {
     Version,
 }
 
+// === impl Command ===
+
+impl Command {
+    /// Returns true for a command whose result has a form for programs.
+    fn has_output(self) -> bool {
+        matches!(self, Self::Ready | Self::Status | Self::Version)
+    }
+
+    /// Returns true for a command that asks the running syncer.
+    fn is_of_the_running_syncer(self) -> bool {
+        matches!(self, Self::Ready | Self::Status)
+    }
+}
+
 /// A command and its flags, by their names without the dashes.
 pub type CommandLine = (Command, BTreeMap<&'static str, String>);
 
-/// The flag that only `status` takes.
-const OUTPUT: &str = "output";
+/// The flag that only commands with a result take.
+pub(crate) const OUTPUT: &str = "output";
 
 /// The flags that every command takes.
 const FOR_ALL: &[&str] = &["kubelet-file", "socket"];
@@ -71,8 +85,8 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<CommandLine,
     }
     let command = command.unwrap_or(Command::Sync);
     for flag in flags.keys() {
-        let applies = if *flag == OUTPUT { command == Command::Status } else { command == Command::Sync };
-        let is_for_all = command != Command::Sync && FOR_ALL.contains(flag);
+        let applies = if *flag == OUTPUT { command.has_output() } else { command == Command::Sync };
+        let is_for_all = command.is_of_the_running_syncer() && FOR_ALL.contains(flag);
         if !(applies || is_for_all) {
             return Err(format!("--{flag}: has no effect with this command"));
         }
@@ -98,10 +112,11 @@ pub fn help() -> String {
         help.push('\n');
     }
     help += "Usage: sync-global-pullsecret [FLAG VALUE]...\n       \
-             sync-global-pullsecret ready [--socket FILE | --kubelet-file FILE]\n       \
-             sync-global-pullsecret status [--socket FILE | --kubelet-file FILE] [--output text|json]\n\n\
+             sync-global-pullsecret ready [--socket FILE | --kubelet-file FILE] [--output text|json]\n       \
+             sync-global-pullsecret status [--socket FILE | --kubelet-file FILE] [--output text|json]\n       \
+             sync-global-pullsecret version [--output text|json]\n\n\
              Commands:\n  ready    Succeed if the kubelet runs with the expected credentials, for the readiness probe\n  \
-             status   Print the state of this node and its reason\n  help     Print this help\n  version  Print the version\n\nFlags:\n";
+             status   Print the state of this node and its reason\n  help     Print this help\n  version  Print version, commit and build date\n\nFlags:\n";
     for setting in SETTINGS {
         let default = match (setting.default, setting.unset) {
             ("", "") => String::new(),
@@ -166,6 +181,9 @@ mod tests {
     #[case("ready --unit a.service", "--unit: has no effect with this command")]
     #[case("--output json", "--output: has no effect with this command")]
     #[case("status --output yaml", "--output: must be text or json")]
+    #[case("version --output yaml", "--output: must be text or json")]
+    #[case("version --socket /s", "--socket: has no effect with this command")]
+    #[case("help --output json", "--output: has no effect with this command")]
     fn invalid_arguments_are_refused(#[case] arguments: &str, #[case] error: &str) {
         assert_eq!(line(arguments).unwrap_err(), error);
     }

@@ -55,10 +55,7 @@ pub fn main() -> ExitCode {
         Command::Status => status(&flags),
         Command::Sync => sync(&flags),
         Command::Help => print(&cli::help()).map(|()| ExitCode::SUCCESS),
-        Command::Version => {
-            let version = env!("CARGO_PKG_VERSION");
-            print(&format!("sync-global-pullsecret {version}\n")).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Version => print(&version(&flags)).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         let _unwritable = writeln!(io::stderr(), "error: {error:#}");
@@ -70,6 +67,15 @@ fn print(text: &str) -> anyhow::Result<()> {
     io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
 
+fn version(flags: &Flags) -> String {
+    let version = daemon::version!("sync-global-pullsecret");
+    if is_json(flags) { version.json() } else { version.text() }
+}
+
+fn is_json(flags: &Flags) -> bool {
+    flags.get(cli::OUTPUT).is_some_and(|format| format == "json")
+}
+
 fn running_status(flags: &Flags) -> anyhow::Result<Result<Status, client::StatusError>> {
     let flags = |flag: &str| flags.get(flag).cloned();
     let socket = Values::new(&flags, &ProcessEnvironment).socket();
@@ -79,6 +85,15 @@ fn running_status(flags: &Flags) -> anyhow::Result<Result<Status, client::Status
 
 fn ready(flags: &Flags) -> anyhow::Result<ExitCode> {
     match running_status(flags)? {
+        answer if is_json(flags) => {
+            let is_ready = answer.as_ref().is_ok_and(|status| status.ready);
+            let text = match answer {
+                Ok(status) => serde_json::to_string_pretty(&status).context("cannot write the status")?,
+                Err(error) => format!("{:#}", serde_json::json!({ "ready": false, "message": error.to_string() })),
+            };
+            print(&(text + "\n"))?;
+            Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+        }
         Ok(status) => {
             let fault = status.source_unavailable.or(status.fault);
             let fault = fault.map(|fault| format!(" ({fault})")).unwrap_or_default();
@@ -94,7 +109,7 @@ fn ready(flags: &Flags) -> anyhow::Result<ExitCode> {
 
 fn status(flags: &Flags) -> anyhow::Result<ExitCode> {
     let status = running_status(flags)??;
-    if flags.get("output").is_some_and(|format| format == "json") {
+    if is_json(flags) {
         print(&(serde_json::to_string_pretty(&status).context("cannot write the status")? + "\n"))?;
     } else {
         print(&status.to_text())?;

@@ -5,6 +5,7 @@ mod emulator;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use daemon::version::Version;
 
 use crate::scenario::Scenario;
 use crate::scripted::Fault;
@@ -33,6 +34,13 @@ pub(crate) enum Command {
     Emulator {
         #[command(subcommand)]
         emulator: EmulatorCommand,
+    },
+    /// Print version, commit and build date
+    Version(VersionArguments),
+    /// Print a completion script for a shell
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
     },
 }
 
@@ -92,7 +100,15 @@ pub(crate) struct DemoArguments {
     pub(crate) output: StreamFormat,
 }
 
-/// Output format of a command that runs for a while.
+/// Arguments of `version`.
+#[derive(Debug, Args)]
+pub(crate) struct VersionArguments {
+    /// Lines for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: StreamFormat,
+}
+
+/// Output format of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StreamFormat {
     /// Text, for people
@@ -102,9 +118,12 @@ pub(crate) enum StreamFormat {
     Json,
 }
 
+/// Version, commit and build date of this program.
+pub(crate) const VERSION: Version = daemon::version!("pull-secret-local");
+
 /// The version, and when it was built.
 pub(crate) fn build() -> (&'static str, &'static str) {
-    (option_env!("VERSION").unwrap_or(env!("CARGO_PKG_VERSION")), option_env!("BUILD_DATE").unwrap_or("unknown"))
+    (VERSION.version, VERSION.built)
 }
 
 #[cfg(test)]

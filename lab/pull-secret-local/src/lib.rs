@@ -28,10 +28,10 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use daemon::output;
 
-use cli::{Cli, Command, EmulatorCommand};
+use cli::{Cli, Command, EmulatorCommand, StreamFormat};
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
@@ -48,9 +48,22 @@ pub fn main() -> ExitCode {
             emulator::secret_manager(*arguments)
         }
         Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
+        Command::Version(arguments) => print(&match arguments.output {
+            StreamFormat::Text => cli::VERSION.text(),
+            StreamFormat::Json => cli::VERSION.json(),
+        }),
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "pull-secret-local", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
     };
     result.unwrap_or_else(|error| {
         output::note(format_args!("error: {error:#}"));
         ExitCode::from(2)
     })
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    Ok(output::print(text)?)
 }

@@ -24,7 +24,7 @@ use super::decide::store::{ADAPTERS_PERMISSIONS, JOBS_PERMISSIONS};
 use super::facts::{
     ApiFacts, BrokerFacts, FileFacts, KubernetesFacts, PermissionFacts, Refusal, RightFacts, StoreFacts,
 };
-use crate::cluster::{LEASE, built_in_adapter};
+use crate::cluster::{KubernetesAccess, LEASE, built_in_adapter};
 
 /// Maximum time of a check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,9 +81,8 @@ fn answer<T>(result: Result<T, Error>) -> Result<(), Refusal> {
 }
 
 /// Observes the Kubernetes cluster as the adapter uses it; without a kubeconfig as this Pod's service account.
-pub async fn kubernetes(kubeconfig: Option<PathBuf>, namespace: &str) -> KubernetesFacts {
-    let settings = kubernetes::Settings { kubeconfig, call_timeout: CHECK_TIMEOUT, ..kubernetes::Settings::default() };
-    let cluster = match Cluster::connect(&settings).await {
+pub async fn kubernetes(access: &KubernetesAccess, namespace: &str) -> KubernetesFacts {
+    let cluster = match Cluster::connect(&access.settings(CHECK_TIMEOUT)).await {
         Ok(cluster) => cluster,
         Err(error) => return unusable(namespace, error),
     };

@@ -64,6 +64,37 @@ fn a_file_that_is_refused_ends_with_3_and_is_named() {
 }
 
 #[test]
+fn version_and_completion_are_printed() {
+    let (code, text, _) = run(&["version"]);
+    let (_, json, _) = run(&["version", "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, &json["program"]), (0, &"global-pull-secret".into()));
+    for member in ["version", "commit", "buildDate"] {
+        assert!(text.contains(json[member].as_str().unwrap()), "{member}: {text}");
+    }
+    let (code, script, _) = run(&["completion", "bash"]);
+    assert!(code == 0 && script.contains("--control-plane-namespace"), "{script}");
+}
+
+#[test]
+fn the_settings_in_effect_are_printed_with_their_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = file(folder.path(), "config.yaml", "conflict_policy: original-wins\n");
+    let flags = ["--config", &config, "--control-plane-namespace", "clusters-1", "--syncer-image", "i"];
+    let (code, yaml, errors) = run(&[&["config-dump"], &flags[..]].concat());
+    assert_eq!(code, 0, "{errors}");
+    let line = "control_plane_namespace: \"clusters-1\"  # flag --control-plane-namespace";
+    assert!(yaml.lines().any(|given| given == line), "{yaml}");
+    let (_, json, _) = run(&[&["config-dump", "--output", "json"], &flags[..]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let settings = json["settings"].as_array().unwrap();
+    let policy = settings.iter().find(|setting| setting["key"] == "conflict_policy").unwrap();
+    assert_eq!((&policy["value"], &policy["source"]), (&"original-wins".into(), &"file".into()));
+    let (code, _, errors) = run(&["config-dump"]);
+    assert!(code == 2 && errors.contains("control_plane_namespace: missing"), "{errors}");
+}
+
+#[test]
 fn missing_settings_are_named_at_once() {
     let (code, _, error) = run(&["run"]);
     assert_eq!(code, 2);

@@ -13,9 +13,12 @@ use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::{Store, schema};
 use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::OutputFormat;
 
 /// Encrypts every stored pull secret with the first key; exits with 1 if some cannot be decrypted.
-pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
@@ -24,12 +27,13 @@ pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings) -> anyhow::Resu
         let store = Store::open(&source, settings.pool())?;
         let pending = schema::pending(store.database()).await?;
         anyhow::ensure!(pending.is_empty(), "the schema is not up to date: run `pull-secret api migrate` first");
+        let mut removed = Vec::new();
         if let Some(key) = lost_key {
             anyhow::ensure!(
                 !keyring.has(key),
                 "--remove-lost-key: {key} is in pull_secret.keys, and what it encrypts can be read"
             );
-            remove(key, store.clone(), settings).await?;
+            removed = remove(key, store.clone(), settings).await?;
         }
         if let Some(missing) = missing(&keys_in_use(&store).await?, Some(&keyring)) {
             output::note(format_args!("error: {missing}"));
@@ -39,15 +43,23 @@ pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings) -> anyhow::Resu
         for id in &done.unopened {
             output::note(format_args!("error: the pull secret of {id} cannot be decrypted and stays as it is"));
         }
-        for (key, number) in keys_in_use(&store).await? {
-            output::print(format_args!("{key} {number}\n"))?;
+        let keys = keys_in_use(&store).await?;
+        if format == OutputFormat::Json {
+            let (done, failed) = (done.resealed, &done.unopened);
+            let keys: serde_json::Map<_, _> = keys.into_iter().map(|(key, number)| (key, number.into())).collect();
+            let document = json!({ "encryptedAnew": done, "failed": failed, "removed": removed, "keys": keys });
+            output::print(format_args!("{document:#}\n"))?;
+        } else {
+            for (key, number) in keys {
+                output::print(format_args!("{key} {number}\n"))?;
+            }
         }
         Ok(if done.unopened.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
 
 /// Removes what is encrypted with a lost key, and prints the ids of its resources.
-async fn remove(key: &str, store: Store, settings: &Settings) -> anyhow::Result<()> {
+async fn remove(key: &str, store: Store, settings: &Settings) -> anyhow::Result<Vec<String>> {
     let registry = settings.registry().map_err(Faults::of_configuration)?;
     let service = Service::new(store, registry, SpecSchemas::default(), None).map_err(anyhow::Error::msg)?;
     let removed = remove_lost(&service, key, &RequestInfo::of_operator(Timestamp::now())).await?;
@@ -55,5 +67,5 @@ async fn remove(key: &str, store: Store, settings: &Settings) -> anyhow::Result<
         output::note(format_args!("the pull secret of {id} is removed: send its content again"));
     }
     output::note(format_args!("{} pull secrets removed", removed.len()));
-    Ok(())
+    Ok(removed)
 }

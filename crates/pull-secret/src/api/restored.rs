@@ -13,9 +13,12 @@ use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::Store;
 use jiff::Timestamp;
+use serde_json::json;
+
+use crate::cli::OutputFormat;
 
 /// Migrates the restored database, begins a new epoch of the change stream and raises all generations.
-pub(super) fn restored(settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn restored(settings: &Settings, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let registry = settings.registry().map_err(Faults::of_configuration)?;
@@ -27,9 +30,14 @@ pub(super) fn restored(settings: &Settings) -> anyhow::Result<ExitCode> {
         let epoch = format!("{:08x}", rand::random::<u32>());
         let done = begin_anew(&service, &epoch, Timestamp::now()).await?;
         let (number, begins) = (done.raised, done.begins);
-        output::print(format_args!(
-            "generations of {number} resources raised by {RAISE}; the change stream begins anew at {begins}\n"
-        ))?;
-        Ok(ExitCode::SUCCESS)
+        Ok(output::print(match format {
+            OutputFormat::Json => {
+                let done = json!({ "raised": number, "raisedBy": RAISE, "begins": begins.to_string() });
+                format!("{done:#}\n")
+            }
+            OutputFormat::Table => format!(
+                "generations of {number} resources raised by {RAISE}; the change stream begins anew at {begins}\n"
+            ),
+        })?)
     })
 }

@@ -6,7 +6,7 @@ use adapter::config::table::TABLE;
 use clap::{Args, Subcommand};
 use daemon::settings::flags::{Flags, REQUIRED};
 
-use super::output::OutputFormat;
+use super::output::{ConfigDumpArguments, OutputFormat};
 
 const FLAGS: Flags = Flags {
     table: TABLE,
@@ -38,6 +38,10 @@ pub(crate) enum AdapterCommand {
     ///
     /// Exit code 0 if a run would begin or the work is done, 1 if something is awaited.
     DryRun(DryRunArguments),
+    /// Print the settings in effect, each with its source, without credentials
+    ///
+    /// Settings that are built in for the adapter's type are not among them. Exits with 2 and all faults if `serve` would refuse them.
+    ConfigDump(ConfigDumpArguments<AdapterFlags>),
     /// Print the JSON Schema of the configuration file
     Schema,
 }

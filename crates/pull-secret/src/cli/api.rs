@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use daemon::settings::flags::{Flags, REQUIRED};
 use hyperfleet_api::settings::table::TABLE;
 
-use super::output::OutputFormat;
+use super::output::{ConfigDumpArguments, OutputFormat};
 
 const FLAGS: Flags = Flags {
     table: TABLE,
@@ -34,9 +34,13 @@ pub(crate) enum ApiCommand {
     /// Encrypt every stored pull secret with the first of `pull_secret.keys`, as `serve` does every ten minutes
     Rekey(RekeyArguments),
     /// Make a database that was restored from a backup ready for use; run it before any server
-    Restored(ApiFlags),
+    Restored(RestoredArguments),
     /// Print what an identity may do with these settings
     Grants(GrantsArguments),
+    /// Print the settings in effect, each with its source, without credentials
+    ///
+    /// Exits with 2 and all faults if `serve` would refuse them.
+    ConfigDump(ConfigDumpArguments<ApiFlags>),
     /// Print the `OpenAPI` document of what is served with these settings
     Openapi(ApiFlags),
 }
@@ -79,6 +83,9 @@ pub(crate) struct RekeyArguments {
     /// content again
     #[arg(long, value_name = "ID")]
     pub(crate) remove_lost_key: Option<String>,
+    /// Lines for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) flags: ApiFlags,
 }
@@ -88,6 +95,18 @@ pub(crate) struct MigrateArguments {
     /// Change nothing: succeed if the schema is up to date, else list what is missing and exit with 1
     #[arg(long)]
     pub(crate) check: bool,
+    /// Lines for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: ApiFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoredArguments {
+    /// A line for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) flags: ApiFlags,
 }

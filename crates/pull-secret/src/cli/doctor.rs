@@ -19,14 +19,17 @@ pub(crate) struct DoctorArguments {
         help = "Kubeconfig of the management cluster, in which Jobs run; in a Pod its service account will do [env: KUBECONFIG]"
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The namespace of Jobs and of the adapter's Lease
-    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
-    pub(crate) namespace: String,
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        help = format!("The namespace of Jobs and of the adapter's Lease [default: {}]", adapter::config::JOB_NAMESPACE)
+    )]
+    pub(crate) namespace: Option<String>,
     /// Google Cloud project whose Secret Manager is checked
     #[arg(long, value_name = "PROJECT")]
     pub(crate) project: Option<String>,
     /// Location of regional secrets; without it, the project's global ones
-    #[arg(long, value_name = "LOCATION", requires = "project")]
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
     #[command(flatten)]
     pub(crate) broker: CheckedEventsFlags,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::context::ContextFlag;
 use super::output::OutputFormat;
 
 /// Seconds that the adapter has to report a change; a pass that is not delayed reports within a few.
@@ -22,7 +23,7 @@ pub(crate) enum ExplainCommand {
 /// Arguments of `explain cluster`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
-    /// The cluster's id
+    /// The cluster's id or name
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) api: ApiFlags,
@@ -32,9 +33,12 @@ pub(crate) struct ExplainArguments {
         help = "Look at Job, pods and Secret in this cluster too; without it and without the variable, only what is reported is shown [env: KUBECONFIG]"
     )]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The namespace of Jobs and of the adapter's Lease, where the report does not name it
-    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
-    pub(crate) namespace: String,
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        help = format!("The namespace of Jobs and of the adapter's Lease, where the report does not name it [default: {}]", adapter::config::JOB_NAMESPACE)
+    )]
+    pub(crate) namespace: Option<String>,
     /// Seconds that the adapter has to report a change before it counts as stalled
     #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
     pub(crate) stale_after: u32,
@@ -79,9 +83,12 @@ pub(crate) struct RetryArguments {
     pub(crate) api: ApiFlags,
     #[arg(long, value_name = "FILE", help = "The management cluster, whose Jobs are retried [env: KUBECONFIG]")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The namespace of Jobs, where a report does not name it
-    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
-    pub(crate) namespace: String,
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        help = format!("The namespace of Jobs, where a report does not name it [default: {}]", adapter::config::JOB_NAMESPACE)
+    )]
+    pub(crate) namespace: Option<String>,
     /// Maximum number of retries in a minute; the default is half of what a project's quota of 600 writes allows
     #[arg(long, value_name = "COUNT", default_value_t = default_rate())]
     pub(crate) rate: NonZeroU16,
@@ -102,17 +109,17 @@ fn default_rate() -> NonZeroU16 {
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) api: ApiFlags,
-    /// Google Cloud project whose secrets are compared
+    /// Google Cloud project whose secrets are compared; required without one in the context
     #[arg(long, value_name = "PROJECT")]
-    pub(crate) project: String,
+    pub(crate) project: Option<String>,
     /// Location of regional secrets; without it, the project's global ones
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
     /// Kubeconfig of the management cluster, whose Kubernetes Secrets are compared too
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Only this cluster's secrets, also if the API does not know the cluster
-    #[arg(long, value_name = "ID")]
+    /// Only the secrets of the cluster with this id or name, also if the API does not know the id
+    #[arg(long, value_name = "CLUSTER")]
     pub(crate) cluster: Option<String>,
     /// Delete the secrets of clusters that the API does not know too; only where no other fleet uses the project
     #[arg(long)]
@@ -135,6 +142,8 @@ pub(crate) struct SweepArguments {
 /// Address and credentials of the API.
 #[derive(Debug, Args)]
 pub(crate) struct ApiFlags {
+    #[command(flatten)]
+    pub(crate) context: ContextFlag,
     #[arg(
         long,
         value_name = "URL",

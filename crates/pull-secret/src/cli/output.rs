@@ -1,6 +1,7 @@
 //! The output format of commands.
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
+use daemon::settings::dump::Format;
 
 /// Output format of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -10,4 +11,14 @@ pub(crate) enum OutputFormat {
     Table,
     /// JSON, for programs
     Json,
+}
+
+/// Arguments of `config-dump`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigDumpArguments<F: Args> {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) flags: F,
 }

@@ -5,7 +5,8 @@ use daemon::settings::Table;
 use daemon::settings::flags::{Flags, REQUIRED};
 use sentinel::settings::table::{EVENTS, TABLE};
 
-use super::output::OutputFormat;
+use super::context::ContextFlag;
+use super::output::{ConfigDumpArguments, OutputFormat};
 
 daemon::flags!(pub(crate) SentinelFlags, named(TABLE, REQUIRED));
 daemon::flags!(pub(crate) EventsFlags, named(EVENTS, REQUIRED));
@@ -18,15 +19,29 @@ const fn named(table: Table, required: &'static str) -> Flags {
 
 /// Arguments of `sentinel`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SentinelArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<SentinelCommand>,
     /// Publish nothing: say of each resource what would be decided if the Sentinel began now, and why
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// With --dry-run: of this resource only
     #[arg(long, value_name = "ID", requires = "dry_run")]
     pub(crate) id: Option<String>,
+    /// With --dry-run: lines for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t, requires = "dry_run")]
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) flags: SentinelFlags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SentinelCommand {
+    /// Print the settings in effect, each with its source, without credentials
+    ///
+    /// Exits with 2 and all faults if the Sentinel would refuse them.
+    ConfigDump(ConfigDumpArguments<SentinelFlags>),
 }
 
 /// Commands about events.
@@ -75,6 +90,8 @@ pub(crate) struct LettersArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
     #[command(flatten)]
+    pub(crate) context: ContextFlag,
+    #[command(flatten)]
     pub(crate) flags: EventsFlags,
 }
 
@@ -113,6 +130,8 @@ pub(crate) struct TailArguments {
     /// End after so many events
     #[arg(long, value_name = "NUMBER")]
     pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) context: ContextFlag,
     #[command(flatten)]
     pub(crate) flags: EventsFlags,
 }

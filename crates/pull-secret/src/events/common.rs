@@ -12,11 +12,18 @@ use message_broker::BrokerError;
 use sentinel::settings::table::EVENTS;
 use sentinel::settings::{self, EventsSettings};
 
+use crate::cli::ContextFlag;
+use crate::context::Chosen;
+
 /// The exit code of `EX_TEMPFAIL` in sysexits.h: the broker does not answer now.
 const UNREACHABLE: u8 = 75;
 
 /// Reads the settings.
-pub(super) fn settings(flags: BTreeMap<&'static str, String>) -> anyhow::Result<EventsSettings> {
+pub(super) fn settings(
+    mut flags: BTreeMap<&'static str, String>,
+    context: &ContextFlag,
+) -> anyhow::Result<EventsSettings> {
+    Chosen::of(context)?.broker(&EVENTS, &mut flags)?;
     let loaded = settings::read(&EVENTS, flags, &ProcessEnvironment);
     Ok(loaded.and_then(Loaded::done).map_err(Faults::of_configuration)?)
 }

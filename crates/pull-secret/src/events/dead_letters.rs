@@ -39,8 +39,8 @@ pub(super) async fn handle(command: DeadLettersCommand) -> anyhow::Result<ExitCo
             (some.letters, some.ids, if some.yes { Action::Drop } else { Action::DropDry })
         }
     };
-    let LettersArguments { subscription, queue, idle, output: format, flags } = letters;
-    let settings = common::settings(flags.0)?;
+    let LettersArguments { subscription, queue, idle, output: format, context, flags } = letters;
+    let settings = common::settings(flags.0, &context)?;
     let topic = settings.clients.broker.topic.unwrap_or_default();
     let subscription = Subscription::new(&topic, &subscription).context("the topic's or subscription's name")?;
     let broker = broker_of_queues(settings.broker, queue)?;

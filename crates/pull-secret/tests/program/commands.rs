@@ -12,6 +12,10 @@ async fn version_and_completion_are_printed() {
     let version_text = text(&version.stdout);
     let names: Vec<_> = version_text.lines().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(names, ["pull-secret version info", "  Version", "  Commit", "  Built"]);
+    let version = program(&["version", "--output", "json"]).output().await.unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&version.stdout).unwrap();
+    assert!(version_text.contains(json["version"].as_str().unwrap()), "{json}");
+    assert_eq!((&json["program"], json["commit"].is_string()), (&"pull-secret".into(), true), "{json}");
     let completion = program(&["completion", "bash"]).output().await.unwrap();
     assert!(text(&completion.stdout).contains("--pull-secret-file"));
 }

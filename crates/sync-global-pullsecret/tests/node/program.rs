@@ -77,6 +77,8 @@ fn health_status_and_metrics_are_served() {
     let status = setup.run(&["status", "--output", "json"]);
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!((&status["ready"], &status["revision"]), (&true.into(), &"r2".into()));
+    let ready: serde_json::Value = serde_json::from_slice(&setup.run(&["ready", "--output", "json"]).stdout).unwrap();
+    assert_eq!(ready, status);
     let text = String::from_utf8(setup.run(&["status"]).stdout).unwrap();
     assert!(text.starts_with("Applied: ") && text.contains("expected revision"), "{text}");
     assert_eq!(std::fs::metadata(setup.file()).unwrap().permissions().mode() & 0o777, 0o600);
@@ -290,4 +292,27 @@ fn no_credential_is_printed_anywhere() {
         assert!(!output.contains(secret), "{output}");
     }
     assert!(Path::new(&termination).exists());
+}
+
+#[test]
+fn the_version_is_printed_for_people_and_for_programs() {
+    let print = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sync-global-pullsecret")).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = print(&["version"]);
+    let json: serde_json::Value = serde_json::from_str(&print(&["version", "--output", "json"])).unwrap();
+    assert_eq!(json["program"], "sync-global-pullsecret");
+    for member in ["version", "commit", "buildDate"] {
+        assert!(text.contains(json[member].as_str().unwrap()), "{member}: {text}");
+    }
+}
+
+#[test]
+fn a_missing_syncer_is_reported_to_programs_too() {
+    let setup = Setup::new();
+    let output = setup.run(&["ready", "--output", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &json["ready"]), (Some(1), &false.into()), "{json}");
+    assert!(json["message"].as_str().unwrap().contains("is it running on this node?"), "{json}");
 }

@@ -1,0 +1,39 @@
+//! Flags of `pull-secret prune`.
+
+use std::num::{NonZeroU16, NonZeroUsize};
+
+use clap::Args;
+
+use super::fleet::ApiFlags;
+use super::output::OutputFormat;
+
+/// Arguments of `prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArguments {
+    /// Only the secrets of these clusters, by their ids or names; without any and without --search, of the whole fleet
+    #[arg(conflicts_with = "search", value_name = "CLUSTER")]
+    pub(crate) clusters: Vec<String>,
+    /// Only the secrets of clusters of a search in the API's language, such as `labels.region = 'us-east1'`
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) search: Option<String>,
+    #[command(flatten)]
+    pub(crate) api: ApiFlags,
+    /// Google Cloud project whose secrets are pruned; required without one in the context
+    #[arg(long, value_name = "PROJECT")]
+    pub(crate) project: Option<String>,
+    /// Location of regional secrets; without it, the project's global ones
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) location: Option<String>,
+    /// Number of versions to keep, the one in use included; the default is that of the Job's RETAIN_VERSIONS
+    #[arg(long, value_name = "COUNT", default_value = "3")]
+    pub(crate) retain_versions: NonZeroUsize,
+    /// Maximum number of writes in a minute; the default is half of a project's quota of 600
+    #[arg(long, value_name = "COUNT", default_value = "300")]
+    pub(crate) rate: NonZeroU16,
+    /// Destroy, and not only print what would be destroyed
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Lines for people, or one JSON object a line, the summary last
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+}
