@@ -9,6 +9,7 @@
 //! - A daemon that shuts down never becomes ready again: `readiness::tests::shutting_down_is_final`.
 //! - A log line cannot be forged by a field: `log::tests::control_characters_do_not_break_a_text_line`.
 //! - An error of a call is one line of bounded length: `service_error::tests::a_long_detail_is_cut`.
+//! - A dump of settings holds no credential: `settings::dump::tests::credentials_are_redacted`.
 //! - A silent, slow or stalled client is closed, and silent ones give way: `serve::tests::connections`.
 //! - Probes answer while the daemon's own runtime is blocked: `probes::tests`.
 //! - A process that holds credentials leaves no core dump: `memory::tests::a_protected_process_leaves_no_core`.

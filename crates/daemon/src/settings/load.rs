@@ -249,7 +249,9 @@ impl Reader<'_> {
             }
         };
         let settings = self.rows.iter().map(effective).collect();
-        let is_set = |name: &&&str| environment.text(name).is_ok_and(|value| value.is_some());
+        // The variable that names the file is shown by the file.
+        let is_set =
+            |name: &&&str| !name.ends_with("_CONFIG") && environment.text(name).is_ok_and(|value| value.is_some());
         let further = self.table.further.iter().filter(is_set).map(|name| (*name).to_owned()).collect();
         Dump { file, settings, further_variables: further }
     }

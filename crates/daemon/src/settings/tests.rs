@@ -62,7 +62,7 @@ const TABLE: Table = Table {
     variable: |path| variable("X", path),
     retired: &[("server.old", "use server.port"), ("items.old", "leave it out"), ("gone.old", "leave it out")],
     families: &["X_"],
-    further: &["X_CONFIG"],
+    further: &["X_CONFIG", "X_URL"],
     ..Table::of(Desired::ROWS)
 };
 
@@ -256,4 +256,35 @@ fn every_daemon_spells_the_log_level_alike() {
         let whole = load::<Whole>(&LOG, &BTreeMap::from([(name, "DEBUG")]), &Given::default()).done().unwrap();
         assert_eq!(whole.log.level.to_string(), "debug");
     }
+}
+
+#[test]
+fn a_dump_has_the_source_of_each_value() {
+    let dumped = |name: &str| {
+        let text = "items: [{kind: a}]\nlisten: {port: 81}\n".to_owned();
+        let given = Given { file: Some(File { name: name.to_owned(), text }), ..Given::default() };
+        let environment = BTreeMap::from([("X_SERVER_TIMEOUT", "9s"), ("X_CONFIG", "/etc/x.yaml"), ("X_URL", "u")]);
+        let dump = load::<Desired>(&TABLE, &environment, &given).dumped(Ok).unwrap();
+        let line = |setting: &dump::Effective| {
+            format!("{}={} {:?} {}", setting.key, setting.value, setting.source, setting.name)
+        };
+        (dump.settings.iter().map(line).collect::<Vec<_>>(), dump)
+    };
+    let (lines, dump) = dumped("/etc/x.yaml");
+    assert_eq!(
+        lines,
+        [
+            "server.port=81 File listen.port",
+            "server.secure=false Default ",
+            "server.timeout=\"9s\" Variable X_SERVER_TIMEOUT",
+            "server.workers=2 Default ",
+            "server.mode=\"fast\" Default ",
+            "name=null Unset ",
+            "items=[{\"kind\":\"a\"}] File items",
+        ]
+    );
+    assert_eq!((dump.file.as_deref(), dump.further_variables), (Some("/etc/x.yaml"), vec!["X_URL".to_owned()]));
+    let (lines, dump) = dumped("");
+    assert!(lines.contains(&"items=[{\"kind\":\"a\"}] Default ".to_owned()), "a text that is no file is built in");
+    assert_eq!(dump.file, None);
 }

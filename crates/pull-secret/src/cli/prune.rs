@@ -3,6 +3,7 @@
 use std::num::{NonZeroU16, NonZeroUsize};
 
 use clap::Args;
+use pull_secret_job::settings::TABLE;
 
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
@@ -25,7 +26,7 @@ pub(crate) struct PruneArguments {
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
     /// Number of versions to keep, the one in use included; the default is that of the Job's RETAIN_VERSIONS
-    #[arg(long, value_name = "COUNT", default_value = "3")]
+    #[arg(long, value_name = "COUNT", default_value = retained())]
     pub(crate) retain_versions: NonZeroUsize,
     /// Maximum number of writes in a minute; the default is half of a project's quota of 600
     #[arg(long, value_name = "COUNT", default_value = "300")]
@@ -36,4 +37,9 @@ pub(crate) struct PruneArguments {
     /// Lines for people, or one JSON object a line, the summary last
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
+}
+
+/// The number of versions that a run of the Job keeps.
+fn retained() -> &'static str {
+    TABLE.all().into_iter().find(|row| row.path == "retain_versions").map_or("", |row| row.default)
 }

@@ -67,6 +67,9 @@ async fn no_credential_is_dumped(#[case] service: Service) {
     let secrets = service.secrets();
     assert!(!secrets.is_empty());
     let value = |name: &String| {
+        if name.ends_with("_PASSWORD") {
+            return (name.clone(), MARKER.to_owned());
+        }
         let scheme = if name.contains("RABBITMQ") { "amqp" } else { "postgresql" };
         (name.clone(), format!("{scheme}://user:{MARKER}@host/{MARKER}?sslmode=verify-full"))
     };
