@@ -130,7 +130,7 @@ pub(crate) enum Command {
     Prune(PruneArguments),
     /// Keep the addresses of several fleets, each under a name, for --context
     ///
-    /// The file is PULL_SECRET_CONFIG, else `pull-secret/contexts.yaml` in XDG_CONFIG_HOME or `~/.config`. It holds the names of
+    /// The file is `PULL_SECRET_CONFIG`, else `pull-secret/contexts.yaml` in `XDG_CONFIG_HOME` or `~/.config`. It holds the names of
     /// files with credentials, never a credential. Flags come before variables, variables before the context.
     #[command(arg_required_else_help = true)]
     Context {

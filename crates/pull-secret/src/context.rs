@@ -3,7 +3,7 @@
 mod chosen;
 mod file;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -34,7 +34,7 @@ pub(crate) fn context(command: ContextCommand) -> anyhow::Result<ExitCode> {
             })?;
             changed(&name, was.as_ref() != Some(&name), "in use", &format)
         }
-        ContextCommand::Set(arguments) => set(path, *arguments),
+        ContextCommand::Set(arguments) => set(&path, *arguments),
         ContextCommand::Delete { name, format } => {
             file::change(&path, |contexts| {
                 let _known = contexts.get(&name)?;
@@ -47,7 +47,7 @@ pub(crate) fn context(command: ContextCommand) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn set(path: PathBuf, arguments: SetArguments) -> anyhow::Result<ExitCode> {
+fn set(path: &Path, arguments: SetArguments) -> anyhow::Result<ExitCode> {
     let SetArguments { name, values, format } = arguments;
     file::check_name(&name)?;
     let mut given = Vec::new();
@@ -62,7 +62,7 @@ fn set(path: PathBuf, arguments: SetArguments) -> anyhow::Result<ExitCode> {
         let absolute = if key.is_file { Some(std::path::absolute(&value).context(key.name)?) } else { None };
         given.push((key.name, Some(absolute.map_or(value, |path| path.to_string_lossy().into_owned()))));
     }
-    let is_changed = file::change(&path, |contexts| {
+    let is_changed = file::change(path, |contexts| {
         let is_new = !contexts.all.contains_key(&name);
         let values = contexts.all.entry(name.clone()).or_default();
         let before = values.clone();
@@ -107,7 +107,10 @@ fn object(name: &str, is_current: bool, values: &Values) -> Value {
 
 fn show(name: &str, values: &Values, format: &ContextOutput) -> anyhow::Result<ExitCode> {
     Ok(output::print(match format.output {
-        OutputFormat::Table => values.iter().map(|(key, value)| format!("{key:<18} {value}\n")).collect(),
+        OutputFormat::Table => {
+            let line = |text: String, (key, value): (&&str, &String)| text + &format!("{key:<18} {value}\n");
+            values.iter().fold(String::new(), line)
+        }
         OutputFormat::Json => format!("{:#}\n", json!({ "name": name, "values": values })),
     })?)
 }

@@ -137,7 +137,7 @@ impl Pruning<'_> {
             let outcome = self.one(&secret, metadata).await;
             self.counts.add(&outcome);
             let is_final = matches!(&outcome, Err(refused) if refused.is_final);
-            let line = Line::of(cluster, secret, outcome, self.arguments.yes);
+            let line = Line::of(cluster, &secret, outcome, self.arguments.yes);
             if line.action != Action::Kept || line.because.is_some() {
                 line.print(self.arguments.output)?;
             }
@@ -198,7 +198,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(cluster: String, secret: SecretId, outcome: Result<Pruned, Refused>, is_done: bool) -> Self {
+    fn of(cluster: String, secret: &SecretId, outcome: Result<Pruned, Refused>, is_done: bool) -> Self {
         let secret = secret.to_string();
         match outcome {
             Ok(Pruned { versions, because }) => {

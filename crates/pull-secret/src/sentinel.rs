@@ -103,7 +103,7 @@ fn text(Explained { id, because, conditions, .. }: &Explained) -> String {
     let mut text = format!("{id}  {because}\n");
     for (adapter, outcome, why) in conditions {
         // Writing to a String cannot fail, here and below.
-        let _infallible = writeln!(text, "  publish_when.{adapter}: {}", word(outcome));
+        let _infallible = writeln!(text, "  publish_when.{adapter}: {}", word(*outcome));
         for line in why.lines() {
             let _infallible = writeln!(text, "    {line}");
         }
@@ -112,7 +112,7 @@ fn text(Explained { id, because, conditions, .. }: &Explained) -> String {
 }
 
 fn line(Explained { id, reason, because, conditions }: &Explained) -> String {
-    let condition = |(adapter, outcome, why): &(String, Outcome, String)| json!({ "adapter": adapter, "outcome": word(outcome), "why": why });
+    let condition = |(adapter, outcome, why): &(String, Outcome, String)| json!({ "adapter": adapter, "outcome": word(*outcome), "why": why });
     let conditions: Vec<_> = conditions.iter().map(condition).collect();
     let object = json!({
         "id": id, "reason": reason.to_string(), "publishes": reason.publishes(), "because": because,
@@ -121,7 +121,7 @@ fn line(Explained { id, reason, because, conditions }: &Explained) -> String {
     format!("{object}\n")
 }
 
-fn word(outcome: &Outcome) -> &'static str {
+fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Met => "met",
         Outcome::NotMet => "not met",

@@ -1,7 +1,5 @@
 //! The commands beside the fleet plane and the emulators.
 
-#![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
-
 use testkit::program::local;
 
 #[tokio::test]

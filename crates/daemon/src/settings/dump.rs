@@ -69,7 +69,7 @@ pub enum Format {
 
 /// A part of a configuration file.
 enum Node<'a> {
-    Section(Vec<(&'a str, Node<'a>)>),
+    Section(Vec<(&'a str, Self)>),
     Setting(&'a Effective),
 }
 
@@ -138,8 +138,8 @@ fn redacted(row: &Row, value: Value) -> Value {
 /// and everywhere addresses with a user.
 fn without_credentials(value: Value, is_credential: bool) -> Value {
     match value {
-        Value::String(text) if is_credential || has_user(&text) => REDACTED.into(),
-        Value::Number(_) if is_credential => REDACTED.into(),
+        Value::String(_) | Value::Number(_) if is_credential => REDACTED.into(),
+        Value::String(text) if has_user(&text) => REDACTED.into(),
         Value::Array(items) => items.into_iter().map(|item| without_credentials(item, is_credential)).collect(),
         Value::Object(members) => {
             // A variable of a Job: its name is the value of one member, its value that of the other.
@@ -196,8 +196,11 @@ fn write_nodes(page: &mut String, nodes: &[(&str, Node<'_>)], indent: &str) {
             Node::Setting(Effective { source: Source::Unset, name, .. }) => {
                 writeln!(page, "{indent}# {key}: not set: {name}")
             }
+            Node::Setting(Effective { value, source, name, .. }) if name.is_empty() => {
+                writeln!(page, "{indent}{key}: {value}  # {}", source.word())
+            }
             Node::Setting(Effective { value, source, name, .. }) => {
-                writeln!(page, "{indent}{key}: {value}  # {}", format!("{} {name}", source.word()).trim_end())
+                writeln!(page, "{indent}{key}: {value}  # {} {name}", source.word())
             }
         };
     }

@@ -103,7 +103,7 @@ struct Text {
     source: Source,
     /// The flag, the variable or the key.
     name: String,
-    text: String,
+    value: String,
 }
 
 impl Reader<'_> {
@@ -177,7 +177,7 @@ impl Reader<'_> {
     fn read(&mut self, row: &'static Row, environment: &impl Environment, given: &Given) {
         let faults = self.faults.len();
         let given = flag(row, given).or_else(|| self.variable(row, environment)).or_else(|| self.file_text(row));
-        if let Some(Text { source, name, text }) = given {
+        if let Some(Text { source, name, value: text }) = given {
             match value(row, &text) {
                 Ok(value) => {
                     let shown = if value.is_string() { value.clone() } else { dump::scalar(row, &text) };
@@ -201,7 +201,7 @@ impl Reader<'_> {
             match environment.text(&name) {
                 // A Service may be called so that Kubernetes gives its variable this name.
                 Ok(Some(text)) if !hint::is_of_a_service(&name, &text) => {
-                    return Some(Text { source: Source::Variable, name, text });
+                    return Some(Text { source: Source::Variable, name, value: text });
                 }
                 Ok(_) => {}
                 Err(error) => self.faults.push(error.to_string()),
@@ -224,7 +224,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        Some(Text { source: Source::File, name: self.key_in_file(row), text })
+        Some(Text { source: Source::File, name: self.key_in_file(row), value: text })
     }
 
     /// The key as the file has it.
@@ -298,7 +298,7 @@ impl Reader<'_> {
 fn flag(row: &Row, given: &Given) -> Option<Text> {
     let flag = row.flag?;
     let text = given.flags.get(flag).map(|text| text.trim()).filter(|text| !text.is_empty())?;
-    Some(Text { source: Source::Flag, name: format!("--{flag}"), text: text.to_owned() })
+    Some(Text { source: Source::Flag, name: format!("--{flag}"), value: text.to_owned() })
 }
 
 /// A message of serde's without a value: only names of keys may be quoted, as a credential is easily given in the wrong

@@ -26,7 +26,7 @@ pub(crate) enum ContextCommand {
         #[command(flatten)]
         format: ContextOutput,
     },
-    /// Use a context where neither --context nor PULL_SECRET_CONTEXT names another
+    /// Use a context where neither --context nor `PULL_SECRET_CONTEXT` names another
     Use {
         /// The context
         name: String,

@@ -25,7 +25,7 @@ pub(crate) struct PruneArguments {
     /// Location of regional secrets; without it, the project's global ones
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
-    /// Number of versions to keep, the one in use included; the default is that of the Job's RETAIN_VERSIONS
+    /// Number of versions to keep, the one in use included; the default is that of the Job's `RETAIN_VERSIONS`
     #[arg(long, value_name = "COUNT", default_value = retained())]
     pub(crate) retain_versions: NonZeroUsize,
     /// Maximum number of writes in a minute; the default is half of a project's quota of 600

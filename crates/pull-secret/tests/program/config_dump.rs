@@ -98,7 +98,7 @@ async fn a_credential_in_a_list_or_an_address_is_not_dumped() {
          adapterType: pullsecret\n  jobTemplate:\n    args: [run, \"https://u:{MARKER}@host/\"]\n    env:\n      \
          - {{name: API_TOKEN, value: {MARKER}}}\n      - {{name: ZONE, value: a}}\n"
     );
-    std::fs::write(&file, content).unwrap();
+    daemon::file::replace(&file, content.as_bytes()).unwrap();
     let file = file.display().to_string();
     for format in ["yaml", "json"] {
         let url = BTreeMap::from([("BROKER_RABBITMQ_URL".to_owned(), format!("amqp://u:{MARKER}@host"))]);
@@ -112,7 +112,7 @@ async fn a_credential_in_a_list_or_an_address_is_not_dumped() {
 async fn each_value_has_its_source_and_the_dump_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("api.yaml");
-    std::fs::write(&file, "server: {port: 8001, timeouts: {read: 7s}}\nlogging: {level: debug}\n").unwrap();
+    daemon::file::replace(&file, b"server: {port: 8001, timeouts: {read: 7s}}\nlogging: {level: debug}\n").unwrap();
     let path = file.display().to_string();
     let variables = BTreeMap::from([("HYPERFLEET_DATABASE_POOL_MAX_CONNECTIONS".to_owned(), "9".to_owned())]);
     let plain = Service { variables: &[], ..API };
@@ -134,7 +134,7 @@ async fn each_value_has_its_source_and_the_dump_is_a_file() {
     }
     let (_, yaml, _) = plain.dump(&variables, &arguments).await;
     assert!(yaml.contains("  port: 8001  # file server.port\n"), "{yaml}");
-    std::fs::write(&file, &yaml).unwrap();
+    daemon::file::replace(&file, yaml.as_bytes()).unwrap();
     let (code, again, errors) = plain.dump(&BTreeMap::new(), &["--config", &path, "--output", "json"]).await;
     assert_eq!(code, Some(0), "{errors}");
     let again: Value = serde_json::from_str(&again).unwrap();

@@ -207,7 +207,7 @@ async fn a_credential_is_neither_kept_nor_printed(#[case] flag: &str, #[case] va
 async fn a_damaged_file_is_named_with_the_place() {
     let home = Home::new();
     home.set("a", AWAY).await;
-    std::fs::write(home.file(), "contexts:\n  a:\n    apy: x\n").unwrap();
+    daemon::file::replace(&home.file(), b"contexts:\n  a:\n    apy: x\n").unwrap();
     for arguments in [vec!["status"], vec!["context", "list"], vec!["context", "set", "b", "--api", AWAY]] {
         let refused = home.run(&arguments, &[]).await;
         let errors = errors(&refused);
