@@ -55,9 +55,14 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "message-broker",
             "precondition",
             "pull-secret-job",
+            "rotation",
             "secret-store",
             "sentinel",
         ],
+    ),
+    (
+        "rotation",
+        &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"],
     ),
     (
         "diagnosis",

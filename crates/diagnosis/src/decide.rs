@@ -19,7 +19,9 @@ use crate::facts::{
 };
 
 use message::result;
-pub(crate) use overdue::{age, unreported_since};
+pub use overdue::age;
+pub(crate) use overdue::unreported_since;
+pub use state::is_failure;
 
 /// Maximum number of transitions on a page.
 const MAX_TRANSITIONS: usize = 10;

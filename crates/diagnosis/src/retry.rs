@@ -21,9 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::built_in_adapter;
 
-/// The writes that a project's quota allows in a minute, and those that a run is expected to need: the adapter's defaults.
-const WRITES_PER_MINUTE: u16 = 600;
-const WRITES_PER_RUN: u16 = 4;
+/// The writes that a project's quota allows in a minute: the adapter's default.
+pub const WRITES_PER_MINUTE: u16 = 600;
+/// The writes that a run is expected to need: the adapter's default.
+pub const WRITES_PER_RUN: u16 = 4;
 
 /// Default number of retries in a minute: half of what the quota of one project allows, so that the other half remains for
 /// everything else that the fleet needs.

@@ -45,6 +45,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotations of an adapter's Job", names: RUN_ANNOTATIONS },
     Group { title: "Annotation of the Lease `{lease}-position` beside a Sentinel's own", names: SENTINEL_ANNOTATIONS },
     Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
+    Group { title: "Objects of a rotation, in the namespace of Jobs", names: ROTATION_OBJECTS },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
     Group { title: "Condition types that the API concludes", names: condition::CONCLUDED },
@@ -68,6 +69,16 @@ names! {
     SENTINEL_ANNOTATIONS:
     /// Version of the API's change stream up to which every change is published, and those behind it that are.
     ANNOTATION_POSITION = "hyperfleet.io/position";
+}
+
+names! {
+    /// The objects of a rotation.
+    ROTATION_OBJECTS:
+    /// Beginning of the names of the ConfigMaps with state (`…NAME`) and plan (`…NAME.plan`), and of the Lease of the process that
+    /// works on it.
+    ROTATION_PREFIX = "pull-secret-rotation-";
+    /// Label on both ConfigMaps: name of the rotation.
+    LABEL_ROTATION = "hyperfleet.io/rotation";
 }
 
 names! {

@@ -194,7 +194,7 @@ fn elsewhere(facts: &Facts) -> Option<String> {
 }
 
 /// Formats an age in seconds, minutes, hours or days.
-pub(crate) fn age(age: SignedDuration) -> String {
+pub fn age(age: SignedDuration) -> String {
     match age.as_secs().max(0) {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ ..7_200 => format!("{} min", seconds / 60),

@@ -184,15 +184,20 @@ fn running(cluster: &Resource, available: Option<&ReportedCondition>, facts: &Fa
     cause
 }
 
+/// Returns true for the reason of a condition that says that a run has failed, or that its work was undone.
+pub fn is_failure(reason: &str) -> bool {
+    Reason::parse(reason).is_some_and(|reason| !reason.is_success())
+        || is_drift(reason)
+        || reason == adapter::Reason::DestinationNotAllowed.as_str()
+        || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
+}
+
+fn is_drift(reason: &str) -> bool {
+    DRIFT_REASONS.iter().any(|drift| drift.as_str() == reason)
+}
+
 /// The causes of the last run's failure, and the next step; `None` if it did not fail.
 fn failure(cluster: &Resource, report: &Report, facts: &Facts) -> Option<Cause> {
-    let is_drift = |reason: &str| DRIFT_REASONS.iter().any(|drift| drift.as_str() == reason);
-    let is_failure = |reason: &str| {
-        Reason::parse(reason).is_some_and(|reason| !reason.is_success())
-            || is_drift(reason)
-            || reason == adapter::Reason::DestinationNotAllowed.as_str()
-            || ["Failed", "Failure", "Error", "Conflict"].iter().any(|end| reason.ends_with(end))
-    };
     let has_failed = |condition: &&ReportedCondition| {
         condition.status == Status::False && condition.reason.as_deref().is_some_and(is_failure)
     };
